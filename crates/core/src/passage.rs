@@ -177,13 +177,11 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Body;
 
     fn memory(title: &str, content: &str) -> Memory {
-        Memory {
-            title: RedactedText::derived(title),
-            content: RedactedText::derived(content),
-            ..Memory::sample()
-        }
+        let (title, content) = (RedactedText::derived(title), RedactedText::derived(content));
+        Memory { body: Body { title, content, ..Body::sample() }, ..Memory::sample() }
     }
 
     #[test]

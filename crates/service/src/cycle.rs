@@ -13,7 +13,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{Service, ServiceError, insight};
-use cerebro_core::domain::{CycleId, Memory, MemoryId, Timestamp};
+use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, StoredStep, Supersession, Write};
@@ -221,7 +221,7 @@ impl Service {
 
     async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
         let memories = self.memories_of(ids_of(&cycle)).await?;
-        let titles = memories.into_iter().map(|(id, memory)| (id, memory.title)).collect();
+        let titles = memories.into_iter().map(|(id, memory)| (id, memory.body.title)).collect();
         Ok(Consolidation { cycle, titles, is_asking: false })
     }
 }
@@ -358,8 +358,9 @@ fn alone(memory: &Memory) -> Alone {
 fn unite(memory: &Memory, others: &[Memory]) -> Memory {
     let said = others.iter().map(|other| other.duplicate_count.saturating_add(1));
     let seen: Option<Timestamp> = others.iter().map(|other| other.last_seen_at).max();
+    let tags = truth::united(&memory.tags, others.iter().map(|other| &other.tags[..]));
     Memory {
-        tags: truth::united(&memory.tags, others.iter().map(|other| &other.tags[..])),
+        body: Body { tags, ..memory.body.clone() },
         duplicate_count: said.fold(memory.duplicate_count, u32::saturating_add),
         last_seen_at: seen.map_or(memory.last_seen_at, |seen| seen.max(memory.last_seen_at)),
         ..memory.clone()

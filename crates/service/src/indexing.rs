@@ -169,13 +169,7 @@ fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
 pub(super) fn document(memory: &Memory) -> Doc {
     Doc {
         id: memory.id.into(),
-        project: memory.project.clone(),
-        scope: memory.scope,
-        kind: memory.kind.clone(),
-        title: memory.title.clone(),
-        content: memory.content.clone(),
-        topic_key: memory.topic_key.clone(),
-        tags: memory.tags.clone(),
+        body: memory.body.clone(),
         agent: memory.agent.clone(),
         date: memory.updated_at,
         session: memory.session.clone(),

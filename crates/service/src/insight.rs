@@ -8,7 +8,7 @@ use super::{
     jobs::{JobError, Purse, Question, REPAIRS_MAX, ask},
     update,
 };
-use cerebro_core::domain::{CycleId, Kind, Memory, MemoryId, Origin, Scope, Validity};
+use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
 use cerebro_core::text;
@@ -202,34 +202,17 @@ pub(super) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
         Err(ServiceError::Corrected(_)) => return Ok(false),
         Err(error) => return Err(error),
     }
-    let at = write.at();
-    write.create_memory(&Memory {
-        id: stored.step.memory,
+    let taint = taint::of(&insight.title, &content, Origin::Derived);
+    let body = Body {
         project: insight.project,
         scope: Scope::Project,
         kind: Kind::parse(KIND).unwrap_or_else(Kind::manual),
-        taint: taint::of(&insight.title, &content, Origin::Derived),
         title: insight.title,
         content,
         topic_key: None,
         tags: vec![own_word(TAG)],
-        agent: own_word(AGENT),
-        session: None,
-        revision: 1,
-        duplicate_count: 0,
-        pinned: false,
-        created_at: at,
-        updated_at: at,
-        last_seen_at: at,
-        deleted_at: None,
-        purged: false,
-        valid: Validity::default(),
-        nature: None,
-        trigger: None,
-        done_at: None,
-        archived_at: None,
-        version: 0,
-    });
+    };
+    write.create_memory(&Memory::new(stored.step.memory, body, taint, own_word(AGENT), write.at()));
     Ok(true)
 }
 

@@ -7,7 +7,7 @@ use super::{
     succession::supersede,
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
@@ -380,7 +380,7 @@ impl Service {
         near.truncate(SIMILAR_MAX);
         let similar = |(_, other): (f64, Memory)| Similar {
             id: other.id,
-            title: other.title,
+            title: other.body.title,
             agent: other.agent,
             at: other.updated_at,
         };
@@ -437,14 +437,16 @@ fn draft(
     let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
     let trigger = request.trigger.map(|trigger| fields.trigger(&trigger)).transpose()?.flatten();
     Ok(Draft {
-        project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
-        scope: request.scope,
-        kind: request.kind,
         taint: taint::of(&title, &content, request.door.origin(caller)),
-        title,
-        content,
-        topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
-        tags: fields.tags(&request.tags)?,
+        body: Body {
+            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
+            scope: request.scope,
+            kind: request.kind,
+            title,
+            content,
+            topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+            tags: fields.tags(&request.tags)?,
+        },
         agent: caller.agent.clone(),
         session: request.session,
         valid: checked_validity(request.valid)?,
@@ -459,33 +461,13 @@ fn suggest(draft: &Draft) -> String {
 }
 
 fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
-    let at = write.at();
+    let (body, taint, agent) = (draft.body.clone(), draft.taint.clone(), draft.agent.clone());
     let memory = Memory {
-        id: MemoryId::random(),
-        project: draft.project.clone(),
-        scope: draft.scope,
-        kind: draft.kind.clone(),
-        title: draft.title.clone(),
-        content: draft.content.clone(),
-        topic_key: draft.topic_key.clone(),
-        tags: draft.tags.clone(),
-        taint: draft.taint.clone(),
-        agent: draft.agent.clone(),
         session: Some(draft.session.clone()),
-        revision: 1,
-        duplicate_count: 0,
-        pinned: false,
-        created_at: at,
-        updated_at: at,
-        last_seen_at: at,
-        deleted_at: None,
-        purged: false,
         valid: draft.valid,
         nature: draft.nature,
         trigger: draft.trigger.clone(),
-        done_at: None,
-        archived_at: None,
-        version: 0,
+        ..Memory::new(MemoryId::random(), body, taint, agent, write.at())
     };
     write.create_memory(&memory);
     memory

@@ -2,7 +2,7 @@
 
 use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, guard, lock};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
+    Body, EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
     limits::DISCONNECT_GRACE,
 };
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
@@ -152,14 +152,16 @@ impl Service {
             None => fresh(write, id, &caller.project, &caller.agent).await?,
         };
         let draft = Draft {
-            project: session.project.clone(),
-            scope: Scope::Project,
-            kind: Kind::session_summary(),
             taint: taint::of(&title, summary, door.origin(caller)),
-            title,
-            content: summary.clone(),
-            topic_key: Some(summary_key(id)),
-            tags,
+            body: Body {
+                project: session.project.clone(),
+                scope: Scope::Project,
+                kind: Kind::session_summary(),
+                title,
+                content: summary.clone(),
+                topic_key: Some(summary_key(id)),
+                tags,
+            },
             agent: caller.agent.clone(),
             session: id.clone(),
             valid: Validity::default(),

@@ -118,7 +118,7 @@ impl Service {
         };
         order(&mut before, focus.at, false, request.before);
         order(&mut after, focus.at, true, request.after);
-        Ok(Timeline { session, project: memory.project, before, focus, after })
+        Ok(Timeline { session, project: memory.body.project, before, focus, after })
     }
 
     async fn around_in_session(

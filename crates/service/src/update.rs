@@ -388,7 +388,7 @@ impl Decision for EditMemory<'_> {
         changed |= !superseded.is_empty();
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
-        Ok(Edited { memory, changed, corrected, superseded, home: before.project })
+        Ok(Edited { memory, changed, corrected, superseded, home: before.body.project })
     }
 }
 
@@ -408,7 +408,7 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     if let Some(tags) = &patch.tags {
         memory.tags.clone_from(tags);
     }
-    memory.topic_key = patch.topic_key.clone().of(memory.topic_key);
+    memory.topic_key = patch.topic_key.clone().of(memory.topic_key.take());
     if let Some(scope) = patch.scope {
         memory.scope = scope;
     }
@@ -441,7 +441,7 @@ async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), Service
         Some(holder) if holder.id != memory.id => Err(ServiceError::TopicTaken {
             key: key.to_string(),
             holder: holder.id,
-            title: holder.title.into(),
+            title: holder.body.title.into(),
         }),
         _ => Ok(()),
     }

@@ -255,7 +255,8 @@ mod tests {
 
     /// A change of every kind, made in another order than that of the commit.
     fn everything() -> Changes {
-        let old = Memory { version: 3, revision: 4, title: text("Old"), ..memory(None) };
+        let mut old = Memory { version: 3, revision: 4, ..memory(None) };
+        old.title = text("Old");
         let new = memory(None);
         let (begun, gone_on) = (session("begun"), Session { version: 2, ..session("on") });
         let at = Timestamp::UNIX_EPOCH;
@@ -284,7 +285,9 @@ mod tests {
         });
         let mason = Stonemason::new(b"secret");
         tables.bury(&mason, &old, Some(&new), (Why::Corrected, at));
-        tables.bury(&mason, &Memory { title: text("Gone"), ..old.clone() }, None, (Why::Deleted, at));
+        let mut gone = old.clone();
+        gone.title = text("Gone");
+        tables.bury(&mason, &gone, None, (Why::Deleted, at));
         tables.unbury(&[stone(&mason, &new)]);
         tables.former.put.push((new.project.clone(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));

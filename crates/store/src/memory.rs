@@ -12,8 +12,8 @@ use super::{
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one, take},
     row::{
-        Guarded, datetime, held, kind, malformed, memory_id, memory_record, parse, project, scope,
-        session_id, session_record, signed, small, taint, timestamp, unsigned, validity,
+        BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, parse, session_id,
+        session_record, signed, small, taint, timestamp, unsigned, validity,
     },
     statement::{self, Statement},
 };
@@ -44,15 +44,9 @@ pub struct Near {
 pub(super) struct MemoryRow {
     #[surreal(default)]
     id: Option<RecordId>,
-    project: String,
-    scope: String,
-    #[surreal(rename = "type")]
-    kind: String,
-    title: String,
-    content: String,
-    topic_key: Option<String>,
-    tags: Vec<String>,
-    /// `None` in rows of earlier versions, like the flags.
+    #[surreal(flatten)]
+    body: BodyRow,
+    /// None in rows of earlier versions, as are the flags.
     origin: Option<String>,
     flags: Option<Vec<String>>,
     agent: String,
@@ -86,13 +80,7 @@ impl MemoryRow {
         let topic = memory.topic_key.as_deref().filter(|_| live);
         Self {
             id: None,
-            project: memory.project.as_str().to_owned(),
-            scope: memory.scope.as_str().to_owned(),
-            kind: memory.kind.as_str().to_owned(),
-            title: memory.title.to_string(),
-            content: memory.content.to_string(),
-            topic_key: memory.topic_key.clone().map(String::from),
-            tags: memory.tags.iter().map(ToString::to_string).collect(),
+            body: BodyRow::from(&memory.body),
             origin: Some(memory.taint.origin.as_str().to_owned()),
             flags: Some(memory.taint.flags.iter().map(|flag| flag.as_str().to_owned()).collect()),
             agent: memory.agent.to_string(),
@@ -134,13 +122,7 @@ impl TryFrom<MemoryRow> for Memory {
         let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
         Ok(Self {
             id: memory_id(TABLE, id)?,
-            project: project(TABLE, &row.project)?,
-            scope: scope(TABLE, &row.scope)?,
-            kind: kind(TABLE, &row.kind)?,
-            title: held(row.title),
-            content: held(row.content),
-            topic_key: row.topic_key.map(held),
-            tags: row.tags.into_iter().map(held).collect(),
+            body: row.body.read(TABLE)?,
             taint: taint(row.origin.as_deref(), row.flags.as_deref()),
             agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,

@@ -1,14 +1,14 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
     row::{
-        datetime, held, kind, memory_id, memory_record, parse, project, scope, session_id, session_record,
-        small, timestamp, validity,
+        BodyRow, datetime, held, memory_id, memory_record, parse, session_id, session_record, small,
+        timestamp, validity,
     },
     statement,
 };
@@ -20,14 +20,8 @@ pub(super) struct RevisionRow {
     id: RecordId,
     memory: RecordId,
     revision: i64,
-    project: String,
-    scope: String,
-    #[surreal(rename = "type")]
-    kind: String,
-    title: String,
-    content: String,
-    topic_key: Option<String>,
-    tags: Vec<String>,
+    #[surreal(flatten)]
+    body: BodyRow,
     agent: String,
     session: Option<RecordId>,
     at: Datetime,
@@ -43,13 +37,7 @@ impl From<&Revision> for RevisionRow {
             id: RecordId::new("revision", format!("{}-{}", old.memory, old.revision)),
             memory: memory_record(&old.memory),
             revision: i64::from(old.revision),
-            project: old.project.as_str().to_owned(),
-            scope: old.scope.as_str().to_owned(),
-            kind: old.kind.as_str().to_owned(),
-            title: old.title.to_string(),
-            content: old.content.to_string(),
-            topic_key: old.topic_key.clone().map(String::from),
-            tags: old.tags.iter().map(ToString::to_string).collect(),
+            body: BodyRow::from(&old.body),
             agent: old.agent.to_string(),
             session: old.session.as_ref().map(session_record),
             at: datetime(old.at),
@@ -68,13 +56,7 @@ impl TryFrom<RevisionRow> for Revision {
         Ok(Self {
             memory: memory_id(TABLE, row.memory)?,
             revision: small(row.revision),
-            project: project(TABLE, &row.project)?,
-            scope: scope(TABLE, &row.scope)?,
-            kind: kind(TABLE, &row.kind)?,
-            title: held(row.title),
-            content: held(row.content),
-            topic_key: row.topic_key.map(held),
-            tags: row.tags.into_iter().map(held).collect(),
+            body: row.body.read(TABLE)?,
             agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             at: timestamp(row.at),

@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 
 use super::StoreError;
 use cerebro_core::domain::{
-    Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, SessionId, Taint, Timestamp, Validity,
+    Body, Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, SessionId, Taint, Timestamp, Validity,
 };
 use cerebro_core::redact::RedactedText;
 
@@ -93,7 +93,49 @@ pub(super) fn kind(table: &'static str, name: &str) -> Result<Kind, StoreError> 
     Kind::parse(name).ok_or_else(|| malformed(table, "type", name))
 }
 
-pub(super) fn scope(table: &'static str, name: &str) -> Result<Scope, StoreError> {
+/// What a memory and its revisions say, as their rows have it.
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct BodyRow {
+    pub project: String,
+    pub scope: String,
+    #[surreal(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub content: String,
+    pub topic_key: Option<String>,
+    pub tags: Vec<String>,
+}
+
+impl From<&Body> for BodyRow {
+    fn from(body: &Body) -> Self {
+        Self {
+            project: body.project.as_str().to_owned(),
+            scope: body.scope.as_str().to_owned(),
+            kind: body.kind.as_str().to_owned(),
+            title: body.title.to_string(),
+            content: body.content.to_string(),
+            topic_key: body.topic_key.clone().map(String::from),
+            tags: body.tags.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl BodyRow {
+    pub(super) fn read(self, table: &'static str) -> Result<Body, StoreError> {
+        Ok(Body {
+            project: project(table, &self.project)?,
+            scope: scope(table, &self.scope)?,
+            kind: kind(table, &self.kind)?,
+            title: held(self.title),
+            content: held(self.content),
+            topic_key: self.topic_key.map(held),
+            tags: self.tags.into_iter().map(held).collect(),
+        })
+    }
+}
+
+fn scope(table: &'static str, name: &str) -> Result<Scope, StoreError> {
     Scope::parse(name).map_err(|_| malformed(table, "scope", name))
 }
 

@@ -5,7 +5,9 @@ use std::{future::Future, path::Path, time::Duration};
 use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity};
+use cerebro_core::domain::{
+    Body, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
+};
 use cerebro_core::redact::RedactedText;
 
 /// SurrealDB needs deeper stacks than a test's thread has.
@@ -38,13 +40,15 @@ pub(super) fn text(text: &str) -> RedactedText {
 pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     Memory {
         id: MemoryId::random(),
-        project: Project::parse("demo").unwrap(),
-        scope: Scope::Project,
-        kind: Kind::manual(),
-        title: text("A title"),
-        content: text("Some content."),
-        topic_key: topic_key.map(text),
-        tags: vec![text("tag")],
+        body: Body {
+            project: Project::parse("demo").unwrap(),
+            scope: Scope::Project,
+            kind: Kind::manual(),
+            title: text("A title"),
+            content: text("Some content."),
+            topic_key: topic_key.map(text),
+            tags: vec![text("tag")],
+        },
         taint: cerebro_core::domain::Taint::default(),
         agent: text("test"),
         session: None,
@@ -157,7 +161,8 @@ fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
         let store = open(dir.path()).await;
         let first = memory(None);
         put(&store, first.clone()).await.unwrap();
-        let stale = Memory { version: 7, title: text("Stale"), ..first.clone() };
+        let mut stale = Memory { version: 7, ..first.clone() };
+        stale.title = text("Stale");
         assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict)));
         let held = store.memory(&first.id).await.unwrap().unwrap();
         assert_eq!((held.title.as_str(), held.version), ("A title", 1));

@@ -16,7 +16,7 @@ use super::{
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
 use cerebro_core::{text, truth};
 
 /// Bytes of a key, enough to rule out accidental collisions.
@@ -215,7 +215,8 @@ impl Tables {
     /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
     /// that only moves still says what it said.
     pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
-        let moved = Memory { project: now.project.clone(), scope: now.scope, ..was.clone() };
+        let body = Body { project: now.project.clone(), scope: now.scope, ..was.body.clone() };
+        let moved = Memory { body, ..was.clone() };
         let is_corrected = self.bury(mason, &moved, Some(now), (Why::Corrected, at));
         if is_corrected && (&was.project, was.scope) != (&now.project, now.scope) {
             self.bury(mason, was, Some(now), (Why::Corrected, at));

@@ -147,10 +147,9 @@ impl Validity {
     }
 }
 
-/// One memory in its current state.
+/// What a memory says and where it belongs. A memory, a revision, a draft and a document of the index embed one each.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Memory {
-    pub id: MemoryId,
+pub struct Body {
     /// [`Project::none`] for a personal memory.
     pub project: Project,
     pub scope: Scope,
@@ -160,7 +159,37 @@ pub struct Memory {
     /// The stable subject. The next save of the same key revises this memory.
     pub topic_key: Option<RedactedText>,
     pub tags: Vec<RedactedText>,
-    /// The origin of this revision, and its flags.
+}
+
+/// Lets a type that embeds a [`Body`] be read, and changed, as if the body's fields were its own.
+#[macro_export]
+macro_rules! embeds_body {
+    ($owner:ty) => {
+        impl std::ops::Deref for $owner {
+            type Target = $crate::domain::Body;
+
+            fn deref(&self) -> &Self::Target {
+                &self.body
+            }
+        }
+
+        impl std::ops::DerefMut for $owner {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.body
+            }
+        }
+    };
+}
+
+embeds_body!(Memory);
+embeds_body!(Revision);
+
+/// One memory in its current state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    pub id: MemoryId,
+    pub body: Body,
+    /// Where this revision comes from, and what makes it suspect.
     pub taint: Taint,
     /// The client that wrote this revision.
     pub agent: RedactedText,
@@ -193,23 +222,11 @@ pub struct Memory {
     pub version: u64,
 }
 
-impl Memory {
-    /// Whether reads may show it.
-    pub fn is_live(&self) -> bool {
-        self.deleted_at.is_none()
-    }
-
-    /// Whether reads leave it out unless somebody asks for it.
-    pub fn is_archived(&self) -> bool {
-        self.archived_at.is_some()
-    }
-
-    /// A live memory of the general project. Tests override what they are about.
+impl Body {
+    /// One of the general project for tests.
     #[cfg(test)]
     pub(crate) fn sample() -> Self {
-        let at = Timestamp::UNIX_EPOCH;
         Self {
-            id: MemoryId::random(),
             project: Project::general(),
             scope: Scope::Project,
             kind: Kind::manual(),
@@ -217,8 +234,18 @@ impl Memory {
             content: RedactedText::derived("C"),
             topic_key: None,
             tags: Vec::new(),
-            taint: Taint::default(),
-            agent: RedactedText::derived("test"),
+        }
+    }
+}
+
+impl Memory {
+    /// The first revision of a memory, which is written at `at` and not stored yet.
+    pub fn new(id: MemoryId, body: Body, taint: Taint, agent: RedactedText, at: Timestamp) -> Self {
+        Self {
+            id,
+            body,
+            taint,
+            agent,
             session: None,
             revision: 1,
             duplicate_count: 0,
@@ -233,8 +260,35 @@ impl Memory {
             trigger: None,
             done_at: None,
             archived_at: None,
-            version: 1,
+            version: 0,
         }
+    }
+
+    /// Whether reads may show it.
+    pub fn is_live(&self) -> bool {
+        self.deleted_at.is_none()
+    }
+
+    /// Whether reads leave it out unless somebody asks for it.
+    pub fn is_archived(&self) -> bool {
+        self.archived_at.is_some()
+    }
+
+    /// The memory after a change, for tests.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// A live memory of the general project for tests, which name what they are about and take the rest from here.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        let agent = RedactedText::derived("test");
+        let new =
+            Self::new(MemoryId::random(), Body::sample(), Taint::default(), agent, Timestamp::UNIX_EPOCH);
+        Self { version: 1, ..new }
     }
 }
 
@@ -243,13 +297,7 @@ impl Memory {
 pub struct Revision {
     pub memory: MemoryId,
     pub revision: u32,
-    pub project: Project,
-    pub scope: Scope,
-    pub kind: Kind,
-    pub title: RedactedText,
-    pub content: RedactedText,
-    pub topic_key: Option<RedactedText>,
-    pub tags: Vec<RedactedText>,
+    pub body: Body,
     pub agent: RedactedText,
     pub session: Option<SessionId>,
     /// When it was written.
@@ -265,13 +313,7 @@ impl Revision {
     pub fn of(&self, memory: &Memory) -> Memory {
         Memory {
             revision: self.revision,
-            project: self.project.clone(),
-            scope: self.scope,
-            kind: self.kind.clone(),
-            title: self.title.clone(),
-            content: self.content.clone(),
-            topic_key: self.topic_key.clone(),
-            tags: self.tags.clone(),
+            body: self.body.clone(),
             taint: taint::of(&self.title, &self.content, self.origin),
             agent: self.agent.clone(),
             session: self.session.clone(),
@@ -289,13 +331,7 @@ impl From<Memory> for Revision {
         Self {
             memory: memory.id,
             revision: memory.revision,
-            project: memory.project,
-            scope: memory.scope,
-            kind: memory.kind,
-            title: memory.title,
-            content: memory.content,
-            topic_key: memory.topic_key,
-            tags: memory.tags,
+            body: memory.body,
             agent: memory.agent,
             session: memory.session,
             at: memory.updated_at,

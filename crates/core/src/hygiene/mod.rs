@@ -12,21 +12,14 @@ pub use summary::{summary_key, summary_title};
 pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
 
 use crate::{
-    domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Taint, Trigger, Validity},
+    domain::{Body, Memory, MemoryId, Nature, SessionId, Taint, Trigger, Validity},
     redact::RedactedText,
 };
 
 /// A memory as a save would write it: validated, redacted and normalised, but not stored yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// [`Project::none`] for a personal memory.
-    pub project: Project,
-    pub scope: Scope,
-    pub kind: Kind,
-    pub title: RedactedText,
-    pub content: RedactedText,
-    pub topic_key: Option<RedactedText>,
-    pub tags: Vec<RedactedText>,
+    pub body: Body,
     pub taint: Taint,
     pub agent: RedactedText,
     pub session: SessionId,
@@ -37,6 +30,8 @@ pub struct Draft {
     /// Where a prospective memory is shown. If unset, a topic's next revision keeps the previous trigger.
     pub trigger: Option<Trigger>,
 }
+
+crate::embeds_body!(Draft);
 
 impl Draft {
     /// See [`identity()`].
@@ -106,7 +101,7 @@ pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Timestamp;
+    use crate::domain::{Kind, Timestamp};
 
     fn text(text: &str) -> RedactedText {
         RedactedText::derived(text)
@@ -114,13 +109,13 @@ mod tests {
 
     fn draft(content: &str, topic_key: Option<&str>) -> Draft {
         Draft {
-            project: Project::general(),
-            scope: Scope::Project,
-            kind: Kind::manual(),
-            title: text("Title"),
-            content: text(content),
-            topic_key: topic_key.map(text),
-            tags: vec![text("a"), text("b")],
+            body: Body {
+                title: text("Title"),
+                content: text(content),
+                topic_key: topic_key.map(text),
+                tags: vec![text("a"), text("b")],
+                ..Body::sample()
+            },
             taint: Taint::default(),
             agent: text("codex"),
             session: SessionId::random(),
@@ -133,13 +128,7 @@ mod tests {
     fn stored(content: &str, topic_key: Option<&str>) -> Memory {
         let draft = draft(content, topic_key);
         Memory {
-            project: draft.project,
-            scope: draft.scope,
-            kind: draft.kind,
-            title: draft.title,
-            content: draft.content,
-            topic_key: draft.topic_key,
-            tags: vec![text("b"), text("a")],
+            body: Body { tags: vec![text("b"), text("a")], ..draft.body },
             agent: text("claude"),
             revision: 4,
             ..Memory::sample()

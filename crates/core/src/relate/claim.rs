@@ -221,15 +221,18 @@ fn cut(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Project, Timestamp};
+    use crate::domain::{Body, Project, Timestamp};
 
     fn memory(id: &str, second: i64, content: &str) -> Memory {
         let at = Timestamp::from_second(second).unwrap();
         Memory {
             id: MemoryId::parse(id).unwrap(),
-            project: Project::parse("demo").unwrap(),
-            title: RedactedText::derived(format!("Title of {id}")),
-            content: RedactedText::derived(content),
+            body: Body {
+                project: Project::parse("demo").unwrap(),
+                title: RedactedText::derived(format!("Title of {id}")),
+                content: RedactedText::derived(content),
+                ..Body::sample()
+            },
             created_at: at,
             updated_at: at,
             last_seen_at: at,

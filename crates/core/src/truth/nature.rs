@@ -69,7 +69,10 @@ pub fn strength(memory: &Memory, has_superseded: bool, now: Timestamp) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{domain::Validity, redact::RedactedText};
+    use crate::{
+        domain::{Body, Validity},
+        redact::RedactedText,
+    };
 
     const DAY: i64 = 86_400;
 
@@ -79,7 +82,7 @@ pub(super) mod tests {
 
     pub(in crate::truth) fn memory(kind: &str) -> Memory {
         Memory {
-            kind: Kind::parse(kind).unwrap(),
+            body: Body { kind: Kind::parse(kind).unwrap(), ..Body::sample() },
             created_at: at(0),
             updated_at: at(0),
             last_seen_at: at(0),
@@ -113,8 +116,8 @@ pub(super) mod tests {
             memory("pattern"),
             memory("reminder"),
             Memory { pinned: true, ..episode() },
-            Memory { topic_key: key, ..episode() },
-            Memory { scope: Scope::Personal, ..episode() },
+            episode().with(|memory| memory.topic_key = key),
+            episode().with(|memory| memory.scope = Scope::Personal),
         ];
         let mut last = 1.1;
         for day in 0..3 * 365 {

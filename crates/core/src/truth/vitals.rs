@@ -70,7 +70,7 @@ mod tests {
             memory("session_summary"),
             memory("todo"),
             Memory { valid: over, ..memory("todo") },
-            Memory { scope: Scope::Personal, ..memory("session_summary") },
+            memory("session_summary").with(|memory| memory.scope = Scope::Personal),
             flagged,
             Memory { deleted_at: Some(at(2)), ..memory("todo") },
         ];

@@ -38,22 +38,15 @@ pub use index::Index;
 pub use query::{Archived, Projects, Query};
 pub use search::{Answer, Hit};
 
-use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
+use cerebro_core::domain::{Body, SessionId, SubjectId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// What the index holds of a memory.
 #[derive(Debug, Clone)]
 pub struct Doc {
     pub id: SubjectId,
-    /// [`Project::none`] for a personal memory.
-    pub project: Project,
-    pub scope: Scope,
-    pub kind: Kind,
-    pub title: RedactedText,
-    pub content: RedactedText,
-    pub topic_key: Option<RedactedText>,
-    /// Normalised like those of [`Query::tags`].
-    pub tags: Vec<RedactedText>,
+    /// Its tags are normalised like those of [`Query::tags`].
+    pub body: Body,
     pub agent: RedactedText,
     /// When this revision was written.
     pub date: Timestamp,
@@ -71,7 +64,9 @@ pub struct Doc {
     pub held: (Timestamp, Timestamp),
 }
 
-/// A change that the index follows.
+cerebro_core::embeds_body!(Doc);
+
+/// A step that the index follows.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// The memory is new or has a new revision.

@@ -2,8 +2,10 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use cerebro_core::domain::{Kind, Project, Scope};
+
 use super::*;
-use cerebro_core::domain::{MemoryId, limits};
+use cerebro_core::domain::{Body, MemoryId, limits};
 use cerebro_core::recall::{Match, Weights};
 
 pub(super) fn text(text: &str) -> RedactedText {
@@ -13,13 +15,15 @@ pub(super) fn text(text: &str) -> RedactedText {
 pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
         id: MemoryId::parse(id).unwrap().into(),
-        project: Project::parse("alpha").unwrap(),
-        scope: Scope::Project,
-        kind: Kind::manual(),
-        title: text(title),
-        content: text(content),
-        topic_key: None,
-        tags: Vec::new(),
+        body: Body {
+            project: Project::parse("alpha").unwrap(),
+            scope: Scope::Project,
+            kind: Kind::manual(),
+            title: text(title),
+            content: text(content),
+            topic_key: None,
+            tags: Vec::new(),
+        },
         agent: text("tester"),
         date: Timestamp::from_second(1_700_000_000).unwrap(),
         session: None,
@@ -434,7 +438,9 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
     moments.sort();
     assert_eq!(moments, [at(20), at(30)], "one moment for a memory, however long it is");
     push(&index, Change::Remove(MemoryId::parse(A).unwrap().into()), 2);
-    put(&index, Doc { kind: Kind::parse("bugfix").unwrap(), date: at(40), ..doc(B, "title", "x") }, 3);
+    let mut bugfix = Doc { date: at(40), ..doc(B, "title", "x") };
+    bugfix.kind = Kind::parse("bugfix").unwrap();
+    put(&index, bugfix, 3);
     assert_eq!(page(0, 9), (vec![B.to_owned(), C.to_owned()], 2));
     let bugs = Query { kind: Kind::parse("bugfix"), ..query("") };
     assert_eq!(index.browse(&bugs).unwrap().total, 1);

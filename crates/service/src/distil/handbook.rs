@@ -9,8 +9,8 @@ use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render
 use cerebro_core::distil::operations::{Handbook, Item};
 use cerebro_core::distil::skill::{self, Skill};
 use cerebro_core::domain::{
-    Arrangement, ArrangementState, Candidate, CandidateState, ItemOperation, Kind, Memory, MemoryId, Origin,
-    Project, Scope, SessionId, Validity,
+    Arrangement, ArrangementState, Body, Candidate, CandidateState, ItemOperation, Kind, Memory, MemoryId,
+    Origin, Project, Scope, SessionId, Validity,
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
@@ -101,8 +101,8 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
             let item = Item {
                 memory: memory.id,
                 kind: first.kind,
-                title: memory.title,
-                text: memory.content,
+                title: memory.body.title,
+                text: memory.body.content,
                 said_at: sessions.iter().filter_map(|id| began.get(id).copied()).max().unwrap_or(first.at),
                 evidence: candidates
                     .iter()
@@ -111,7 +111,7 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
                     .collect(),
                 sessions,
             };
-            items.entry(memory.project).or_default().push(item);
+            items.entry(memory.body.project).or_default().push(item);
         }
     }
     Ok(items)
@@ -309,13 +309,15 @@ pub(super) async fn put_rendered(
 
 fn draft(text: &Rendered, by: &Distiller, home: &Project, scope: Scope) -> Draft {
     Draft {
-        project: home.clone(),
-        scope,
-        kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
-        title: text.title.clone(),
-        content: text.content.clone(),
-        topic_key: Some(redact_text(text.topic_key).kept),
-        tags: vec![redact_text(TAG).kept],
+        body: Body {
+            project: home.clone(),
+            scope,
+            kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
+            title: text.title.clone(),
+            content: text.content.clone(),
+            topic_key: Some(redact_text(text.topic_key).kept),
+            tags: vec![redact_text(TAG).kept],
+        },
         taint: taint::of(&text.title, &text.content, Origin::Transcript),
         agent: by.caller.agent.clone(),
         session: by.session.clone(),

@@ -10,8 +10,8 @@ use super::super::{
     evidence::{Evidence, blocking},
 };
 use cerebro_core::domain::{
-    Document, DocumentChunk, DocumentId, Event, EventKind, Project, Scope, SessionId, SubjectId, Timestamp,
-    Validity,
+    Body, Document, DocumentChunk, DocumentId, Event, EventKind, Project, Scope, SessionId, SubjectId,
+    Timestamp, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_search::lexical::{Change, Doc, Index};
@@ -119,14 +119,16 @@ fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
         if document.loaded_by.is_empty() { document.format.clone() } else { document.loaded_by.join(" ") };
     Doc {
         id: chunk.id.into(),
-        project: document.project.clone(),
-        // What an agent loads everywhere is found everywhere.
-        scope: if is_everywhere { Scope::Personal } else { Scope::Project },
-        kind: Evidence::Documents.kind(),
-        title: title(document, &chunk.heading),
-        content: chunk.text,
-        topic_key: None,
-        tags: Vec::new(),
+        body: Body {
+            project: document.project.clone(),
+            // What an agent loads everywhere is found everywhere.
+            scope: if is_everywhere { Scope::Personal } else { Scope::Project },
+            kind: Evidence::Documents.kind(),
+            title: title(document, &chunk.heading),
+            content: chunk.text,
+            topic_key: None,
+            tags: Vec::new(),
+        },
         agent: redact_text(&by).kept,
         date: document.at,
         valid: Validity::default(),

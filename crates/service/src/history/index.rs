@@ -10,7 +10,7 @@ use super::super::{
     evidence::{Evidence, blocking},
 };
 use cerebro_core::domain::{
-    Event, EventKind, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, ToldExchange, Validity,
+    Body, Event, EventKind, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, ToldExchange, Validity,
 };
 use cerebro_search::lexical::{Change, Doc, Index};
 
@@ -103,13 +103,15 @@ fn document(session: &PastSession, told: ToldExchange) -> Doc {
     let ToldExchange { exchange, text, .. } = told;
     Doc {
         id: exchange.id.into(),
-        project: session.project.clone(),
-        scope: Scope::Project,
-        kind: if session.is_hidden() { hidden_kind() } else { Evidence::History.kind() },
-        title: exchange.title,
-        content: text,
-        topic_key: None,
-        tags: Vec::new(),
+        body: Body {
+            project: session.project.clone(),
+            scope: Scope::Project,
+            kind: if session.is_hidden() { hidden_kind() } else { Evidence::History.kind() },
+            title: exchange.title,
+            content: text,
+            topic_key: None,
+            tags: Vec::new(),
+        },
         agent: session.agent.clone(),
         date: exchange.at,
         valid: Validity::default(),

@@ -11,8 +11,8 @@ use crate::{
     work::export::{ArtifactLine, WorkEventLine, WorkLine},
 };
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Nature, Origin, Project, Prompt, PromptId, Revision, Scope, Session,
-    SessionId, Timestamp, Trigger, Validity,
+    Body, EndReason, Kind, Memory, MemoryId, Nature, Origin, Project, Prompt, PromptId, Revision, Scope,
+    Session, SessionId, Timestamp, Trigger, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets};
 use cerebro_core::taint;
@@ -60,9 +60,9 @@ pub(super) struct SessionLine {
     follows: Option<String>,
 }
 
-/// What a memory and its revisions have in common.
+/// What a memory and its revisions have in common: a [`Body`], who wrote it, and when it is so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Body {
+struct TextLine {
     project: String,
     scope: String,
     #[serde(rename = "type")]
@@ -82,21 +82,11 @@ struct Body {
     valid_until: Option<Timestamp>,
 }
 
-/// The texts of a [`Body`], redacted.
-#[derive(Default)]
-struct Texts {
-    title: RedactedText,
-    content: RedactedText,
-    topic_key: Option<RedactedText>,
-    tags: Vec<RedactedText>,
-    agent: RedactedText,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct MemoryLine {
     id: String,
     #[serde(flatten)]
-    body: Body,
+    text: TextLine,
     revision: u32,
     duplicate_count: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -123,7 +113,7 @@ pub(super) struct RevisionLine {
     memory: String,
     revision: u32,
     #[serde(flatten)]
-    body: Body,
+    text: TextLine,
     at: Timestamp,
 }
 
@@ -199,19 +189,7 @@ impl From<&Memory> for MemoryLine {
     fn from(memory: &Memory) -> Self {
         Self {
             id: memory.id.to_string(),
-            body: Body {
-                project: memory.project.to_string(),
-                scope: memory.scope.as_str().to_owned(),
-                memory_type: memory.kind.to_string(),
-                title: memory.title.to_string(),
-                content: memory.content.to_string(),
-                topic_key: memory.topic_key.clone().map(String::from),
-                tags: memory.tags.iter().map(ToString::to_string).collect(),
-                agent: memory.agent.to_string(),
-                session: memory.session.as_ref().map(owned),
-                valid_from: memory.valid.from,
-                valid_until: memory.valid.until,
-            },
+            text: TextLine::of(&memory.body, &memory.agent, memory.session.as_ref(), memory.valid),
             revision: memory.revision,
             duplicate_count: memory.duplicate_count,
             pinned: memory.pinned,
@@ -232,22 +210,14 @@ impl TryFrom<MemoryLine> for Memory {
     type Error = String;
 
     fn try_from(line: MemoryLine) -> Result<Self, String> {
-        let body = line.body;
-        let texts = if line.purged { body.emptied(line.deleted_at)? } else { body.checked()? };
-        let (project, scope) = body.place()?;
+        let body = if line.purged { line.text.emptied(line.deleted_at)? } else { line.text.checked()? };
         Ok(Self {
             id: memory_id(&line.id)?,
-            project,
-            scope,
-            kind: kind(&body.memory_type)?,
-            taint: taint::of(&texts.title, &texts.content, Origin::Import),
-            valid: Validity { from: body.valid_from, until: body.valid_until },
-            session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: texts.title,
-            content: texts.content,
-            topic_key: texts.topic_key,
-            tags: texts.tags,
-            agent: texts.agent,
+            taint: taint::of(&body.title, &body.content, Origin::Import),
+            body,
+            valid: line.text.valid(),
+            session: line.text.session()?,
+            agent: line.text.agent(),
             revision: number(line.revision)?,
             duplicate_count: line.duplicate_count,
             pinned: line.pinned,
@@ -265,57 +235,75 @@ impl TryFrom<MemoryLine> for Memory {
     }
 }
 
-impl Body {
-    /// Where it belongs. What is personal belongs to no project, whatever the line says.
-    fn place(&self) -> Result<(Project, Scope), String> {
-        let scope = scope(&self.scope)?;
-        let project = project(&self.project)?;
-        Ok((if scope == Scope::Personal { Project::none() } else { project }, scope))
+impl TextLine {
+    fn of(body: &Body, agent: &RedactedText, session: Option<&SessionId>, valid: Validity) -> Self {
+        Self {
+            project: body.project.to_string(),
+            scope: body.scope.as_str().to_owned(),
+            memory_type: body.kind.to_string(),
+            title: body.title.to_string(),
+            content: body.content.to_string(),
+            topic_key: body.topic_key.clone().map(String::from),
+            tags: body.tags.iter().map(ToString::to_string).collect(),
+            agent: agent.to_string(),
+            session: session.map(owned),
+            valid_from: valid.from,
+            valid_until: valid.until,
+        }
     }
 
-    /// The texts of a purged memory, which has none, and is deleted.
-    fn emptied(&self, deleted_at: Option<Timestamp>) -> Result<Texts, String> {
+    /// The body of a purged memory, which has no text, and is deleted.
+    fn emptied(&self, deleted_at: Option<Timestamp>) -> Result<Body, String> {
         let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
         if !is_empty || self.topic_key.is_some() || deleted_at.is_none() {
             return Err("a purged memory has no text, and the time when it was deleted".to_owned());
         }
-        Ok(Texts { agent: Fields::default().agent(&self.agent), ..Texts::default() })
+        self.body(|_| Ok((RedactedText::default(), RedactedText::default(), None, Vec::new())))
     }
 
-    /// The texts, redacted and within the contract's bounds.
-    fn checked(&self) -> Result<Texts, String> {
-        let mut fields = Fields::default();
-        let mut texts = || -> Result<Texts, ServiceError> {
-            Ok(Texts {
-                agent: fields.agent(&self.agent),
-                title: fields.title(&self.title)?,
-                content: fields.content(&self.content)?,
-                topic_key: self.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
-                tags: fields.tags(&self.tags)?,
-            })
-        };
-        texts().map_err(|error| error.to_string())
+    /// The body, redacted and within the contract's bounds.
+    fn checked(&self) -> Result<Body, String> {
+        self.body(|fields| {
+            Ok((
+                fields.title(&self.title)?,
+                fields.content(&self.content)?,
+                self.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
+                fields.tags(&self.tags)?,
+            ))
+        })
+    }
+
+    /// What is personal belongs to no project, whatever the line says.
+    fn body(&self, texts: impl FnOnce(&mut Fields) -> Result<Texts, ServiceError>) -> Result<Body, String> {
+        let texts = texts(&mut Fields::default()).map_err(|error| error.to_string())?;
+        let (title, content, topic_key, tags) = texts;
+        let (scope, project) = (scope(&self.scope)?, project(&self.project)?);
+        let project = if scope == Scope::Personal { Project::none() } else { project };
+        Ok(Body { project, scope, kind: kind(&self.memory_type)?, title, content, topic_key, tags })
+    }
+
+    fn agent(&self) -> RedactedText {
+        Fields::default().agent(&self.agent)
+    }
+
+    fn session(&self) -> Result<Option<SessionId>, String> {
+        self.session.as_deref().map(session_id).transpose()
+    }
+
+    fn valid(&self) -> Validity {
+        Validity { from: self.valid_from, until: self.valid_until }
     }
 }
+
+/// Title, content, topic key and tags, redacted.
+type Texts = (RedactedText, RedactedText, Option<RedactedText>, Vec<RedactedText>);
 
 impl From<&Revision> for RevisionLine {
     fn from(revision: &Revision) -> Self {
         Self {
             memory: revision.memory.to_string(),
             revision: revision.revision,
-            body: Body {
-                project: revision.project.to_string(),
-                scope: revision.scope.as_str().to_owned(),
-                memory_type: revision.kind.to_string(),
-                title: revision.title.to_string(),
-                content: revision.content.to_string(),
-                topic_key: revision.topic_key.clone().map(String::from),
-                tags: revision.tags.iter().map(ToString::to_string).collect(),
-                agent: revision.agent.to_string(),
-                session: revision.session.as_ref().map(owned),
-                valid_from: revision.valid.from,
-                valid_until: revision.valid.until,
-            },
+            text: TextLine::of(&revision.body, &revision.agent, revision.session.as_ref(), revision.valid),
             at: revision.at,
         }
     }
@@ -325,23 +313,14 @@ impl TryFrom<RevisionLine> for Revision {
     type Error = String;
 
     fn try_from(line: RevisionLine) -> Result<Self, String> {
-        let body = line.body;
-        let texts = body.checked()?;
-        let (project, scope) = body.place()?;
         Ok(Self {
             memory: memory_id(&line.memory)?,
             revision: number(line.revision)?,
-            project,
-            scope,
-            kind: kind(&body.memory_type)?,
+            body: line.text.checked()?,
             origin: Origin::Import,
-            valid: Validity { from: body.valid_from, until: body.valid_until },
-            session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: texts.title,
-            content: texts.content,
-            topic_key: texts.topic_key,
-            tags: texts.tags,
-            agent: texts.agent,
+            valid: line.text.valid(),
+            session: line.text.session()?,
+            agent: line.text.agent(),
             at: line.at,
         })
     }

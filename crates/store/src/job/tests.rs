@@ -230,7 +230,8 @@ fn vectors_go_and_move_with_their_memories() {
         }
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
         let other = Project::parse("other").unwrap();
-        let moved = Memory { version: 1, project: other.clone(), ..stays.clone() };
+        let mut moved = Memory { version: 1, ..stays.clone() };
+        moved.project = other.clone();
         change(&store, |write| write.merge_memory(&moved)).await.unwrap();
         assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;

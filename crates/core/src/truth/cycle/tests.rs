@@ -1,7 +1,7 @@
 //! Plans over memories that the tests make up: what may be merged, what is put aside, and how much at once.
 
 use super::*;
-use crate::domain::Validity;
+use crate::domain::{Body, Validity};
 
 const DAY: i64 = SECONDS_PER_DAY;
 const TEXT: &str = "The upload worker retries a failed part three times and waits for ten seconds in between, and then \
@@ -17,8 +17,7 @@ fn text(text: &str) -> RedactedText {
 
 fn memory(day: i64, kind: &str, content: &str) -> Memory {
     Memory {
-        kind: Kind::parse(kind).unwrap(),
-        content: text(content),
+        body: Body { kind: Kind::parse(kind).unwrap(), content: text(content), ..Body::sample() },
         created_at: at(day),
         updated_at: at(day),
         last_seen_at: at(day),
@@ -82,10 +81,10 @@ fn what_has_a_place_of_its_own_is_not_merged() {
     let other = || Memory { id: MemoryId::random(), updated_at: at(2), ..base.clone() };
     let apart = [
         Memory { pinned: true, ..other() },
-        Memory { topic_key: Some(text("a/b")), ..other() },
-        Memory { scope: Scope::Personal, ..other() },
-        Memory { project: Project::parse("other").unwrap(), ..other() },
-        Memory { kind: Kind::parse("bugfix").unwrap(), ..other() },
+        other().with(|memory| memory.topic_key = Some(text("a/b"))),
+        other().with(|memory| memory.scope = Scope::Personal),
+        other().with(|memory| memory.project = Project::parse("other").unwrap()),
+        other().with(|memory| memory.kind = Kind::parse("bugfix").unwrap()),
         Memory { nature: Some(Nature::Episodic), ..other() },
         Memory { valid: Validity { from: Some(at(1)), until: None }, ..other() },
         Memory { deleted_at: Some(at(2)), ..other() },
@@ -96,10 +95,8 @@ fn what_has_a_place_of_its_own_is_not_merged() {
     }
     let other = other();
     assert_eq!(plan_with(&[base.clone(), other.clone()], 9, &[other.id]), [], "somebody put it in a place");
-    let tagged = |tag: &str, memory: &Memory| Memory {
-        tags: (0..limits::TAGS_MAX).map(|n| text(&format!("{tag}{n}"))).collect(),
-        ..memory.clone()
-    };
+    let tags = |tag: &str| (0..limits::TAGS_MAX).map(|n| text(&format!("{tag}{n}"))).collect();
+    let tagged = |tag: &str, memory: &Memory| memory.clone().with(|memory| memory.tags = tags(tag));
     assert_eq!(plan(&[tagged("a", &base), tagged("b", &other)], 9), [], "their tags are too many together");
 }
 
@@ -132,8 +129,8 @@ fn over_three_years_only_what_happened_and_is_not_exempt_is_put_aside() {
         memory(0, "pattern", "b"),
         memory(0, "todo", "c"),
         Memory { pinned: true, ..episode(0, "d") },
-        Memory { topic_key: Some(text("a/b")), ..episode(0, "e") },
-        Memory { scope: Scope::Personal, project: Project::none(), ..episode(0, "f") },
+        episode(0, "e").with(|memory| memory.topic_key = Some(text("a/b"))),
+        episode(0, "f").with(|memory| (memory.scope, memory.project) = (Scope::Personal, Project::none())),
         memory(0, "session_summary", "g"),
     ];
     let took_a_place = episode(0, "h");
@@ -156,11 +153,10 @@ fn over_three_years_only_what_happened_and_is_not_exempt_is_put_aside() {
 fn a_session_long_past_leaves_its_summary() {
     let session = SessionId::random();
     let turn = |n: i64| Memory { session: Some(session.clone()), ..episode(n, &format!("turn number {n}")) };
-    let summary = Memory {
-        session: Some(session.clone()),
-        topic_key: Some(summary_key(&session)),
-        ..memory(9, "session_summary", "What was done.")
-    };
+    let summary = memory(9, "session_summary", "What was done.").with(|memory| {
+        memory.session = Some(session.clone());
+        memory.topic_key = Some(summary_key(&session));
+    });
     let mut turns: Vec<Memory> = (0..8).map(turn).collect();
     let with = |turns: &[Memory]| [turns, std::slice::from_ref(&summary)].concat();
     assert_eq!(plan(&with(&turns), 96), [], "the last turn is not long past");

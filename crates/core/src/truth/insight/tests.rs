@@ -1,7 +1,7 @@
 //! Which memories a model is shown together, and what it can and cannot get through the check.
 
 use super::*;
-use crate::domain::Flag;
+use crate::domain::{Body, Flag};
 use crate::redact::redact_text;
 
 fn text(text: &str) -> RedactedText {
@@ -9,7 +9,8 @@ fn text(text: &str) -> RedactedText {
 }
 
 fn memory(title: &str, content: &str) -> Memory {
-    Memory { title: text(title), content: text(content), ..Memory::sample() }
+    let body = Body { title: text(title), content: text(content), ..Body::sample() };
+    Memory { body, ..Memory::sample() }
 }
 
 fn notes() -> Vec<Memory> {
@@ -114,7 +115,7 @@ fn topics_are_what_three_memories_name_and_each_is_asked_about_once() {
         taint: crate::domain::Taint { flags: vec![Flag::Override], ..Default::default() },
         ..memory("Orders", "Ignore src/net/retry.rs")
     };
-    let personal = Memory { scope: Scope::Personal, ..memory("Mine", "src/net/retry.rs") };
+    let personal = memory("Mine", "src/net/retry.rs").with(|memory| memory.scope = Scope::Personal);
     let archived = Memory { archived_at: Some(Timestamp::UNIX_EPOCH), ..memory("Old", "src/net/retry.rs") };
     for left_out in [&flagged, &personal, &archived] {
         topics.look(left_out);
