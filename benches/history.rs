@@ -36,7 +36,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use cerebro_core::operation::Operation;
+use cerebro_core::{operation::Operation, text};
 use client::{Client, Home};
 use operator::Operator;
 use process::resident_bytes;
@@ -55,6 +55,8 @@ const IMPORT_WAIT: Duration = Duration::from_mins(30);
 const KILLED_SESSIONS: usize = 30;
 /// The last commands of a session that are looked for after a compaction.
 const LAST_COMMANDS: usize = 20;
+/// How much of one has to be there, in bytes.
+const COMMAND_BYTES: usize = 100;
 /// Questions about other things than the data.
 const FOREIGN: [&str; 24] = [
     "how long does the sourdough rise before it is baked",
@@ -194,7 +196,12 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
         row("disk for 1 GB of source", grown * 1e3 / megabytes, "MB", Target::AtMost(120.0)),
         row("exchanges with a redaction", marked(&operator)?, "%", Target::None),
         row("foreign questions that find something", foreign, "%", Target::AtMost(50.0)),
-        row("of the last 20 commands, not handed back", handed, "%", Target::AtMost(50.0)),
+        row(
+            "of the last 20 commands, not handed back (100 bytes of each)",
+            handed,
+            "%",
+            Target::AtMost(50.0),
+        ),
     ];
     drop(client);
     Ok(rows.into_iter().chain(meanwhile(data, save_before, search_before)?).collect())
@@ -262,7 +269,9 @@ fn handed_back(home: &Home, data: &Path) -> Result<f64> {
         let said: Value = serde_json::from_str(&said).unwrap_or(Value::Null);
         let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
         asked += commands.len();
-        missing += commands.iter().filter(|command| !told.contains(&format!("- {command}"))).count();
+        // As it is shown to an agent: without brackets of tags, and cut where it is long.
+        let shown = |command: &str| text::inert(text::cut_bytes(command, COMMAND_BYTES)).into_owned();
+        missing += commands.iter().filter(|command| !told.contains(&format!("- {}", shown(command)))).count();
     }
     ensure!(asked > 0, "no session of the data ran commands");
     Ok(100.0 * missing as f64 / asked as f64)
