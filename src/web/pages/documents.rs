@@ -136,7 +136,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: usize = super::from(&parts);
     let question = json!({ "id": id, "offset": from });
     let answer = shared.desk.ask(Operation::DocumentShow, question).await.map_err(Failure::absent)?;
     let line = Line::of(&answer["document"], &locale);

@@ -20,7 +20,7 @@ mod tabs;
 pub(super) mod tidy;
 pub(super) mod work;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, str::FromStr};
 
 use super::{
     desk::Counts,
@@ -34,6 +34,11 @@ use crate::view::Row;
 
 /// The parameters in an address.
 type Parts = axum::extract::Query<HashMap<String, String>>;
+
+/// The position in a list at which a page begins, as its address says; the beginning where that is no number.
+fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> T {
+    parts.get("from").and_then(|from| from.parse().ok()).unwrap_or_default()
+}
 
 /// Longest title in a list, in characters and in bytes of HTML.
 const TITLE_CHARS_MAX: usize = 120;

@@ -93,7 +93,7 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let is_twins = parts.get("which").is_some_and(|which| which == "twins");
-    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: usize = super::from(&parts);
     let which = if is_twins { "twins" } else { "claims" };
     let question = json!({ "which": which, "offset": from, "limit": PAIRS });
     let answer = shared.desk.ask(Operation::Pairs, question).await?;

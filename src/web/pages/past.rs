@@ -164,7 +164,7 @@ pub(in crate::web) async fn session(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: u64 = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: u64 = super::from(&parts);
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
     let answer = shared.desk.ask(Operation::HistorySession, question).await.map_err(Failure::absent)?;
     let past = Past::read(&answer);
@@ -212,7 +212,7 @@ pub(in crate::web) async fn exchange(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: u64 = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: u64 = super::from(&parts);
     let ask = |bytes: usize| {
         let question = json!({ "id": id, "offset": from, "max_bytes": bytes });
         shared.desk.ask(Operation::GetObservation, question)

@@ -82,7 +82,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: usize = super::from(&parts);
     let counts = shared.desk.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
     let line = |project: &Project| Line {

@@ -151,7 +151,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from: usize = super::from(&parts);
     let answer = shared.desk.ask(Operation::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
     let line = Line::of(&answer["cycle"], &locale);
     let steps = Room(STEPS_BYTES).fill(items(&answer, "steps").skip(from).map(Step::of), Step::weight);

@@ -80,27 +80,41 @@ impl Filter {
         link::with_query(
             "/memories",
             &[
-                ("q", &self.query),
-                ("project", &self.project),
-                ("type", &self.kind),
-                ("scope", &self.scope),
-                ("tags", &self.tags),
-                ("since", &self.since),
-                ("until", &self.until),
-                ("session", &self.session),
-                ("agent", &self.agent),
-                ("deleted", flag(self.deleted)),
-                ("archived", flag(self.archived)),
-                ("from", &from),
-                ("cursor", cursor),
-            ],
+                [("q", self.query.as_str())].as_slice(),
+                &self.texts(),
+                &self.authors(),
+                &[
+                    ("deleted", flag(self.deleted)),
+                    ("archived", flag(self.archived)),
+                    ("from", &from),
+                    ("cursor", cursor),
+                ],
+            ]
+            .concat(),
         )
+    }
+
+    /// The conditions that a list and a search have, by the names of an address and of a question.
+    fn texts(&self) -> [(&'static str, &str); 6] {
+        [
+            ("project", &self.project),
+            ("type", &self.kind),
+            ("scope", &self.scope),
+            ("tags", &self.tags),
+            ("since", &self.since),
+            ("until", &self.until),
+        ]
+    }
+
+    /// The conditions that only a list has.
+    fn authors(&self) -> [(&'static str, &str); 2] {
+        [("session", &self.session), ("agent", &self.agent)]
     }
 
     /// For `op_list`: the page of the list.
     pub fn list(&self) -> Value {
         let mut question = self.conditions();
-        for (name, value) in [("session", &self.session), ("agent", &self.agent)] {
+        for (name, value) in self.authors() {
             if !value.is_empty() {
                 question[name] = json!(value);
             }
@@ -123,15 +137,7 @@ impl Filter {
 
     fn conditions(&self) -> Value {
         let mut conditions = json!({ "limit": PAGE });
-        let texts = [
-            ("project", &self.project),
-            ("type", &self.kind),
-            ("scope", &self.scope),
-            ("tags", &self.tags),
-            ("since", &self.since),
-            ("until", &self.until),
-        ];
-        for (name, value) in texts {
+        for (name, value) in self.texts() {
             if !value.is_empty() {
                 conditions[name] = json!(value);
             }

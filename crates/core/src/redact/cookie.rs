@@ -30,7 +30,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     for pair in list.split(';') {
         let value = pair.split_once('=').map(|(_, value)| value).unwrap_or_default();
         // A value has no blanks: what follows one is prose about the header.
-        let value = value.split_whitespace().next().filter(|_| !value.starts_with(' ')).unwrap_or_default();
+        let value = value.split(char::is_whitespace).next().unwrap_or_default();
         if is_secret(Named::Token, value, Form::Data) {
             let start = at + pair.find('=').map_or(0, |sign| sign + 1);
             found.push(start..start + value.len());
