@@ -52,7 +52,12 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
 fn nothing_is_destroyed_unasked() {
     let home = Home::new();
     let id = save(&home, "Kept", "The ibis stays.");
-    for args in [&["delete", &id, "--hard"][..], &["projects", "merge", "demo", "other"]] {
+    let destroying = [
+        &["delete", &id, "--hard"][..],
+        &["projects", "merge", "demo", "other"],
+        &["tombstones", "--forget", &id],
+    ];
+    for args in destroying {
         let refused = home.run(args);
         assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
         assert!(refused.stderr.contains("--yes"), "{args:?}: {refused:?}");

@@ -19,6 +19,9 @@ pub struct TombstonesArgs {
     /// Forget what is noted of the texts of this memory
     #[arg(long, value_name = "ID")]
     forget: Option<String>,
+    /// Do not ask first; needed where no terminal is
+    #[arg(long, requires = "forget")]
+    yes: bool,
     /// Show at most N
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "forget",
         value_parser = within(1..=TOMBSTONES_LISTED_MAX))]
@@ -47,6 +50,12 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
     };
     // A purged memory has no title by which an id could be completed, but the id itself is enough.
     let id = daemon.memory_id(&id).await?;
+    let question =
+        format!("Let the earlier texts of memory {id} be saved and imported again? This cannot be undone.");
+    if !args.yes && !context.output.confirm(&question)? {
+        context.output.note("nothing was forgotten");
+        return Ok(Outcome::Short);
+    }
     let forgotten = daemon.ask(Request::new(Operation::ForgetTombstones).with("id", id.as_str())).await?;
     daemon.close().await;
     if !context.output.json(&forgotten)? {
