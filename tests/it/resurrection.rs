@@ -275,7 +275,7 @@ fn a_backup_in_a_new_home_knows_what_its_rows_tell() {
     .unwrap();
     assert_eq!(told["created"], 1, "only what is said again: {told}");
     // Once is enough: what is forgotten stays forgotten.
-    other.json(&["tombstones", "--forget", &texts[0].0]);
+    other.json(&["tombstones", "--forget", &texts[0].0, "--yes"]);
     other.run(&["daemon", "stop"]).success();
     other.json(&["save", "Again", &texts[0].1, "--project", "demo"]);
     other.run(&["doctor"]).success();

@@ -7,8 +7,8 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 
 use crate::{
-    CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, PlanStep, Said,
-    Standing, State, Step, TestState,
+    CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, Outcome,
+    PlanStep, Said, Standing, State, Step, TestState,
     limits::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
         TEXT_BYTES_MAX,
@@ -32,7 +32,7 @@ pub fn fold(mut state: State, entry: &Entry) -> State {
     match &entry.step {
         Some(step) => state.apply(entry.at, entry.seq, step),
         // Its text was purged, or a newer program wrote its kind.
-        None if is_known(&entry.kind) => state.purged += 1,
+        None if is_known(&entry.kind) => state.apply_purged(&entry.kind),
         None => state.unknown += 1,
     }
     state
@@ -129,6 +129,16 @@ impl State {
             Step::Forked { .. } => self.claims.clear(),
             // A filled gap is none.
             Step::Gap { filled: true, .. } | Step::Read { .. } | Step::Anchored { .. } => {}
+        }
+    }
+
+    /// Applies an event whose text was purged: its kind still says whether the work was closed or reopened.
+    fn apply_purged(&mut self, kind: &str) {
+        self.purged += 1;
+        match kind {
+            "closed" => (self.closed, self.turn_open) = (Some(Outcome::Unknown), false),
+            "reopened" => self.closed = None,
+            _ => {}
         }
     }
 

@@ -100,6 +100,7 @@ fn clock(at: Timestamp, now: Timestamp) -> String {
 
 fn headline(work: &Work, state: &State, world: &World) -> String {
     let word = match state.closed {
+        Some(Outcome::Unknown) => work.outcome.unwrap_or(Outcome::Unknown).as_str(),
         Some(outcome) => outcome.as_str(),
         None => "unfinished",
     };

@@ -55,6 +55,8 @@ pub enum Outcome {
     Failed,
     /// The goal was given up.
     Abandoned,
+    /// It was closed, and the text that said how was purged since. Nobody closes work so, and no row has it.
+    Unknown,
 }
 
 impl Outcome {
@@ -64,10 +66,11 @@ impl Outcome {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Abandoned => "abandoned",
+            Self::Unknown => "closed",
         }
     }
 
-    /// Reads a stored name.
+    /// Reads a stored name: of all but [`Self::Unknown`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Done, Self::Failed, Self::Abandoned].into_iter().find(|one| one.as_str() == text)
     }

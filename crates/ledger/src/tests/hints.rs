@@ -184,6 +184,17 @@ fn a_call_whose_end_is_told_before_its_beginning_is_not_under_way() {
 }
 
 #[test]
+fn what_was_closed_stays_closed_when_its_texts_are_purged() {
+    let mut piece = Piece::begin("task");
+    piece.note(&Step::Closed { outcome: Outcome::Failed, text: Some("no way".to_owned()) });
+    (0..piece.entries().len()).for_each(|i| piece.purge(i));
+    let state = fold_all(&piece.entries());
+    assert_eq!((state.closed, action(&state, &world())), (Some(Outcome::Unknown), Action::Complete));
+    piece.note(&Step::Reopened);
+    assert_eq!(fold_all(&piece.entries()).closed, None);
+}
+
+#[test]
 fn a_late_event_changes_no_state() {
     let mut piece = interrupted("task");
     let before = fold_all(&piece.entries());

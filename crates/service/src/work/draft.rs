@@ -4,7 +4,7 @@ use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_ledger::{
-    Entry, Kept, Key, Mac, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim, fold,
+    Entry, Kept, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim, fold,
 };
 use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
 use sha2::{Digest, Sha256};
@@ -144,7 +144,10 @@ impl<'a> Draft<'a> {
             None if state.is_waiting() => Status::Waiting,
             None => Status::Open,
         };
-        work.outcome = state.closed;
+        // The row keeps the outcome whose text was purged.
+        if state.closed != Some(Outcome::Unknown) {
+            work.outcome = state.closed;
+        }
         work.lost = state.lost.is_some();
         work.unknown = state.open_intents().count() as u64;
         work.row_mac = key.row(work);
