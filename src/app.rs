@@ -78,7 +78,7 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
-            service.set_history(history);
+            service.history.set_history(history);
             tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
@@ -122,17 +122,17 @@ async fn open_store(
 
 /// Makes scheduled backups until the daemon ends.
 async fn keep_backups(context: Context, service: Service) {
-    service.keep_backups(context.home().root(), context.control().stopping()).await;
+    service.backups.keep_backups(context.home().root(), context.control().stopping()).await;
 }
 
 /// Plans scheduled consolidations, and carries them out if the settings say so, until the daemon ends.
 async fn keep_consolidating(context: Context, service: Service) {
-    service.keep_consolidating(context.control().stopping()).await;
+    service.consolidating.keep_consolidating(context.control().stopping()).await;
 }
 
 /// Imports past sessions until the daemon ends.
 async fn keep_history(context: Context, service: Service) {
-    service.keep_history(context.control().stopping()).await;
+    service.history.keep_history(context.control().stopping()).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -147,7 +147,7 @@ async fn sweep(context: &Context) {
         let gone = context.gone_sessions();
         let began = context.control().started_at();
         let since = |id: &SessionId| gone.get(id).copied().unwrap_or(began);
-        if let Err(error) = service.end_disconnected(since).await {
+        if let Err(error) = service.sessions.end_disconnected(since).await {
             tracing::warn!(%error, "sessions that lost their connection could not be ended");
         }
         // A session that ended before that counts as lost when the daemon starts.
@@ -170,9 +170,9 @@ impl Serve for App {
             last_call: if stays { Instant::now() } else { self.context.last_call() },
             calls_under_way: self.context.calls_under_way(),
             runnable_jobs: self.context.opened().map_or(0, |service| {
-                service.runnable_jobs()
-                    + usize::from(service.backup_progress().is_some())
-                    + usize::from(service.history_progress().running)
+                service.worker.runnable_jobs()
+                    + usize::from(service.backups.backup_progress().is_some())
+                    + usize::from(service.history.history_progress().running)
             }),
         }
     }

@@ -38,19 +38,19 @@ pub(super) async fn message(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
     // What was shown is recorded under the session of the agent's server, which may have another name.
-    if !call.service.note_answer(&call.session, &message)
+    if !call.service.feedback.note_answer(&call.session, &message)
         && let Some(session) = call.connection.session_beside()
     {
-        call.service.note_answer(&session, &message);
+        call.service.feedback.note_answer(&session, &message);
     }
-    Ok(noted(call.service.note_last_message(&caller, &call.session, &message).await?))
+    Ok(noted(call.service.memories.note_last_message(&caller, &call.session, &message).await?))
 }
 
 /// Saves the summary that a compaction made of a session.
 pub(super) async fn compaction(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
-    Ok(noted(call.service.note_compaction(&caller, &call.session, &summary).await?))
+    Ok(noted(call.service.memories.note_compaction(&caller, &call.session, &summary).await?))
 }
 
 fn noted(kept: bool) -> Reply {
@@ -73,7 +73,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         ways: ways(caller.person),
     };
     let in_hand = match call.arguments.text("transcript")? {
-        Some(transcript) => call.service.in_hand(PathBuf::from(transcript)).await,
+        Some(transcript) => call.service.history.in_hand(PathBuf::from(transcript)).await,
         None => None,
     };
     let in_hand = in_hand.map(|text| taint::screened(&text).into_owned());
@@ -81,7 +81,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
-    let gathered = call.service.context(&caller, &request).await?;
+    let gathered = call.service.recall.context(&caller, &request).await?;
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
@@ -92,7 +92,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
 pub(super) async fn transcript(call: &mut Call) -> Answer {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
-    call.service.note_transcript(path);
+    call.service.history.note_transcript(path);
     Ok(Reply::saying("noted"))
 }
 
@@ -107,8 +107,8 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
         agent: None,
         parent: None,
     };
-    call.service.start_session(&caller, request).await?;
-    let saved = call.service.save_prompt(&caller, &call.session, None, &content).await?;
+    call.service.sessions.start_session(&caller, request).await?;
+    let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
     call.redacted += saved.redacted;
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
 }
@@ -117,7 +117,7 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
 pub(super) async fn end(call: &mut Call) -> Answer {
     // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
-    match call.service.end_session(None, &call.session, EndReason::Ended).await {
+    match call.service.sessions.end_session(None, &call.session, EndReason::Ended).await {
         Ok(_) => Ok(Reply::saying("session ended")),
         Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
         Err(error) => Err(error.into()),
@@ -141,12 +141,12 @@ pub(super) async fn step(call: &mut Call) -> Answer {
         .collect();
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);
-    if call.service.work_of_session(&actor).await?.is_none() {
+    if call.service.journal.work_of_session(&actor).await?.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else { return Ok(Reply::saying("nothing began")) };
         happened.insert(0, begun);
     }
     let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
-    let appended = call.service.work_append(&actor, Target::Session, happened).await?;
+    let appended = call.service.journal.work_append(&actor, Target::Session, happened).await?;
     if is_end {
         close(call, &caller, &actor).await?;
     }
@@ -156,7 +156,7 @@ pub(super) async fn step(call: &mut Call) -> Answer {
 /// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
 /// A later request reopens it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
-    let Some((own, state)) = call.service.work_of_session(actor).await? else { return Ok(()) };
+    let Some((own, state)) = call.service.journal.work_of_session(actor).await? else { return Ok(()) };
     let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
     if state.ended && !is_open {
         let close = CloseWork { outcome: Outcome::Done, text: None };
@@ -229,10 +229,11 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
         None => unfinished(call, &actor, &source).await?,
     };
     for id in candidates {
-        if !is_worth_telling(&call.service.work_show(&actor, &id).await?.state) {
+        if !is_worth_telling(&call.service.journal.work_show(&actor, &id).await?.state) {
             continue;
         }
-        if let Some(resumed) = call.service.work_resume(&actor, Some(&id), &world, HINT_BYTES).await? {
+        if let Some(resumed) = call.service.journal.work_resume(&actor, Some(&id), &world, HINT_BYTES).await?
+        {
             let files =
                 resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone());
             return Ok(Reply::saying("unfinished")
@@ -256,7 +257,7 @@ fn seen_file(file: Value) -> Option<SeenFile> {
 /// The pieces of work that a starting session may be told about, the most important first.
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
     // A session's own conversation contains it all, except after a compaction or a crash.
-    if let Some((own, _)) = call.service.work_of_session(actor).await? {
+    if let Some((own, _)) = call.service.journal.work_of_session(actor).await? {
         let is_told = matches!(source, "compact" | "resume");
         return Ok(is_told.then_some(own.id).into_iter().collect());
     }
@@ -269,7 +270,7 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
         before: None,
         limit: CANDIDATES_MAX,
     };
-    let listed = call.service.work_list(actor, query).await?;
+    let listed = call.service.journal.work_list(actor, query).await?;
     let is_left = |work: &Work| {
         work.lost
             || work.session.as_ref().is_none_or(|session| !call.context.is_at_work(session, work.active_at))

@@ -33,7 +33,7 @@ impl Call {
         if former.is_empty() {
             return Ok(Vec::new());
         }
-        let known = self.service.projects().await?;
+        let known = self.service.recall.projects().await?;
         let count = |project: &Project| known.get(project).map_or(0, |count| count.memories);
         if count(&self.caller.project) > 0 {
             return Ok(Vec::new());

@@ -149,7 +149,7 @@ impl Connection {
     /// Records that this connection works in a session.
     pub(super) fn uses(&self, service: &Service, session: &SessionId) {
         if lock(&self.0.used).insert(session.clone()) {
-            service.connected(session);
+            service.sessions.connected(session);
             if !self.is_person() {
                 self.0.context.agent_came(session);
             }
@@ -240,7 +240,7 @@ fn day_of_person(home: &Path, project: &Project, day: Date) -> SessionId {
 
 /// Ends a session. A session of commands that only read does not exist.
 async fn end(service: Service, session: SessionId) {
-    match service.end_session(None, &session, EndReason::Ended).await {
+    match service.sessions.end_session(None, &session, EndReason::Ended).await {
         Ok(_) | Err(ServiceError::NoSession(_)) => {}
         Err(error) => tracing::warn!(%error, "the session of a command could not be ended"),
     }
@@ -255,7 +255,7 @@ async fn lost(service: Service, session: SessionId, project: Project) {
         project,
         directory: None,
     };
-    if let Err(error) = service.work_lost(&actor).await {
+    if let Err(error) = service.journal.work_lost(&actor).await {
         tracing::warn!(%error, "the journal was not told of a session that was lost");
     }
 }
@@ -310,7 +310,7 @@ impl State {
         // Nobody returns to the session of a person's command.
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
-            service.disconnected(&session);
+            service.sessions.disconnected(&session);
             self.context.serves_no_more(&session);
             if self.hello.role == Role::Agent && self.context.agent_left(&session) && is_loss {
                 self.mourn(&service, &session);

@@ -45,7 +45,7 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
 
 /// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
 pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
-    let report = service.distil_report().await?;
+    let report = service.distilling.distil_report().await?;
     let waiting = waiting(&report);
     let is_told = report.enabled || waiting > 0;
     Ok(is_told.then(|| {
@@ -58,7 +58,7 @@ pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceErr
 }
 
 pub(super) async fn status(call: &mut Call) -> Answer {
-    let report = call.service.distil_report().await?;
+    let report = call.service.distilling.distil_report().await?;
     let state = if report.enabled { report.state.name() } else { "off" };
     let review = match report.review {
         Review::Inbox => "inbox",
@@ -85,7 +85,7 @@ pub(super) async fn status(call: &mut Call) -> Answer {
 pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
-    let plan = call.service.distil_plan(project.as_ref(), limit).await?;
+    let plan = call.service.distilling.distil_plan(project.as_ref(), limit).await?;
     let rows: Vec<Value> = plan.sessions.iter().map(planned_row).collect();
     Ok(Reply::saying(format!(
         "{} due, about {}",
@@ -113,7 +113,7 @@ fn planned_row(PlannedSession { session, tokens }: &PlannedSession) -> Value {
 pub(super) async fn run(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
-    let queued = call.service.distil_now(project.as_ref(), limit).await?;
+    let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
     Ok(Reply::saying(format!("{} queued", sessions(queued))).fact("queued", queued))
 }
 
@@ -128,12 +128,12 @@ pub(super) async fn review(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LISTING_MAX)?;
     let found = match CandidateState::parse(name) {
-        Some(state) => call.service.candidates(state, project.as_ref(), limit).await?,
+        Some(state) => call.service.distilling.candidates(state, project.as_ref(), limit).await?,
         None => Vec::new(),
     };
     let rows: Vec<Value> =
         found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
-    let mut arrangements = call.service.arrangements(wanted, limit).await?;
+    let mut arrangements = call.service.distilling.arrangements(wanted, limit).await?;
     // An arrangement without changes only records that somebody asked.
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
@@ -149,7 +149,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         Proposal::Arrangement(id) => return Ok(handbook_ops::arrangement(call, &id).await?),
         Proposal::Candidate(id) => id,
     };
-    let (candidate, session) = call.service.candidate(&id).await?;
+    let (candidate, session) = call.service.distilling.candidate(&id).await?;
     let row = candidate_row(&candidate, &session);
     Ok(Reply::saying(format!("# {}", candidate.title)).line(&candidate.text).fact("candidate", row))
 }
@@ -173,7 +173,7 @@ pub(super) async fn accept(call: &mut Call) -> Answer {
         Proposal::Arrangement(id) => return handbook_ops::accept(call, &id).await,
         Proposal::Candidate(id) => id,
     };
-    let decided = call.service.accept_candidate(&call.caller, &call.session, &id).await?;
+    let decided = call.service.distilling.accept_candidate(&call.caller, &call.session, &id).await?;
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
     let memory = decided.memory.as_ref().map(|(memory, _)| memory.id.to_string());
     let saved = decided.memory.as_ref().map(|(_, outcome)| outcome.as_str());
@@ -185,7 +185,7 @@ pub(super) async fn reject(call: &mut Call) -> Answer {
         Proposal::Arrangement(id) => return handbook_ops::reject(call, &id).await,
         Proposal::Candidate(id) => id,
     };
-    let decided = call.service.reject_candidate(&id).await?;
+    let decided = call.service.distilling.reject_candidate(&id).await?;
     Ok(told(&decided, if decided.changed { "rejected" } else { "unchanged" }))
 }
 

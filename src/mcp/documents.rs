@@ -19,7 +19,7 @@ pub(super) fn named(call: &mut Call) -> Option<ChunkId> {
 pub(super) async fn get(call: &mut Call, id: ChunkId) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let max_bytes = call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?;
-    Ok(reply(&call.service.chunk(id).await?, offset, max_bytes))
+    Ok(reply(&call.service.documents.chunk(id).await?, offset, max_bytes))
 }
 
 fn reply(part: &ChunkPart, offset: usize, max_bytes: usize) -> Reply {

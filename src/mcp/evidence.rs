@@ -50,7 +50,7 @@ pub(super) async fn search(
         limit: request.limit,
         offset: request.offset,
     };
-    let found = call.service.search_evidence(of, &asked).await?;
+    let found = call.service.recall.search_evidence(of, &asked).await?;
     call.redacted += found.as_ref().map_or(0, |found| found.redacted);
     Ok(found.map(|found| (found, place)))
 }

@@ -20,7 +20,7 @@ pub(super) async fn say(call: &mut Call) -> Answer {
             return Err(ArgumentError::new("verdict", Some(other), problem).into());
         }
     };
-    let is_new = call.service.note_said(&call.caller, &call.session, &id, source);
+    let is_new = call.service.feedback.note_said(&call.caller, &call.session, &id, source);
     let (outcome, words) = if is_new {
         ("noted", "noted; it orders nothing")
     } else {

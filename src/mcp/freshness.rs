@@ -53,12 +53,12 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
 /// Ties a memory to the code to which it refers, as it is now. Returns the number of anchors.
 async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Result<usize, ServiceError> {
     let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
-    let before = service.footings(&[memory.id]).await?;
+    let before = service.recall.footings(&[memory.id]).await?;
     // A memory that refers to no code needs no write.
     if anchors.is_empty() && before.values().all(|footing| footing.anchors.is_empty()) {
         return Ok(0);
     }
-    service.anchor(&memory.id, memory.revision, &anchors).await?;
+    service.recall.anchor(&memory.id, memory.revision, &anchors).await?;
     Ok(anchors.len())
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Tally {
 /// Takes at most `bound`.
 pub(super) async fn tally(call: &Call, bound: Duration) -> Result<Option<Tally>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(None) };
-    let anchored = call.service.anchored(call.connection.project()).await?;
+    let anchored = call.service.recall.anchored(call.connection.project()).await?;
     let begun = Instant::now();
     let mut tally = Tally { known: 0, stale: 0, ids: Vec::new() };
     for some in anchored.chunks(FILES_MAX / ANCHORS_MAX) {
@@ -172,7 +172,7 @@ async fn verdicts(
     bound: Duration,
 ) -> Result<Vec<(MemoryId, Vec<(Anchor, Verdict)>)>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(Vec::new()) };
-    let footings = call.service.footings(ids).await?;
+    let footings = call.service.recall.footings(ids).await?;
     let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids
         .iter()
         .filter_map(|id| Some((*id, footings.get(id)?)))

@@ -26,7 +26,7 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
 /// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
 pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = whose(call)?;
-    let plan = call.service.arrange_plan(project.as_ref()).await?;
+    let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
     let items = text::counted(plan.items, "item");
     Ok(Reply::saying(format!("{items}, {} new, about {} tokens", plan.new, plan.tokens))
         .fact("handbook", owner(project.as_ref()))
@@ -39,7 +39,7 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
 /// Queues the arranging; returns at once.
 pub(super) async fn arrange(call: &mut Call) -> Answer {
     let project = whose(call)?;
-    call.service.arrange_now(project.as_ref()).await?;
+    call.service.distilling.arrange_now(project.as_ref()).await?;
     let of = owner(project.as_ref());
     Ok(Reply::saying(format!("the handbook of {of} is queued")).fact("handbook", of))
 }
@@ -47,7 +47,7 @@ pub(super) async fn arrange(call: &mut Call) -> Answer {
 /// What a handbook says now, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> Answer {
     let project = whose(call)?;
-    let (handbook, rendered) = call.service.handbook(project.as_ref()).await?;
+    let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
     let texts: Vec<Value> = rendered
         .iter()
         .map(|text| json!({ "topic_key": text.topic_key, "title": text.title, "content": text.content }))
@@ -62,7 +62,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
 /// Updates the memories of a handbook to its present state.
 pub(super) async fn render(call: &mut Call) -> Answer {
     let project = whose(call)?;
-    let memories = call.service.render_handbook(project.as_ref()).await?;
+    let memories = call.service.memories.render_handbook(project.as_ref()).await?;
     let row = |memory: &Memory| {
         json!({
             "id": memory.id.as_str(), "topic_key": memory.topic_key, "revision": memory.revision,
@@ -75,7 +75,7 @@ pub(super) async fn render(call: &mut Call) -> Answer {
 /// The drafts of skills, with their texts.
 pub(super) async fn skills(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
-    let skills = call.service.skills(project.as_ref()).await?;
+    let skills = call.service.memories.skills(project.as_ref()).await?;
     let rows: Vec<Value> = skills
         .iter()
         .map(|(project, skill)| {
@@ -94,17 +94,17 @@ pub(super) async fn undo(call: &mut Call) -> Answer {
     let given = call.arguments.needed("id")?;
     let id = ArrangementId::parse(&given)
         .map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))?;
-    let (arrangement, changed) = call.service.undo_arrangement(&id).await?;
+    let (arrangement, changed) = call.service.distilling.undo_arrangement(&id).await?;
     Ok(decided(&arrangement, if changed { "undone" } else { "unchanged" }))
 }
 
 pub(super) async fn accept(call: &mut Call, id: &ArrangementId) -> Answer {
-    let (arrangement, changed) = call.service.accept_arrangement(id).await?;
+    let (arrangement, changed) = call.service.distilling.accept_arrangement(id).await?;
     Ok(decided(&arrangement, if changed { "accepted" } else { "unchanged" }))
 }
 
 pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> Answer {
-    let (arrangement, changed) = call.service.reject_arrangement(id).await?;
+    let (arrangement, changed) = call.service.distilling.reject_arrangement(id).await?;
     Ok(decided(&arrangement, if changed { "rejected" } else { "unchanged" }))
 }
 
@@ -135,7 +135,7 @@ pub(super) fn row(arrangement: &Arrangement) -> Value {
 
 /// An arrangement with what each of its operations would change.
 pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> Result<Reply, ServiceError> {
-    let (arrangement, mut handbook) = call.service.arrangement(id).await?;
+    let (arrangement, mut handbook) = call.service.distilling.arrangement(id).await?;
     let mut operations: Vec<Value> = Vec::new();
     for operation in &arrangement.operations {
         let before = handbook.get(&operation.item).map(|(_, place)| topic(place));

@@ -20,7 +20,7 @@ const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 
 /// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Value, String), Fault> {
-    let health = call.service.health(project).await?;
+    let health = call.service.recall.health(project).await?;
     let mut told = facts(&health);
     add_stale(&mut told, call, project, STATS_LOOK_MAX).await?;
     Ok((told, line(&health)))
@@ -44,7 +44,7 @@ async fn add_stale(
 /// All figures, computed now, with the verdicts on code and the state of the worker.
 pub(super) async fn health(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
-    let health = call.service.examine_health(project.as_ref()).await?;
+    let health = call.service.recall.examine_health(project.as_ref()).await?;
     let mut told = facts(&health);
     add_stale(&mut told, call, project.as_ref(), freshness::TALLY_MAX).await?;
     let worker = worker::facts(&call.service).await?;

@@ -29,7 +29,7 @@ pub(super) async fn get(call: &mut Call, id: ExchangeId) -> Answer {
         offset: call.arguments.count("offset")?.unwrap_or(0),
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
     };
-    Ok(exchange_reply(&call.service.exchange(&request).await?))
+    Ok(exchange_reply(&call.service.history.exchange(&request).await?))
 }
 
 fn exchange_reply(part: &ExchangePart) -> Reply {
@@ -84,7 +84,7 @@ pub(super) async fn timeline(call: &mut Call, id: ExchangeId) -> Answer {
         call.arguments.clamped(name, 5, 0..=TIMELINE_MAX)
     };
     let (before, after) = (side(call, "before")?, side(call, "after")?);
-    let timeline = call.service.history_timeline(id, before, after).await?;
+    let timeline = call.service.history.history_timeline(id, before, after).await?;
     let session = &timeline.session;
     let entries = |exchanges: &[Exchange]| exchanges.iter().map(|one| entry_json(one, session)).collect();
     let heading = format!(

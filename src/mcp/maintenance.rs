@@ -52,7 +52,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         verify: call.arguments.flag(&["verify"])?,
         keep: NonZeroUsize::new(call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?),
     };
-    let made = call.service.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
+    let made = call.service.backups.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
     let rows: u64 = made.rows.values().sum();
     let removed: Vec<Value> = made.removed.iter().map(|path| json!(path.display().to_string())).collect();
     Ok(Reply::saying(format!("{}: {}", made.path.display(), text::counted(rows, "row")))
@@ -66,7 +66,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
 
 /// The progress of the present backup.
 pub(super) async fn backup_progress(call: &mut Call) -> Answer {
-    let progress = call.service.backup_progress();
+    let progress = call.service.backups.backup_progress();
     Ok(Reply::saying("progress")
         .fact("rows", progress.map(|(rows, _)| rows))
         .fact("total", progress.map(|(_, total)| total)))
@@ -74,7 +74,7 @@ pub(super) async fn backup_progress(call: &mut Call) -> Answer {
 
 /// The part of the daemon's status about backups: the last one and a failure, since it started.
 pub(super) fn backup_facts(context: &Context) -> Option<Value> {
-    let outcome = context.opened()?.backup_outcome();
+    let outcome = context.opened()?.backups.backup_outcome();
     if outcome.made.is_none() && outcome.failure.is_none() {
         return None;
     }
@@ -103,7 +103,7 @@ pub(super) async fn examine(call: &mut Call) -> Answer {
 pub(super) async fn known(call: &mut Call) -> Answer {
     let given = call.arguments.texts("ids")?.unwrap_or_default();
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
-    let known = call.service.known(&ids).await?;
+    let known = call.service.memories.known(&ids).await?;
     let rows = known.iter().map(|id| json!(id.as_str())).collect();
     Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
 }
@@ -133,7 +133,7 @@ pub(super) async fn note(call: &mut Call) -> Answer {
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
     };
-    let noted = call.service.take_note(&call.caller, &call.session, note, dry_run).await?;
+    let noted = call.service.memories.take_note(&call.caller, &call.session, note, dry_run).await?;
     Ok(Reply::saying(noted.outcome.as_str())
         .fact("outcome", noted.outcome.as_str())
         .fact("id", noted.memory.as_ref().map(|(id, _)| id.as_str().to_owned()))
@@ -143,7 +143,7 @@ pub(super) async fn note(call: &mut Call) -> Answer {
 /// A page of the relations between memories.
 pub(super) async fn relations(call: &mut Call) -> Answer {
     let after = call.arguments.text("after")?;
-    let page = call.service.relations(after.as_deref()).await?;
+    let page = call.service.memories.relations(after.as_deref()).await?;
     let rows: Vec<Value> = page
         .iter()
         .map(|(_, edge)| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))

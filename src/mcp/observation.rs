@@ -30,7 +30,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
         as_of: call.arguments.moment("as_of", call.now(), true)?,
     };
-    let found = call.service.observation(&request, call.caller.person).await?;
+    let found = call.service.recall.observation(&request, call.caller.person).await?;
     let reply = reply_of(&found);
     let reply = match request.as_of {
         Some(at) => reply.fact("as_of", moment(at)).line(format!("(as of {})", moment(at))),
@@ -39,7 +39,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
     let reply = match request.as_of {
         Some(_) => reply,
         None => {
-            call.service.note_read(&call.caller, &call.session, &found.memory.id);
+            call.service.feedback.note_read(&call.caller, &call.session, &found.memory.id);
             let reply = freshness::tell(call, found.memory.id, reply).await?;
             let reply = with_evidence(call, found.memory.id, reply).await?;
             with_works(call, &found.memory.id, reply).await?
@@ -50,7 +50,8 @@ pub(super) async fn get(call: &mut Call) -> Answer {
 
 /// Adds the exchanges of past sessions on which a memory rests, if it was distilled.
 async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
-    let ids: Vec<String> = call.service.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
+    let ids: Vec<String> =
+        call.service.distilling.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
     if ids.is_empty() {
         return Ok(reply);
     }
@@ -60,7 +61,8 @@ async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
 
 /// Adds the pieces of work in which a memory was found out, if any.
 async fn with_works(call: &Call, id: &MemoryId, reply: Reply) -> Result<Reply, ServiceError> {
-    let works = call.service.works_of_memory(&work::actor(call, &call.caller, None).owner, id).await?;
+    let works =
+        call.service.journal.works_of_memory(&work::actor(call, &call.caller, None).owner, id).await?;
     if works.is_empty() {
         return Ok(reply);
     }

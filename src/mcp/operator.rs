@@ -54,7 +54,7 @@ pub(super) fn stop(context: &Context) -> Reply {
 
 pub(super) async fn restore(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
-    Ok(changed(&call.service.restore(&call.caller, &call.session, &id).await?, "restored"))
+    Ok(changed(&call.service.memories.restore(&call.caller, &call.session, &id).await?, "restored"))
 }
 
 pub(super) async fn pin(call: &mut Call) -> Answer {
@@ -75,7 +75,7 @@ pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply {
 
 async fn set_pin(call: &mut Call, pinned: bool) -> Answer {
     let id = call.arguments.memory_id()?;
-    let updated = call.service.pin(&call.caller, &call.session, &id, pinned).await?;
+    let updated = call.service.memories.pin(&call.caller, &call.session, &id, pinned).await?;
     Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn resolve(call: &mut Call) -> Answer {
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
     }
-    let found = call.service.resolve(&prefix, RESOLVED_MAX).await?;
+    let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
     let ids = found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
     Ok(Reply::saying(text::counted(found.len(), "memory")).list("ids", ids))
 }
@@ -109,7 +109,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     };
     let limit = arguments.clamped("limit", 20, 1..=LISTING_MAX)?;
     let offset = arguments.count("cursor")?.unwrap_or(0);
-    let found = call.service.select(&selection, offset, limit).await?;
+    let found = call.service.recall.select(&selection, offset, limit).await?;
     let is_own = !all && call.arguments.named_project().is_none();
     let former = if found.memories.is_empty() && is_own { call.former().await? } else { Vec::new() };
     let former: Vec<Value> = former
@@ -130,13 +130,13 @@ pub(super) async fn sessions(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), false)?;
-    let sessions = call.service.sessions((!all).then_some(&project), before, limit).await?;
+    let sessions = call.service.sessions.sessions((!all).then_some(&project), before, limit).await?;
     let rows = sessions.iter().map(session_row).collect();
     Ok(Reply::saying(text::counted(sessions.len(), "session")).list("sessions", rows))
 }
 
 pub(super) async fn projects(call: &mut Call) -> Answer {
-    let projects = call.service.projects().await?;
+    let projects = call.service.recall.projects().await?;
     let rows = projects
         .iter()
         .map(|(project, count)| {
@@ -151,7 +151,7 @@ pub(super) async fn projects(call: &mut Call) -> Answer {
 
 /// The types that live memories have, the most frequent first.
 pub(super) async fn types(call: &mut Call) -> Answer {
-    let types = call.service.types().await?;
+    let types = call.service.recall.types().await?;
     let rows =
         types.iter().map(|(kind, count)| json!({ "type": kind.as_str(), "memories": count })).collect();
     Ok(Reply::saying(text::counted(types.len(), "type")).list("types", rows))
@@ -162,7 +162,7 @@ pub(super) async fn spelling(call: &mut Call) -> Answer {
     let query = call.arguments.needed("query")?;
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
-    let spelled = call.service.spelled(&query, (!all).then_some(&project)).await?;
+    let spelled = call.service.recall.spelled(&query, (!all).then_some(&project)).await?;
     let rows = spelled.iter().map(|(word, near)| json!({ "word": word, "near": near })).collect();
     Ok(Reply::saying(text::counted(spelled.len(), "word")).list("words", rows))
 }
@@ -174,7 +174,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
             .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
-    let merged = call.service.merge_projects(&from, &into).await?;
+    let merged = call.service.memories.merge_projects(&from, &into).await?;
     let kept: Vec<Value> = merged
         .kept
         .iter()
@@ -197,7 +197,7 @@ pub(super) async fn prompts(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
-    let prompts = call.service.prompts((!all).then_some(&project), limit).await?;
+    let prompts = call.service.memories.prompts((!all).then_some(&project), limit).await?;
     let rows = prompts.iter().map(prompt_row).collect();
     Ok(Reply::saying(text::counted(prompts.len(), "prompt")).list("prompts", rows))
 }
@@ -212,7 +212,7 @@ fn prompt_row(prompt: &Prompt) -> Value {
 pub(super) async fn events(call: &mut Call) -> Answer {
     let after = call.arguments.count("after")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", 100, 1..=LISTING_MAX)?;
-    let events = call.service.events(after as u64, limit).await?;
+    let events = call.service.memories.events(after as u64, limit).await?;
     let rows = events
         .iter()
         .map(|event| {
@@ -233,10 +233,10 @@ pub(super) async fn graph(call: &mut Call) -> Answer {
     let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
     let graph = match project {
-        Some(project) => call.service.graph_of_project(&project, limit).await?,
+        Some(project) => call.service.recall.graph_of_project(&project, limit).await?,
         None => {
             let id = call.arguments.memory_id()?;
-            call.service.graph(&id, depth, limit).await?
+            call.service.recall.graph(&id, depth, limit).await?
         }
     };
     let nodes: Vec<Value> = graph
@@ -273,7 +273,7 @@ pub(super) async fn entity(call: &mut Call) -> Answer {
     let name = call.arguments.needed("name")?;
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
-    let found = call.service.entity(&call.caller, &name, project, limit).await?;
+    let found = call.service.recall.entity(&call.caller, &name, project, limit).await?;
     let memory = |(memory, is_read): &(Memory, bool)| {
         let mut row = memory_row(memory);
         row["by"] = json!(if *is_read { "model" } else { "mention" });

@@ -49,7 +49,7 @@ fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
 
 pub(super) async fn sql(call: &mut Call) -> Answer {
     let query = query(call, ROWS_DEFAULT)?;
-    let answers = call.service.query(query).await?;
+    let answers = call.service.studio.query(query).await?;
     let shown = answers.into_iter().map(statement).collect::<Vec<_>>();
     Ok(Reply::saying(text::counted(shown.len(), "statement")).list("results", shown))
 }
@@ -60,7 +60,7 @@ const CHANGES_DEFAULT: usize = 100;
 /// Runs statements in a transaction that is cancelled, and reports what they would have changed.
 pub(super) async fn what_if(call: &mut Call) -> Answer {
     let query = query(call, CHANGES_DEFAULT)?;
-    let trial = call.service.try_out(query).await?;
+    let trial = call.service.studio.try_out(query).await?;
     Ok(Reply::saying("undone")
         .list("tables", trial.counts)
         .list("changes", trial.changes)
@@ -92,12 +92,12 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     }
     let context = call.context.clone();
     let _order = context.studio().lock().await;
-    let access = call.service.open_studio(StudioOptions { port, origins }).await?;
+    let access = call.service.studio.open_studio(StudioOptions { port, origins }).await?;
     call.connection.holds(access.lease);
     let told = describe(&access);
     let file = context.home().studio_file();
     if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{told:#}\n").as_bytes()) {
-        call.service.close_studio(Some(access.lease)).await;
+        call.service.studio.close_studio(Some(access.lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());
     }
@@ -124,7 +124,7 @@ pub(super) async fn close(call: &mut Call) -> Answer {
 /// Whether the endpoint that this connection opened is open.
 pub(super) async fn status(call: &mut Call) -> Answer {
     let open = match call.connection.held() {
-        Some(lease) => call.service.has_studio(lease).await,
+        Some(lease) => call.service.studio.has_studio(lease).await,
         None => false,
     };
     Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))

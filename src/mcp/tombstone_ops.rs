@@ -15,7 +15,7 @@ const LISTED: usize = 50;
 /// The texts that no longer hold, the latest first.
 pub(super) async fn list(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
-    let (texts, notes) = call.service.tombstones(limit).await?;
+    let (texts, notes) = call.service.memories.tombstones(limit).await?;
     let row = |text: &FallenText| {
         json!({
             "id": text.memory.as_str(), "title": text.title, "why": text.why.as_str(), "at": moment(text.at),
@@ -29,6 +29,6 @@ pub(super) async fn list(call: &mut Call) -> Answer {
 /// Forgets the tombstones of a memory's texts.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
-    let forgotten = call.service.forget_tombstones(&id).await?;
+    let forgotten = call.service.memories.forget_tombstones(&id).await?;
     Ok(Reply::saying("forgotten").fact("id", id.as_str()).fact("forgotten", forgotten))
 }

@@ -60,7 +60,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         agent: call.arguments.text("agent")?,
         parent: call.arguments.session_id("parent_id")?,
     };
-    let started = call.service.start_session(&call.caller, request).await?;
+    let started = call.service.sessions.start_session(&call.caller, request).await?;
     call.redacted += started.redacted;
     let session = started.session;
     call.connection.bind(&session.id);
@@ -92,12 +92,12 @@ pub(super) async fn session_end(call: &mut Call) -> Answer {
     let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
     let summarised = match &summary {
         Some(summary) => {
-            let done = call.service.summarise(&call.caller, &id, summary).await;
+            let done = call.service.memories.summarise(&call.caller, &id, summary).await;
             Some(done.map_err(|error| error.about("summary"))?)
         }
         None => None,
     };
-    let session = call.service.end_session(Some(&call.caller), &id, EndReason::Ended).await?;
+    let session = call.service.sessions.end_session(Some(&call.caller), &id, EndReason::Ended).await?;
     let ended_at = moment(session.ended_at.unwrap_or(session.seen_at));
     let mut reply = Reply::saying(format!("session `{id}` ended at {ended_at}"))
         .fact("session_id", id.as_str())
@@ -134,7 +134,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
             "there is nothing to store; give content, or goal, discoveries, accomplished, next_steps, files";
         return Err(ArgumentError::new("content", None, problem).into());
     }
-    let done = call.service.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
+    let done = call.service.memories.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
     call.redacted += done.redacted;
     Ok(Reply::saying(format!(
         "summary of session `{id}` is memory `{}` ({}) in project {}",
@@ -157,7 +157,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         session: call.session.clone(),
         ways: ways(call.caller.person),
     };
-    let gathered = call.service.context(&call.caller, &request).await?;
+    let gathered = call.service.recall.context(&call.caller, &request).await?;
     let mut context = freshness::marked(call, gathered).await?.written(&request);
     if request.project.is_none() {
         for (former, count) in call.former().await? {
@@ -209,7 +209,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         trigger,
         door: Door::Said { revive },
     };
-    let saved = call.service.save(&call.caller, request).await?;
+    let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
     if matches!(saved.outcome, SaveOutcome::Created | SaveOutcome::Updated) {
         freshness::tie_later(call, &saved.memory);
@@ -321,7 +321,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, trigger, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
-    let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
+    let updated = call.service.memories.update(&call.caller, &call.session, &id, patch).await?;
     call.redacted += updated.redacted;
     let outcome = if updated.changed { "updated" } else { "unchanged" };
     let project = shown_project(&updated.memory.project);
@@ -341,7 +341,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
 pub(super) async fn delete(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
-    let outcome = call.service.delete(&call.caller, &call.session, &id, hard).await?.as_str();
+    let outcome = call.service.memories.delete(&call.caller, &call.session, &id, hard).await?.as_str();
     if hard {
         forget_edits(call, id);
     }
@@ -367,7 +367,7 @@ pub(super) async fn suggest_topic_key(call: &mut Call) -> Answer {
     let content = call.arguments.content()?;
     let kind = kind.as_ref().map(Kind::as_str);
     let suggestion =
-        call.service.suggest_topic(&call.caller, kind, title.as_deref(), content.as_deref()).await?;
+        call.service.memories.suggest_topic(&call.caller, kind, title.as_deref(), content.as_deref()).await?;
     call.redacted += suggestion.redacted;
     let existing: Vec<Value> = suggestion
         .existing
@@ -420,18 +420,18 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         let reply = evidence::found_reply(of, &found, place.as_ref(), is_framed);
         return Ok(if found.more { with_cursor(reply, &request) } else { reply });
     }
-    let mut found = call.service.search(&call.caller, request.clone()).await?;
+    let mut found = call.service.recall.search(&call.caller, request.clone()).await?;
     call.redacted += found.redacted;
     if request.as_of.is_none() {
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
         freshness::mark(call, &ids, &mut found.marks).await?;
-        call.service.note_shown(&call.caller, &call.session, &request.query, &ids);
+        call.service.feedback.note_shown(&call.caller, &call.session, &request.query, &ids);
     }
     let mut reply = found_reply(&found, &request, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
         let (place, reader) = (evidence::place(call, &request), evidence::reader(call));
         for of in Evidence::ALL {
-            let hint = call.service.evidence_hint(of, &request.query, place.as_ref(), reader.clone());
+            let hint = call.service.recall.evidence_hint(of, &request.query, place.as_ref(), reader.clone());
             if let Some(hint) = hint.await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
@@ -562,8 +562,8 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
         after: arguments.clamped("after", 5, 0..=TIMELINE_MAX)?,
         within: within(arguments)?,
     };
-    let timeline = call.service.timeline(&request).await?;
-    let marks = call.service.marks(&timeline.memories()).await?;
+    let timeline = call.service.recall.timeline(&request).await?;
+    let marks = call.service.recall.marks(&timeline.memories()).await?;
     let entry_json = |entry: &Entry| entry_json(entry, marks_of(&marks, entry));
     let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
     let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.project));
@@ -621,7 +621,7 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
     let content = call.arguments.needed_content()?;
     let project = call.arguments.project()?;
     let session = call.session_argument()?;
-    let saved = call.service.save_prompt(&call.caller, &session, project, &content).await?;
+    let saved = call.service.memories.save_prompt(&call.caller, &session, project, &content).await?;
     call.redacted += saved.redacted;
     let outcome = if saved.created { "created" } else { "unchanged" };
     let prompt = &saved.prompt;
@@ -634,7 +634,7 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
 
 pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
-    let stats = call.service.stats(project.as_ref()).await?;
+    let stats = call.service.recall.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;
     let (health, told) = super::health::block(call, project.as_ref()).await?;
     let counts = &stats.counts;

@@ -60,9 +60,9 @@ pub(super) async fn browse(call: &mut Call) -> Answer {
         offset: arguments.count("offset")?.unwrap_or(0),
         limit: arguments.clamped("limit", 100, 1..=PAGE_MAX)?,
     };
-    let browsed = call.service.browse(request).await?;
+    let browsed = call.service.recall.browse(request).await?;
     let ids: Vec<MemoryId> = browsed.memories.iter().map(|memory| memory.id).collect();
-    let mut marks = call.service.marks(&ids).await?;
+    let mut marks = call.service.recall.marks(&ids).await?;
     freshness::mark(call, &ids, &mut marks).await?;
     let now = Timestamp::now();
     let row = |memory: &Memory| {
@@ -89,7 +89,7 @@ pub(super) async fn activity(call: &mut Call) -> Answer {
     let month = jiff::SignedDuration::from_hours(30 * 24);
     let since = call.arguments.moment("since", now, false)?;
     let since = since.unwrap_or_else(|| until.saturating_sub(month).unwrap_or(Timestamp::MIN));
-    let days = call.service.activity(project.as_ref(), since, until).await?;
+    let days = call.service.recall.activity(project.as_ref(), since, until).await?;
     let rows: Vec<Value> =
         days.iter().map(|(day, saves)| json!({ "date": day.to_string(), "saves": saves })).collect();
     Ok(Reply::saying(text::counted(rows.len(), "day")).list("days", rows))
@@ -104,7 +104,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     let after = call.arguments.moment("after", call.now(), false)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
-    let Story { session, entries, prompts, more } = call.service.story(&id, after, limit).await?;
+    let Story { session, entries, prompts, more } = call.service.recall.story(&id, after, limit).await?;
     // At full precision, because many may be in one second.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
     let told = |entry: &Entry| {
@@ -134,7 +134,7 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
     };
     let limit = call.arguments.clamped("limit", 50, 1..=PAIRS_MAX)?;
     let offset = call.arguments.clamped("offset", 0, 0..=PAIRS_OFFSET_MAX)?;
-    let pairs = call.service.pairs(which, offset, limit + 1).await?;
+    let pairs = call.service.recall.pairs(which, offset, limit + 1).await?;
     let rows: Vec<Value> = pairs.iter().take(limit).map(pair_json).collect();
     let more = (pairs.len() > limit).then_some(true);
     Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows).fact("more", more))
@@ -144,7 +144,7 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
 pub(super) async fn settle(call: &mut Call) -> Answer {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;
-    call.service.settle_pair([first, second]).await?;
+    call.service.recall.settle_pair([first, second]).await?;
     Ok(Reply::saying(format!("`{}` and `{}` both stand", first.0, second.0)).fact("outcome", "settled"))
 }
 

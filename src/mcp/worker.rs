@@ -13,24 +13,24 @@ use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
 pub(super) async fn pause(call: &mut Call) -> Answer {
-    call.service.pause_worker(true).await?;
+    call.service.worker.pause_worker(true).await?;
     status(call).await
 }
 
 pub(super) async fn resume(call: &mut Call) -> Answer {
-    call.service.pause_worker(false).await?;
+    call.service.worker.pause_worker(false).await?;
     status(call).await
 }
 
 /// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
-    let revived = call.service.retry_jobs().await?;
+    let revived = call.service.worker.retry_jobs().await?;
     Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job"))).fact("revived", revived))
 }
 
 /// Makes all vectors again, with the model of the settings.
 pub(super) async fn reindex(call: &mut Call) -> Answer {
-    let begun = call.service.reindex().await?;
+    let begun = call.service.worker.reindex().await?;
     Ok(Reply::saying(format!("the vectors of {} are being made", begun.model))
         .fact("model", begun.model)
         .fact("replaces", begun.replaces))
@@ -38,7 +38,7 @@ pub(super) async fn reindex(call: &mut Call) -> Answer {
 
 pub(super) async fn status(call: &mut Call) -> Answer {
     let mut facts = facts(&call.service).await?;
-    match call.service.inference_model() {
+    match call.service.worker.inference_model() {
         Ok(Some(model)) => facts["relations"] = json!(model),
         Ok(None) => {}
         Err(fault) => facts["relations_fault"] = json!(fault),
@@ -49,9 +49,9 @@ pub(super) async fn status(call: &mut Call) -> Answer {
 
 /// The state of the worker, for `mem_stats` and `cerebro worker status`.
 pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
-    let report = service.worker_report();
-    let (counts, filling) = service.job_counts().await?;
-    let spent = service.spent_today().await?;
+    let report = service.worker.worker_report();
+    let (counts, filling) = service.worker.job_counts().await?;
+    let spent = service.worker.spent_today().await?;
     let (provider, model) =
         match report.model.as_deref().map(|name| name.split_once('/').unwrap_or(("", name))) {
             Some((provider, model)) => (Some(provider), Some(model)),
@@ -137,8 +137,8 @@ pub(super) async fn jobs(call: &mut Call) -> Answer {
             return Err(ArgumentError::new("state", Some(other), problem).into());
         }
     };
-    let (counts, _) = call.service.job_counts().await?;
-    let jobs = call.service.jobs(state, limit).await?;
+    let (counts, _) = call.service.worker.job_counts().await?;
+    let jobs = call.service.worker.jobs(state, limit).await?;
     Ok(Reply::saying(format!(
         "waiting: {}; given up: {}",
         text::counted(counts.depth(), "job"),

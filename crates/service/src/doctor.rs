@@ -106,10 +106,10 @@ impl Service {
         checks.push(told("jobs", self.queue(fix).await));
         checks.push(told("cycles", self.cycles_checked().await));
         checks.extend(self.beside_checked(fix).await);
-        checks.push(told("journal", self.journal_checked().await));
+        checks.push(told("journal", self.journal.journal_checked().await));
         checks.push(told("transcripts", self.transcripts_checked().await));
-        checks.push(told("history", self.history_checked(fix).await));
-        checks.push(told("documents", self.documents_checked(fix).await));
+        checks.push(told("history", self.history.history_checked(fix).await));
+        checks.push(told("documents", self.documents.documents_checked(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
@@ -123,7 +123,7 @@ impl Service {
 
     /// Whether agents write records that are not known. It is told and is no fault: the rest of them is read.
     async fn transcripts_checked(&self) -> Found {
-        let drift = self.history_drift().await?;
+        let drift = self.history.history_drift().await?;
         if drift.is_empty() {
             return Ok(Check::sound("transcripts", "all records of past sessions that were read are known"));
         }
@@ -140,7 +140,7 @@ impl Service {
         let mut known = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(Roll { known }) };
             after = Some(last.clone());
             known.extend(page.into_iter().map(|(_, memory)| (memory.id, Entry::of(&memory))));
@@ -164,7 +164,7 @@ impl Service {
             ($page:ident $(, $table:expr)?) => {{
                 let mut after: Option<String> = None;
                 loop {
-                    let page = self.store().$page($($table,)? after.as_deref(), PAGE).await?;
+                    let page = self.base.store.$page($($table,)? after.as_deref(), PAGE).await?;
                     let Some((last, _)) = page.last() else { break };
                     after = Some(last.clone());
                 }
@@ -176,13 +176,13 @@ impl Service {
         walk!(page_of_edges, CreatedIn);
         walk!(page_of_edges, Follows);
         walk!(page_of_supersessions);
-        Ok(self.store().row_counts().await?.values().sum())
+        Ok(self.base.store.row_counts().await?.values().sum())
     }
 
     /// The numbers of a writer's events have no gaps.
     async fn events_checked(&self) -> Found {
         let mut total = 0;
-        for counted in self.store().counted_events().await? {
+        for counted in self.base.store.counted_events().await? {
             total += counted.rows;
             if let Some(words) = gap(&counted) {
                 let at = self.first_gap(&counted.writer).await?;
@@ -196,7 +196,7 @@ impl Service {
     async fn first_gap(&self, writer: &str) -> Result<u64, ServiceError> {
         let mut seq = 0;
         loop {
-            let events = self.store().events_after(writer, seq, PAGE).await?;
+            let events = self.base.store.events_after(writer, seq, PAGE).await?;
             if events.is_empty() {
                 return Ok(seq + 1);
             }
@@ -211,7 +211,7 @@ impl Service {
 
     /// Every edge has both its ends.
     async fn edges(&self, fix: bool) -> Found {
-        let loose = self.store().loose_edges().await?;
+        let loose = self.base.store.loose_edges().await?;
         if loose.is_empty() {
             return Ok(Check::sound("edges", "all have both ends"));
         }
@@ -219,7 +219,7 @@ impl Service {
         if !fix {
             return Ok(check);
         }
-        self.store().remove(&loose).await?;
+        self.base.store.remove(&loose).await?;
         Ok(check.mended())
     }
 
@@ -231,7 +231,7 @@ impl Service {
             ("feedback", "of memories that are not there"),
             ("tombstones", "without a key"),
         ];
-        let found = match self.store().loose_beside().await {
+        let found = match self.base.store.loose_beside().await {
             Ok(found) => found,
             Err(error) => {
                 let words = format!("could not be looked at: {error}");
@@ -245,7 +245,7 @@ impl Service {
                 continue;
             }
             let check = Check::fault(name, many(loose, "row", what));
-            let is_mended = fix && self.store().remove(loose).await.is_ok();
+            let is_mended = fix && self.base.store.remove(loose).await.is_ok();
             checks.push(if is_mended { check.mended() } else { check });
         }
         checks
@@ -255,7 +255,7 @@ impl Service {
     async fn cycles_checked(&self) -> Found {
         let (mut after, mut all, mut waiting) = (None::<String>, 0_usize, 0_usize);
         loop {
-            let page = self.store().page_of_cycles(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_cycles(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             all += page.len();
@@ -281,7 +281,7 @@ impl Service {
 
     /// Every session that a row names is there.
     async fn links(&self) -> Found {
-        let loose = self.store().loose_links().await?;
+        let loose = self.base.store.loose_links().await?;
         if loose.is_empty() {
             return Ok(Check::sound("links", "every session that is named is there"));
         }
@@ -290,8 +290,8 @@ impl Service {
 
     /// The revisions of a memory run without a gap up to the present one.
     async fn kept_revisions(&self, roll: &Roll) -> Found {
-        let spans = self.store().revision_spans().await?;
-        let limited = self.settings().revisions_keep.is_some();
+        let spans = self.base.store.revision_spans().await?;
+        let limited = self.base.settings.revisions_keep.is_some();
         let mut faults = spans
             .keys()
             .filter(|id| !roll.known.contains_key(id))
@@ -309,8 +309,8 @@ impl Service {
 
     /// Work is done or waits; none is stuck, given up, or about nothing.
     async fn queue(&self, fix: bool) -> Found {
-        let before = self.store().now() - LEASE_GRACE;
-        let faulty = self.store().faulty_jobs(before).await?;
+        let before = self.base.store.now() - LEASE_GRACE;
+        let faulty = self.base.store.faulty_jobs(before).await?;
         let mut words = Vec::new();
         for (rows, what) in [
             (&faulty.orphans, "about memories that are not live"),
@@ -328,8 +328,8 @@ impl Service {
         if !fix {
             return Ok(check);
         }
-        self.store().remove(&faulty.orphans).await?;
-        self.store().requeue(&faulty.stuck).await?;
+        self.base.store.remove(&faulty.orphans).await?;
+        self.base.store.requeue(&faulty.stuck).await?;
         // Why they were given up is for a person to look at.
         Ok(if faulty.dead.is_empty() { check.mended() } else { check })
     }
@@ -337,7 +337,7 @@ impl Service {
     /// Every vector belongs to a live memory, and every live memory has its vectors or a job that will
     /// make them, once there is a model.
     async fn vectors(&self, roll: &Roll, fix: bool) -> Found {
-        let store = self.store();
+        let store = &self.base.store;
         let tables = store.vector_tables().await?;
         if tables.is_empty() {
             return Ok(Check::sound("vectors", "there are none"));
@@ -386,9 +386,11 @@ impl Service {
         if differs.is_some() {
             // It may have been a write in between: look again while nobody writes. The index is asked as it is, because to
             // catch up it would wait for the writer that this holds.
-            let pause = self.store().pause().await;
-            match self.ask_once(Index::held).await {
-                Ok(held) if self.index_is_current() => differs = self.index_differs(&held).await?,
+            let pause = self.base.store.pause().await;
+            match self.recall.index.ask_once(Index::held).await {
+                Ok(held) if self.recall.index.index_is_current() => {
+                    differs = self.index_differs(&held).await?
+                }
                 Ok(_) => tracing::debug!("the index fell behind while it was examined"),
                 Err(error) => tracing::debug!(%error, "the index could not be asked while nobody writes"),
             }
@@ -401,7 +403,7 @@ impl Service {
             let words = format!("{words}. `cerebro doctor --fix` builds it anew");
             return Ok(Check::fault("index", words));
         }
-        self.rebuild_index().await?;
+        self.recall.index.rebuild_index().await?;
         match self.index_differs(&self.held().await?).await? {
             None => Ok(Check::fault("index", words).mended()),
             Some(still) => Ok(Check::fault("index", format!("{still}, even after it was built anew"))),
@@ -409,7 +411,7 @@ impl Service {
     }
 
     async fn held(&self) -> Result<BTreeMap<SubjectId, Timestamp>, ServiceError> {
-        self.ask(Index::held).await
+        self.recall.index.ask(Index::held).await
     }
 
     async fn index_differs(

@@ -3,6 +3,7 @@
 //!
 //! What was shown is kept in memory alone: with the daemon's end it is forgotten, and nothing is concluded from it.
 
+use crate::base::Base;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
@@ -10,7 +11,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Caller, Service, ServiceError, lock};
+use crate::{Caller, ServiceError, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SessionId};
 use cerebro_core::feedback::{Sign, Signal, Source, Watch};
 use cerebro_core::redact::redact_text;
@@ -126,25 +127,36 @@ impl FeedbackBook {
     }
 }
 
-impl Service {
+/// The use cases around how useful what was shown turned out to be.
+#[derive(Clone)]
+pub struct Feedback {
+    base: Base,
+    book: Arc<FeedbackBook>,
+}
+
+impl Feedback {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self { base: base.clone(), book: Arc::default() }
+    }
+
     /// Notes what a search showed in a session; nothing for a person.
     pub fn note_shown(&self, caller: &Caller, session: &SessionId, question: &str, hits: &[MemoryId]) {
         if caller.person || hits.is_empty() {
             return;
         }
-        let (question, now) = (redact_text(question).kept, self.now());
-        let (new, signs) = self.0.feedback.watched(session, &caller.project, |watch| {
+        let (question, now) = (redact_text(question).kept, self.base.now());
+        let (new, signs) = self.book.watched(session, &caller.project, |watch| {
             let new = hits.iter().filter(|id| !watch.has_shown(id)).count();
             (new, watch.searched(now, &question, hits))
         });
-        self.0.feedback.count(&caller.project, |counts| counts.shown += new as u64);
+        self.book.count(&caller.project, |counts| counts.shown += new as u64);
         self.keep_signs(session, signs);
     }
 
     /// Notes that a memory was read whole in a session; nothing for a person.
     pub fn note_read(&self, caller: &Caller, session: &SessionId, id: &MemoryId) {
         if !caller.person {
-            let sign = self.0.feedback.with(session, |watch| watch.read(id)).flatten();
+            let sign = self.book.with(session, |watch| watch.read(id)).flatten();
             self.keep_signs(session, sign.into_iter().collect());
         }
     }
@@ -160,7 +172,7 @@ impl Service {
             let corrected = |watch: &mut Watch| {
                 memories.into_iter().filter_map(|memory| watch.corrected(&memory.id)).collect()
             };
-            self.keep_signs(session, self.0.feedback.with(session, corrected).unwrap_or_default());
+            self.keep_signs(session, self.book.with(session, corrected).unwrap_or_default());
         }
     }
 
@@ -169,22 +181,22 @@ impl Service {
         if caller.person {
             return false;
         }
-        let sign = self.0.feedback.with(session, |watch| watch.said(id, source)).flatten();
+        let sign = self.book.with(session, |watch| watch.said(id, source)).flatten();
         self.keep_signs(session, sign.into_iter().collect());
         sign.is_some()
     }
 
     /// Holds the last message of a session, or its summary, against what was shown in it. Says whether anything was.
     pub fn note_answer(&self, session: &SessionId, message: &str) -> bool {
-        let shown = self.0.feedback.with(session, |watch| watch.shown());
+        let shown = self.book.with(session, |watch| watch.shown());
         let Some(shown) = shown else { return false };
-        let (service, of, message) = (self.clone(), session.clone(), message.to_owned());
+        let (feedback, of, message) = (self.clone(), session.clone(), message.to_owned());
         self.note_later(async move {
-            let found = service.store().memories_by_id(&shown).await?;
+            let found = feedback.base.store.memories_by_id(&shown).await?;
             let text = |memory: Memory| (memory.id, format!("{}\n{}", memory.title, memory.content));
             let texts: Vec<_> = found.into_iter().filter(Memory::is_live).map(text).collect();
-            let told = service.0.feedback.with(&of, |watch| watch.answered(&message, &texts));
-            service.put_signs(&of, &told.unwrap_or_default()).await
+            let told = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
+            feedback.put_signs(&of, &told.unwrap_or_default()).await
         });
         true
     }
@@ -194,12 +206,12 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn feedback(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
-        Ok(self.store().count_signs(project).await?)
+        Ok(self.base.store.count_signs(project).await?)
     }
 
     /// What was shown since the daemon began, in sessions of a project or of all, and what became of it.
     pub(super) fn watched(&self, project: Option<&Project>) -> Watched {
-        let counts = lock(&self.0.feedback.counts);
+        let counts = lock(&self.book.counts);
         let of = counts.iter().filter(|(of, _)| project.is_none_or(|project| *of == project));
         of.fold(Watched::default(), |all, (_, one)| all.and(one))
     }
@@ -207,27 +219,27 @@ impl Service {
     /// Notes signs beside the answer to a call, which does not wait for them.
     fn keep_signs(&self, session: &SessionId, signs: Vec<Sign>) {
         if !signs.is_empty() {
-            let (service, session) = (self.clone(), session.clone());
-            self.note_later(async move { service.put_signs(&session, &signs).await });
+            let (feedback, session) = (self.clone(), session.clone());
+            self.note_later(async move { feedback.put_signs(&session, &signs).await });
         }
     }
 
     async fn put_signs(&self, session: &SessionId, signs: &[Sign]) -> Result<(), ServiceError> {
         if !signs.is_empty() {
-            if let Some(project) = self.0.feedback.project_of(session) {
-                self.0.feedback.count(&project, |counts| counts.take(signs));
+            if let Some(project) = self.book.project_of(session) {
+                self.book.count(&project, |counts| counts.take(signs));
             }
-            self.store().put_signs(session, signs).await?;
+            self.base.store.put_signs(session, signs).await?;
         }
         Ok(())
     }
 
     fn note_later(&self, work: impl Future<Output = Result<(), ServiceError>> + Send + 'static) {
-        let Ok(place) = Arc::clone(&self.0.feedback.waiting).try_acquire_owned() else {
+        let Ok(place) = Arc::clone(&self.book.waiting).try_acquire_owned() else {
             tracing::debug!("too many signs of use wait to be noted");
             return;
         };
-        self.0.tasks.spawn("noting signs of use", async move {
+        self.base.tasks.spawn("noting signs of use", async move {
             let _place = place;
             if let Err(error) = work.await {
                 tracing::warn!(%error, "signs of use could not be noted");

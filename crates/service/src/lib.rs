@@ -1,240 +1,155 @@
 //! The use cases: what an agent or a person can ask of their memory.
 //!
-//! One file for each. All text is redacted here, before the store, the index or a log sees it; every
-//! write goes through [`cerebro_store::Store::transact`], which tells the index of it.
+//! [`Service`] has one field for each capability: what it needs of the others is what its type names. Data flows one
+//! way, from the top of this list to its end:
+//!
+//! | capability | what it is about |
+//! | --- | --- |
+//! | [`history`](History), [`intake`] | past sessions, read from agents' transcripts |
+//! | [`journal`](Journal) | the journal of work |
+//! | [`distilling`](Distilling) | what past sessions are worth, by a model's word |
+//! | [`consolidating`](Consolidating) | plans to merge and to archive |
+//! | [`worker`](Worker) | background jobs: vectors, relations, questions to models |
+//! | [`memories`](Memories) | what changes memories |
+//! | [`recall`](Recall) | what finds and shows them |
+//! | [`documents`](Documents) | files that were ingested |
+//! | [`sessions`](Sessions), [`feedback`](Feedback) | sessions as they go on; how useful what they were shown was |
+//! | [`index`] | what is derived from the store so that things are found |
+//! | [`base`] | the open store, the settings, the tasks and the clock |
+//!
+//! What spans all of them is in this crate's root: opening and closing, [`doctor`], [`portable`], and what other homes
+//! write to the same database ([`peers`]).
 
-mod agent_hooks;
 pub mod backup;
-mod beside;
-mod browse;
-mod budget;
+mod base;
 mod cached;
-mod claims;
-mod context;
-mod cycle;
-#[cfg(test)]
-mod cycle_tests;
+mod consolidation;
 mod distil;
 pub mod doctor;
 mod documents;
-mod entity;
 mod error;
-mod evidence;
 mod feedback;
 mod fields;
-mod footing;
-mod get;
-mod graph;
-mod guard;
-mod health;
 mod history;
-mod indexing;
-mod insight;
+mod index;
 mod intake;
 mod jobs;
-mod marks;
-mod note;
-mod pairs;
-mod past;
+mod memories;
 mod peers;
 mod portable;
-mod projects;
-mod prompt;
-mod reindex;
-mod relate;
+mod recall;
 #[cfg(test)]
 mod replay;
-mod save;
-mod search;
-mod session;
-mod stats;
-mod story;
+mod sessions;
 mod studio;
-mod succession;
 mod tasks;
-mod timeline;
-mod tombstones;
-mod topic;
 mod traffic;
-mod update;
 #[cfg(test)]
 mod use_cases;
-mod vectors;
 pub mod work;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    num::NonZeroU32,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
-pub use browse::{BrowseRequest, Browsed, Selected, Selection};
-pub use context::{Context, ContextRequest, Gathered, Ways};
-pub use cycle::{Consolidate, Consolidation};
+pub use backup::Backups;
+pub use base::{Caller, Clock, Settings};
+pub use consolidation::{Consolidate, Consolidating, Consolidation};
 pub use distil::{
-    Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, HandbookPlan, PlannedSession, Review,
+    Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, Distilling, HandbookPlan,
+    PlannedSession, Review,
 };
-pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Ingested};
-pub use entity::EntityGraph;
+pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Documents, Ingested};
 pub use error::{Quotation, ServiceError};
-pub use evidence::{Evidence, EvidenceFound, EvidenceHint, EvidenceRequest};
-pub use feedback::Watched;
+pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
-pub use get::{Earlier, Observation, ObservationRequest};
-pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
-pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
-pub use health::{Health, PAIRS_COUNTED_MAX};
 pub use history::{
-    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, HistoryBatch,
+    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, History, HistoryBatch,
     HistoryCommitted, HistoryTimeline, Links, Mended, SourceRead, agent_slug,
 };
+pub use index::{EXACT_BYTES_MAX, Embedding, Evidence, Opener, VectorLeg};
 pub use intake::{
     AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Place, Preview, Progress, ProjectOf,
     agent_named, agents, glance, places,
 };
-pub use jobs::{InferenceSettings, WorkerReport, WorkerState};
-pub use marks::{Mark, Marks, Told};
-pub use note::{NoteRequest, Noted};
-pub use pairs::{Pair, Pairs};
+pub use jobs::{InferenceSettings, Reindexing, Worker, WorkerReport, WorkerState};
+pub use memories::{
+    Change, DeleteOutcome, Door, FallenText, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
+    Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised, TOMBSTONE_SECRET_FILE,
+    TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX, Updated,
+};
 pub use portable::{ExportPage, Imported};
-pub use projects::Merged;
-pub use prompt::PromptSaved;
-pub use reindex::Reindexing;
-pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
-pub use search::{Elsewhere, Found, SearchRequest};
-pub use session::{StartRequest, Started, Summarised};
-pub use stats::Stats;
-pub use story::Story;
-pub use studio::{Lease, StudioAccess, StudioOptions};
-pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
-pub use tombstones::{FallenText, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
-pub use topic::Suggestion;
+pub use recall::{
+    BrowseRequest, Browsed, Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind,
+    EvidenceFound, EvidenceHint, EvidenceRequest, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Gathered, Graph,
+    GraphNode, Health, Mark, Marks, Observation, ObservationRequest, PAIRS_COUNTED_MAX, Pair, Pairs, Recall,
+    SearchRequest, Selected, Selection, Stats, Story, Timeline, TimelineRequest, Told, Ways, Within,
+};
+pub use sessions::{Sessions, StartRequest, Started};
+pub use studio::{Lease, Studio, StudioAccess, StudioOptions};
 pub use traffic::Busy;
-pub use update::{Change, DeleteOutcome, Patch, Updated};
-pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
+pub use work::Journal;
 
 use sha2::{Digest, Sha256};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use cerebro_core::domain::{Origin, Project, SessionId, Timestamp, limits};
-use cerebro_core::operation::Group;
-use cerebro_core::redact::RedactedText;
+use cerebro_core::domain::limits;
 use cerebro_core::sync::lock;
 use cerebro_search::lexical::{Index, LexicalError};
-use cerebro_store::{Committed, ProjectCount, Remote, Store};
+use cerebro_store::{Committed, Remote, Store};
 
-use tasks::Tasks;
+use base::Base;
+use index::{EvidenceIndexes, Follower, MemoryIndex, VectorSearch, Vectors};
+use jobs::{Jobs, Spending};
+use memories::{KnownProjects, guard};
+use recall::{ClaimBook, FootingBook, Past, PastIndex, SuccessionBook};
+use traffic::Traffic;
 
 /// How long closing waits for background tasks and for calls that were cancelled.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
-/// Tells the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
-pub type Clock = fn() -> Timestamp;
-
-/// What the user can set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Window in which an equal save or prompt counts as a repetition.
-    pub dedup_window: Duration,
-    /// Whether agents may purge; people always may.
-    pub agent_hard_delete: bool,
-    /// How many earlier revisions of a memory are kept; without it all are.
-    pub revisions_keep: Option<NonZeroU32>,
-    /// Backups by the clock.
-    pub backup: backup::Plan,
-    /// Consolidation by the clock.
-    pub consolidate: Consolidate,
-    /// How long the journal of work is kept; none where it is off.
-    pub journal: Option<work::Retention>,
-    /// The groups of tools that agents get beside the 13.
-    pub groups: Vec<Group>,
-    /// The server that has the database; none where it is embedded.
-    pub remote: Option<Remote>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            dedup_window: limits::DEDUP_WINDOW,
-            agent_hard_delete: false,
-            revisions_keep: None,
-            backup: backup::Plan::default(),
-            consolidate: Consolidate::default(),
-            journal: Some(work::Retention::default()),
-            groups: Vec::new(),
-            remote: None,
-        }
-    }
-}
-
-/// Who calls: facts of the connection, not of the call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// The connection's own project.
-    pub project: Project,
-    /// The client's name, see [`agent_name`].
-    pub agent: RedactedText,
-    /// A person at the command line, who may do what is kept from agents.
-    pub person: bool,
-}
-
-impl Caller {
-    /// Where a text comes from that the caller chose to write.
-    fn origin(&self) -> Origin {
-        if self.person { Origin::Person } else { Origin::Agent }
-    }
-}
-
-/// The use cases over an open store. A clone is another handle to the same; [`Service::close`] waits for all of
-/// them, which is what the token is for. It is dropped after the rest.
+/// The use cases over an open store, by capability. A clone is another handle to the same; [`Service::close`] waits for
+/// all of them.
 #[derive(Clone)]
-pub struct Service(Arc<Inner>, TaskTrackerToken);
-
-struct Inner {
-    store: Store,
-    tasks: Tasks,
-    index: Arc<indexing::Follower>,
-    evidence: evidence::EvidenceIndexes,
-    vectors: Arc<vectors::Vectors>,
-    jobs: Arc<jobs::Jobs>,
-    traffic: traffic::Traffic,
-    settings: Settings,
-    backups: backup::Desk,
-    claims: Arc<claims::ClaimBook>,
-    footings: Arc<footing::FootingBook>,
-    feedback: feedback::FeedbackBook,
-    health: health::HealthBook,
-    journal: work::Journal,
-    succession: Arc<succession::SuccessionBook>,
-    past: past::Past,
-    /// What is asked of the task that takes past sessions in, and what it tells.
-    history_desk: intake::Desk,
-    /// Sessions known to be live in the store, so that a save need not look.
-    live: Mutex<BTreeSet<SessionId>>,
-    /// The other homes that are at work on the same database.
-    others: Mutex<BTreeSet<String>>,
-    /// How many connections each session has now.
-    connected: Mutex<HashMap<SessionId, usize>>,
-    /// The places of the searches that compute: each holds a thread while it waits for the model.
-    searches: tokio::sync::Semaphore,
-    /// The live endpoint, while one is open.
-    studio: tokio::sync::Mutex<Option<studio::Studio>>,
-    /// The projects that hold anything, read when first asked for.
-    projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
+pub struct Service {
+    /// What changes memories.
+    pub memories: Memories,
+    /// What finds and shows them.
+    pub recall: Recall,
+    /// Sessions as they go on.
+    pub sessions: Sessions,
+    /// How useful what was shown turned out to be.
+    pub feedback: Feedback,
+    /// The journal of work.
+    pub journal: Journal,
+    /// Past sessions.
+    pub history: History,
+    /// Files that were ingested.
+    pub documents: Documents,
+    /// What past sessions are worth.
+    pub distilling: Distilling,
+    /// Plans to merge and to archive.
+    pub consolidating: Consolidating,
+    /// Backups.
+    pub backups: Backups,
+    /// Background jobs.
+    pub worker: Worker,
+    /// The store in its own language.
+    pub studio: Studio,
+    base: Base,
 }
 
 /// Who hears of each commit.
 #[derive(Clone)]
 struct Followers {
-    index: Arc<indexing::Follower>,
-    vectors: Arc<vectors::Vectors>,
-    jobs: Arc<jobs::Jobs>,
-    claims: Arc<claims::ClaimBook>,
-    succession: Arc<succession::SuccessionBook>,
-    footings: Arc<footing::FootingBook>,
+    index: Arc<Follower>,
+    vectors: Arc<Vectors>,
+    jobs: Arc<Jobs>,
+    claims: Arc<ClaimBook>,
+    succession: Arc<SuccessionBook>,
+    footings: Arc<FootingBook>,
 }
 
 impl Followers {
@@ -272,12 +187,12 @@ impl Service {
     ) -> Result<Self, ServiceError> {
         let index_dir =
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
-        let past = past::Past::new(&index_dir).map_err(LexicalError::Io)?;
+        let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
         let (index, _) = Index::open(&index_dir)?;
         let followers = Followers {
-            index: Arc::new(indexing::Follower::new(index, &index_dir)),
-            vectors: Arc::new(vectors::Vectors::new(embedding)),
-            jobs: Arc::new(jobs::Jobs::new()),
+            index: Arc::new(Follower::new(index, &index_dir)),
+            vectors: Arc::new(Vectors::new(embedding)),
+            jobs: Arc::new(Jobs::new()),
             claims: Arc::default(),
             succession: Arc::default(),
             footings: Arc::default(),
@@ -292,48 +207,108 @@ impl Service {
         let store = store.with_secret(&secret);
         // Before the index looks at the log: what is told from here on is heard.
         let hearing = store.begin_hearing().await?;
-        let journal = work::Journal::open(store_dir, store.id(), settings.journal)?;
-        let tasks = Tasks::default();
-        let token = tasks.token();
-        let Followers { index, vectors, jobs, claims, succession, footings } = followers;
-        let inner = Inner {
-            store,
-            tasks,
-            index,
-            evidence: evidence::EvidenceIndexes::beside(&index_dir),
-            vectors,
-            jobs,
-            claims,
-            footings,
-            feedback: feedback::FeedbackBook::default(),
-            health: health::HealthBook::default(),
-            journal,
-            succession,
-            past,
-            history_desk: intake::Desk::default(),
-            traffic: traffic::Traffic::new(),
-            settings,
-            backups: backup::Desk::default(),
-            live: Mutex::default(),
-            others: Mutex::default(),
-            connected: Mutex::default(),
-            searches: tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX),
-            studio: tokio::sync::Mutex::new(None),
-            projects: tokio::sync::OnceCell::new(),
-        };
-        let service = Self(Arc::new(inner), token);
+        let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
+        let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
         // Before anything comes in: what it may not bring back must be known.
-        service.keep_tombstones(is_new_secret).await?;
-        let catching_up = service.clone();
-        service.0.tasks.spawn("catching the index up", async move {
-            if let Err(error) = catching_up.catch_up().await {
-                tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
-            }
-        });
+        service.memories.keep_tombstones(is_new_secret).await?;
+        service.recall.index.begin_catching_up();
         service.listen(hearing);
-        service.start_jobs();
-        service.keep_journal();
+        service.worker.start(service.distilling.clone(), service.consolidating.clone());
+        service.journal.keep_journal();
         Ok(service)
+    }
+
+    /// Gives each capability what it stands on.
+    fn compose(
+        base: Base,
+        followers: Followers,
+        index_dir: &Path,
+        past: PastIndex,
+        journal: work::Held,
+    ) -> Self {
+        let Followers { index, vectors, jobs, claims, succession, footings } = followers;
+        let distil = vectors.embedding.distil.clone();
+        let index = MemoryIndex::new(&base, index);
+        let evidence = EvidenceIndexes::beside(&base, index_dir);
+        let vectors = VectorSearch::new(&base, vectors);
+        let past = Past::new(&base, past);
+        let (spending, traffic) = (Spending::new(&base), Arc::new(Traffic::new()));
+        let feedback = Feedback::new(&base);
+        let projects = KnownProjects::new(&base);
+        let sessions = Sessions { base: base.clone(), projects: projects.clone(), held: Arc::default() };
+        let documents = Documents::new(&base, &evidence);
+        let memories = Memories {
+            base: base.clone(),
+            index: index.clone(),
+            evidence: evidence.clone(),
+            past: past.clone(),
+            sessions: sessions.clone(),
+            projects,
+            feedback: feedback.clone(),
+        };
+        let recall = Recall {
+            base: base.clone(),
+            index: index.clone(),
+            evidence: evidence.clone(),
+            vectors: vectors.clone(),
+            past,
+            sessions: sessions.clone(),
+            feedback: feedback.clone(),
+            claims: Arc::clone(&claims),
+            footings,
+            succession,
+            health: Arc::default(),
+            searches: Arc::new(tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX)),
+        };
+        let desk = Arc::default();
+        let journal = Journal {
+            base: base.clone(),
+            memories: memories.clone(),
+            sessions: sessions.clone(),
+            desk: Arc::clone(&desk),
+            held: Arc::new(journal),
+        };
+        let history = History {
+            base: base.clone(),
+            evidence,
+            memories: memories.clone(),
+            documents: documents.clone(),
+            journal: journal.clone(),
+            traffic: Arc::clone(&traffic),
+            desk,
+        };
+        let distilling = Distilling {
+            base: base.clone(),
+            memories: memories.clone(),
+            spending: spending.clone(),
+            jobs: Arc::clone(&jobs),
+            options: distil,
+        };
+        let consolidating = Consolidating {
+            base: base.clone(),
+            index: index.clone(),
+            vectors: vectors.clone(),
+            spending: spending.clone(),
+            jobs: Arc::clone(&jobs),
+            traffic: Arc::clone(&traffic),
+        };
+        let worker = Worker { base: base.clone(), index, vectors, spending, claims, traffic, jobs };
+        let (backups, studio) = (Backups::new(&base), Studio::new(&base));
+        Self {
+            memories,
+            recall,
+            sessions,
+            feedback,
+            journal,
+            history,
+            documents,
+            distilling,
+            consolidating,
+            backups,
+            worker,
+            studio,
+            base,
+        }
     }
 
     /// Stops the background tasks, lets the write under way finish, closes index and store, and releases the
@@ -342,87 +317,39 @@ impl Service {
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
-        self.close_journal().await;
-        let tasks = self.0.tasks.clone();
+        self.journal.close_journal().await;
+        let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
         tasks.stop();
         // Its connections hold the database open.
-        self.close_studio(None).await;
-        self.0.store.drain().await;
-        self.0.index.close();
-        self.0.past.close().await;
-        self.0.evidence.close();
-        let Self(inner, token) = self;
-        drop(token);
+        self.studio.close_studio(None).await;
+        store.drain().await;
+        self.recall.index.close();
+        self.recall.past.close().await;
+        self.recall.evidence.close();
+        drop(self);
         // Calls that were cancelled still hold a handle for the moment it takes them to unwind.
         let ended = tasks.ended(CLOSE_WAIT).await;
-        match (ended, Arc::try_unwrap(inner)) {
-            (_, Ok(inner)) => return Ok(inner.store.close().await?),
+        match (ended, Arc::try_unwrap(store)) {
+            (_, Ok(store)) => return Ok(store.close().await?),
             (Err(running), _) => tracing::warn!(running, "not all had ended when the store had to close"),
             (Ok(()), Err(_)) => tracing::error!("a handle without a token kept the store from closing"),
         }
         Ok(())
     }
 
-    fn store(&self) -> &Store {
-        &self.0.store
+    /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
+    pub fn busy(&self) -> Busy {
+        Busy::begin(&self.worker.traffic)
     }
 
-    /// The present moment, by the clock that was given at opening.
-    fn now(&self) -> Timestamp {
-        self.0.store.now()
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.0.settings
-    }
-
-    /// Every project that holds anything, with how much.
-    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
-        Ok(self.store().projects().await?)
-    }
-
-    async fn known_projects(&self) -> Result<&Mutex<BTreeSet<Project>>, ServiceError> {
-        self.0
-            .projects
-            .get_or_try_init(|| async {
-                let known = self.store().projects().await?;
-                Ok(Mutex::new(known.into_keys().collect()))
-            })
-            .await
-    }
-
-    /// Whether the write targets a project other than the caller's. If so, the known projects are loaded first, so
-    /// that [`Self::meet_project`] can tell a new project from a known one afterwards.
-    async fn leads_elsewhere(
-        &self,
-        project: Option<&Project>,
-        caller: &Caller,
-    ) -> Result<bool, ServiceError> {
-        let elsewhere = project.is_some_and(|project| !project.is_none() && *project != caller.project);
-        if elsewhere {
-            self.known_projects().await?;
-        }
-        Ok(elsewhere)
-    }
-
-    /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
-    /// `None` when it is the caller's own or known. From then on it is known.
-    async fn meet_project(
-        &self,
-        project: &Project,
-        caller: &Caller,
-    ) -> Result<Option<Vec<Project>>, ServiceError> {
-        if project.is_none() || *project == caller.project {
-            return Ok(None);
-        }
-        let mut known = lock(self.known_projects().await?);
-        if known.contains(project) {
-            return Ok(None);
-        }
-        let near = cerebro_core::text::nearest(project.as_str(), known.iter().map(Project::as_str));
-        let near = near.into_iter().filter_map(Project::parse).collect();
-        known.insert(project.clone());
-        Ok(Some(near))
+    /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
+    ///
+    /// # Errors
+    /// A failing index or store.
+    pub async fn compact(&self) -> Result<(), ServiceError> {
+        self.recall.index.ask(Index::flush).await?;
+        self.recall.evidence.settle_evidence().await?;
+        Ok(self.base.store.compact().await?)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Service, lock};
+use crate::{Service, lock};
 use cerebro_core::domain::EventKind;
 use cerebro_store::{Hearing, News};
 
@@ -18,12 +18,12 @@ const LOOKS_PER_REVIEW: u32 = 40;
 impl Service {
     /// Listens until the store closes, if others write to it at all.
     pub(super) fn listen(&self, mut hearing: Hearing) {
-        if !self.store().is_shared() {
+        if !self.base.store.is_shared() {
             return;
         }
-        lock(&self.0.others).clone_from(hearing.at_work());
-        let (service, stop) = (self.clone(), self.0.tasks.stopping());
-        self.0.tasks.spawn("hearing other homes", async move {
+        lock(&self.sessions.held.others).clone_from(hearing.at_work());
+        let (service, stop) = (self.clone(), self.base.tasks.stopping());
+        self.base.tasks.spawn("hearing other homes", async move {
             let mut looks: u32 = 0;
             let mut deaf = false;
             loop {
@@ -32,10 +32,10 @@ impl Service {
                     () = stop.cancelled() => return,
                 }
                 looks = looks.wrapping_add(1);
-                match service.store().hear(&mut hearing).await {
+                match service.base.store.hear(&mut hearing).await {
                     Ok(news) => {
                         deaf = false;
-                        lock(&service.0.others).clone_from(hearing.at_work());
+                        lock(&service.sessions.held.others).clone_from(hearing.at_work());
                         service.heard(&news);
                     }
                     Err(error) if !deaf => {
@@ -55,23 +55,23 @@ impl Service {
 
     fn heard(&self, News { events, is_rewound }: &News) {
         if *is_rewound {
-            self.start_over();
+            self.recall.index.start_over();
         }
         for event in events {
             if event.kind == EventKind::SessionEnded
                 && let Some(session) = &event.session
             {
-                lock(&self.0.live).remove(session);
+                lock(&self.sessions.held.live).remove(session);
             }
-            if let (Some(project), Some(known)) = (&event.project, self.0.projects.get()) {
-                lock(known).insert(project.clone());
+            if let Some(project) = &event.project {
+                self.memories.projects.heard_of(project);
             }
         }
     }
 
     async fn review(&self) {
-        self.0.claims.forget();
-        if let Err(error) = self.look().await {
+        self.recall.claims.forget();
+        if let Err(error) = self.recall.vectors.look().await {
             tracing::debug!(%error, "which model searches ask could not be read");
         }
     }

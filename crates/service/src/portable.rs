@@ -5,9 +5,9 @@
 
 mod line;
 
-use super::{
+use crate::{
     Door, Service, ServiceError, distil, documents, guard, history,
-    succession::may_supersede,
+    memories::supersede::may_supersede,
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
@@ -116,14 +116,14 @@ impl Service {
 
     /// How many events the logs of all writers hold: another number means that somebody wrote.
     async fn events_so_far(&self) -> Result<u64, ServiceError> {
-        Ok(self.store().places().await?.0.values().sum())
+        Ok(self.base.store.places().await?.0.values().sum())
     }
 
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
         fn lines<R>(rows: &[(String, R)], line: impl Fn(&R) -> Line) -> Vec<(String, Line)> {
             rows.iter().map(|(key, row)| (key.clone(), line(row))).collect()
         }
-        let store = self.store();
+        let store = &self.base.store;
         Ok(match table {
             Table::Session => {
                 lines(&store.page_of_sessions(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
@@ -187,20 +187,20 @@ impl Service {
         id: &WorkId,
         after: Option<u64>,
     ) -> Result<ExportPage, ServiceError> {
-        let stored = self.stored_work(&actor.owner, id).await?;
+        let stored = self.journal.stored_work(&actor.owner, id).await?;
         let mut lines = Vec::new();
         if after.is_none() {
             lines.extend([header(), written(&Line::Work((&stored).into()))]);
         }
         let (mut bytes, mut last) = (0, after.unwrap_or_default());
-        for kept in self.store().work_events(id, last, PAGE_MAX).await? {
+        for kept in self.base.store.work_events(id, last, PAGE_MAX).await? {
             if bytes > PAGE_BYTES_MAX || kept.seq > stored.work.seq {
                 break;
             }
             last = kept.seq;
             // The name of one that was purged is only for the chain.
             let whole = match kept.artifact.as_deref().filter(|_| kept.body.is_some()) {
-                Some(whole) => self.store().artifact(whole).await?,
+                Some(whole) => self.base.store.artifact(whole).await?,
                 None => None,
             };
             let event = Line::WorkEvent((&StoredEvent { work: *id, kept }).into());
@@ -220,12 +220,12 @@ impl Service {
     /// # Errors
     /// A failing store; a line that cannot be taken is named in the answer instead.
     pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
-        let import = Import { lines, journal: self.journal_intake(lines).await? };
+        let import = Import { lines, journal: self.journal.journal_intake(lines).await? };
         if dry_run {
-            return self.store().dry_run(&import).await;
+            return self.base.store.dry_run(&import).await;
         }
-        let imported = self.store().transact(&import).await?;
-        self.evidence_imported().await?;
+        let imported = self.base.store.transact(&import).await?;
+        self.recall.evidence.evidence_imported().await?;
         Ok(imported)
     }
 }

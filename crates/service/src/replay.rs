@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use super::use_cases::with_service;
 use super::*;
-use cerebro_core::domain::{Kind, MemoryId, Scope, Validity};
+use cerebro_core::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp, Validity};
 use cerebro_core::recall::Weights;
 
 /// How many histories are compared, each of a project of its own; `CEREBRO_SEEDS=100` asks for more.
@@ -76,7 +76,7 @@ impl<'a> Twice<'a> {
             88..92 => self.delete(true).await,
             _ => self.supersede().await,
         }
-        let (_, at) = self.service.store().last_event().await.unwrap();
+        let (_, at) = self.service.base.store.last_event().await.unwrap();
         self.then.push((at, self.now.clone()));
     }
 
@@ -99,7 +99,7 @@ impl<'a> Twice<'a> {
             trigger: None,
             door: Door::SAID,
         };
-        let saved = self.service.save(&self.caller, request).await.unwrap().memory;
+        let saved = self.service.memories.save(&self.caller, request).await.unwrap().memory;
         self.put(saved.id, saved.revision, title, content);
     }
 
@@ -107,7 +107,8 @@ impl<'a> Twice<'a> {
         let Some(id) = self.any() else { return };
         let (title, content) = self.text();
         let patch = Patch { title: Some(title.clone()), content: Some(content.clone()), ..Patch::default() };
-        let updated = self.service.update(&self.caller, &self.session, &id, patch).await.unwrap().memory;
+        let updated =
+            self.service.memories.update(&self.caller, &self.session, &id, patch).await.unwrap().memory;
         self.put(id, updated.revision, title, content);
     }
 
@@ -126,7 +127,7 @@ impl<'a> Twice<'a> {
 
     async fn delete(&mut self, hard: bool) {
         let Some(id) = self.any() else { return };
-        self.service.delete(&self.caller, &self.session, &id, hard).await.unwrap();
+        self.service.memories.delete(&self.caller, &self.session, &id, hard).await.unwrap();
         let gone = self.now.remove(&id).unwrap();
         if hard {
             self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
@@ -140,7 +141,7 @@ impl<'a> Twice<'a> {
             return;
         };
         // Another memory may have its topic by now: then it stays deleted.
-        if self.service.restore(&self.caller, &self.session, &id).await.is_ok() {
+        if self.service.memories.restore(&self.caller, &self.session, &id).await.is_ok() {
             let back = self.deleted.remove(&id).unwrap();
             self.now.insert(id, back);
         }
@@ -150,7 +151,7 @@ impl<'a> Twice<'a> {
         let (Some(newer), Some(older)) = (self.any(), self.any()) else { return };
         let patch = Patch { supersedes: vec![older], ..Patch::default() };
         // Refused where it goes in a circle, which changes nothing.
-        let _ = self.service.update(&self.caller, &self.session, &newer, patch).await;
+        let _ = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
     }
 
     async fn compare(&mut self) {
@@ -174,7 +175,7 @@ impl<'a> Twice<'a> {
                     max_bytes: 1_000,
                     as_of: Some(at),
                 };
-                let memory = self.service.observation(&request, false).await.unwrap().memory;
+                let memory = self.service.recall.observation(&request, false).await.unwrap().memory;
                 assert_eq!(
                     (memory.title.as_str(), memory.content.as_str()),
                     (title.as_str(), content.as_str())
@@ -202,7 +203,7 @@ impl<'a> Twice<'a> {
                 as_of: Some(at),
                 archived: false,
             };
-            let answer = self.service.search(&self.caller, request).await.unwrap();
+            let answer = self.service.recall.search(&self.caller, request).await.unwrap();
             assert!(answer.words_only);
             found.extend(answer.hits.iter().map(|hit| (hit.id.into(), hit.title.clone())));
             if !answer.more {

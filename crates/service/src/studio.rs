@@ -2,7 +2,10 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,7 +14,7 @@ use cerebro_store::{Answer, Endpoint, EngineError, Query, StoreError, Trial, Vis
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Service, ServiceError};
+use crate::{ServiceError, base::Base};
 use cerebro_net::{Bounded, Guard};
 
 /// What is served; everything else is not there: no import, no export, no other language.
@@ -60,7 +63,7 @@ impl Lease {
 }
 
 /// The endpoint while it is open.
-pub(super) struct Studio {
+struct Opened {
     lease: Lease,
     address: SocketAddr,
     stop: CancellationToken,
@@ -72,13 +75,25 @@ fn refused(reason: String) -> ServiceError {
     StoreError::from(EngineError::Studio(reason)).into()
 }
 
-impl Service {
+/// Looking into the store with its own language.
+#[derive(Clone)]
+pub struct Studio {
+    base: Base,
+    /// The live endpoint, while one is open.
+    open: Arc<tokio::sync::Mutex<Option<Opened>>>,
+}
+
+impl Studio {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self { base: base.clone(), open: Arc::default() }
+    }
+
     /// Runs a query that can only read.
     ///
     /// # Errors
     /// When it cannot be run at all; a statement that fails says so in its own answer.
     pub async fn query(&self, query: Query) -> Result<Vec<Answer>, ServiceError> {
-        Ok(self.store().read(query).await?)
+        Ok(self.base.store.read(query).await?)
     }
 
     /// Runs statements, tells what they would change, and undoes all of it.
@@ -86,7 +101,7 @@ impl Service {
     /// # Errors
     /// When they cannot be tried, or one of them fails.
     pub async fn try_out(&self, query: Query) -> Result<Trial, ServiceError> {
-        Ok(self.store().try_out(query).await?)
+        Ok(self.base.store.try_out(query).await?)
     }
 
     /// Opens the live endpoint, read-only and on this machine alone, until it is closed.
@@ -94,7 +109,7 @@ impl Service {
     /// # Errors
     /// When one is open, the port is taken, or an origin is none.
     pub async fn open_studio(&self, options: StudioOptions) -> Result<StudioAccess, ServiceError> {
-        let mut slot = self.0.studio.lock().await;
+        let mut slot = self.open.lock().await;
         if let Some(open) = &*slot {
             return Err(ServiceError::StudioOpen(open.address));
         }
@@ -105,26 +120,26 @@ impl Service {
         };
         let listener = Bounded::bind((Ipv4Addr::LOCALHOST, options.port).into()).await.map_err(taken)?;
         let address = listener.address().map_err(taken)?;
-        let (endpoint, routes, visitor) = self.store().open_endpoint().await?;
+        let (endpoint, routes, visitor) = self.base.store.open_endpoint().await?;
         let stop = CancellationToken::new();
         let routes = routes.layer(middleware::from_fn_with_state(guard, cerebro_net::guard));
         let serving = cerebro_net::serve(listener, routes, stop.clone());
-        let server = self.0.tasks.spawn("the live endpoint", serving);
+        let server = self.base.tasks.spawn("the live endpoint", serving);
         let lease = Lease::next();
-        *slot = Some(Studio { lease, address, stop, server, endpoint });
+        *slot = Some(Opened { lease, address, stop, server, endpoint });
         tracing::info!(%address, "the live endpoint is open");
         Ok(StudioAccess { address, visitor, lease })
     }
 
     /// Closes the live endpoint, or only if it is the given opening. Says whether it was open.
     pub async fn close_studio(&self, lease: Option<Lease>) -> bool {
-        let mut slot = self.0.studio.lock().await;
+        let mut slot = self.open.lock().await;
         let Some(studio) = slot.take_if(|open| lease.is_none_or(|lease| open.lease == lease)) else {
             return false;
         };
-        let Studio { stop, mut server, endpoint, .. } = studio;
+        let Opened { stop, mut server, endpoint, .. } = studio;
         stop.cancel();
-        self.store().close_endpoint(endpoint).await;
+        self.base.store.close_endpoint(endpoint).await;
         if tokio::time::timeout(FAREWELL_MAX, &mut server).await.is_err() {
             server.abort();
         }
@@ -134,6 +149,6 @@ impl Service {
 
     /// Whether the given opening of the live endpoint is still open.
     pub async fn has_studio(&self, lease: Lease) -> bool {
-        self.0.studio.lock().await.as_ref().is_some_and(|open| open.lease == lease)
+        self.open.lock().await.as_ref().is_some_and(|open| open.lease == lease)
     }
 }

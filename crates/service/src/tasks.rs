@@ -13,7 +13,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::lock;
+use crate::lock;
 
 /// How many tasks of each name run.
 type Running = Arc<Mutex<BTreeMap<&'static str, usize>>>;

@@ -1,7 +1,7 @@
 //! Who is calling: what the worker gives way to.
 
 use std::{
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -15,13 +15,13 @@ struct Calls {
 
 /// Counts the calls of people and agents.
 #[derive(Debug)]
-pub(super) struct Traffic(Mutex<Calls>);
+pub(crate) struct Traffic(Mutex<Calls>);
 
 /// A call under way.
-pub struct Busy(super::Service);
+pub struct Busy(Arc<Traffic>);
 
 impl Traffic {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(Calls { under_way: 0, last_end: None }))
     }
 
@@ -30,7 +30,7 @@ impl Traffic {
     }
 
     /// How long nobody has called; zero while a call is under way.
-    pub(super) fn quiet(&self) -> Duration {
+    pub(crate) fn quiet(&self) -> Duration {
         self.with(|calls| match (calls.under_way, calls.last_end) {
             (0, None) => Duration::MAX,
             (0, Some(end)) => end.elapsed(),
@@ -39,17 +39,16 @@ impl Traffic {
     }
 }
 
-impl super::Service {
-    /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
-    pub fn busy(&self) -> Busy {
-        self.0.traffic.with(|calls| calls.under_way += 1);
-        Busy(self.clone())
+impl Busy {
+    pub(crate) fn begin(traffic: &Arc<Traffic>) -> Self {
+        traffic.with(|calls| calls.under_way += 1);
+        Self(Arc::clone(traffic))
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.traffic.with(|calls| {
+        self.0.with(|calls| {
             calls.under_way = calls.under_way.saturating_sub(1);
             calls.last_end = Some(Instant::now());
         });

@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::*;
-use cerebro_core::domain::{EndReason, EventKind, Kind, Scope, Validity};
+use cerebro_core::domain::{EndReason, EventKind, Kind, Project, Scope, SessionId, Timestamp, Validity};
+use cerebro_core::redact::RedactedText;
 use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_store::JobState;
@@ -51,7 +52,7 @@ fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: im
         .unwrap();
     runtime.block_on(Box::pin(async {
         let service = Service::open(&store, &index, settings, embedding, clock).await.unwrap();
-        service.catch_up().await.unwrap();
+        service.recall.index.catch_up().await.unwrap();
         test(service.clone()).await;
         service.close().await.unwrap();
     }));
@@ -77,7 +78,7 @@ async fn save(service: &Service, title: &str) -> Saved {
         trigger: None,
         door: Door::SAID,
     };
-    service.save(&caller(), request).await.unwrap()
+    service.memories.save(&caller(), request).await.unwrap()
 }
 
 fn session(id: &str) -> SessionId {
@@ -86,7 +87,7 @@ fn session(id: &str) -> SessionId {
 
 async fn start(service: &Service, id: &str) {
     let request = StartRequest { id: session(id), project: None, directory: None, agent: None, parent: None };
-    service.start_session(&caller(), request).await.unwrap();
+    service.sessions.start_session(&caller(), request).await.unwrap();
 }
 
 #[test]
@@ -114,9 +115,9 @@ fn a_session_ends_when_its_connection_has_been_gone_for_half_an_hour() {
         let begun = TestClock::<1>::now();
         start(&service, "gone").await;
         start(&service, "there").await;
-        service.connected(&session("there"));
+        service.sessions.connected(&session("there"));
         let ended = async || {
-            let sessions = service.sessions(None, None, 10).await.unwrap();
+            let sessions = service.sessions.sessions(None, None, 10).await.unwrap();
             let mut ended: Vec<(String, EndReason)> = sessions
                 .into_iter()
                 .filter_map(|session| Some((session.id.to_string(), session.end_reason?)))
@@ -127,16 +128,16 @@ fn a_session_ends_when_its_connection_has_been_gone_for_half_an_hour() {
         let (gone, there) =
             (("gone".to_owned(), EndReason::Disconnected), ("there".to_owned(), EndReason::Disconnected));
         TestClock::<1>::advance(Duration::from_secs(29 * 60));
-        service.end_disconnected(|_| begun).await.unwrap();
+        service.sessions.end_disconnected(|_| begun).await.unwrap();
         assert_eq!(ended().await, [], "a minute is left");
         TestClock::<1>::advance(Duration::from_secs(2 * 60));
         // The connection may have gone later than the last call, and a daemon that just began cannot know.
-        service.end_disconnected(|_| TestClock::<1>::now()).await.unwrap();
+        service.sessions.end_disconnected(|_| TestClock::<1>::now()).await.unwrap();
         assert_eq!(ended().await, []);
-        service.end_disconnected(|_| begun).await.unwrap();
+        service.sessions.end_disconnected(|_| begun).await.unwrap();
         assert_eq!(ended().await, std::slice::from_ref(&gone), "the other one is connected");
-        service.disconnected(&session("there"));
-        service.end_disconnected(|_| begun).await.unwrap();
+        service.sessions.disconnected(&session("there"));
+        service.sessions.end_disconnected(|_| begun).await.unwrap();
         assert_eq!(ended().await, [gone, there]);
     });
 }
@@ -149,10 +150,10 @@ fn moments_rise_when_the_clock_goes_back() {
         let second = save(&service, "After the clock went back").await;
         assert!(second.memory.created_at > first.memory.created_at, "{second:?}");
         let demo = Selection { project: Some(caller().project), ..Selection::default() };
-        let listed = service.select(&demo, 0, 10).await.unwrap();
+        let listed = service.recall.select(&demo, 0, 10).await.unwrap();
         let ids: Vec<_> = listed.memories.iter().map(|memory| memory.id).collect();
         assert_eq!(ids, [second.memory.id, first.memory.id], "the newest first");
-        let events = service.events(0, 100).await.unwrap();
+        let events = service.memories.events(0, 100).await.unwrap();
         assert!(events.is_sorted_by(|a, b| (a.seq, a.at) < (b.seq, b.at)), "{events:?}");
         let created = events.iter().filter(|event| event.kind == EventKind::MemoryCreated);
         let at: Vec<_> = created.map(|event| event.at).collect();
@@ -195,7 +196,7 @@ impl Embedder for Provider {
 async fn reported(service: &Service, wanted: impl Fn(&WorkerReport) -> bool) -> WorkerReport {
     let begun = Instant::now();
     loop {
-        let report = service.worker_report();
+        let report = service.worker.worker_report();
         if wanted(&report) {
             return report;
         }
@@ -221,20 +222,20 @@ fn a_failed_job_is_tried_again_when_its_wait_is_over() {
         TestClock::<3>::advance(Duration::from_secs(1));
         save(&service, "After it came back").await;
         reported(&service, |report| report.done == 1).await;
-        let waiting = service.jobs(JobState::Queued, 10).await.unwrap();
+        let waiting = service.worker.jobs(JobState::Queued, 10).await.unwrap();
         assert_eq!(waiting.len(), 1, "{waiting:?}");
         assert_eq!((waiting[0].subject.memory(), waiting[0].attempts), (Some(&first.memory.id), 1));
         let wait = waiting[0].due_at.duration_since(first.memory.created_at).as_secs_f64();
         assert!((10.0..=15.0).contains(&wait), "{wait} seconds");
 
         TestClock::<3>::advance(Duration::from_secs(16));
-        service.0.jobs.poke();
+        service.worker.jobs.poke();
         let report = reported(&service, |report| report.done == 2).await;
         assert_eq!(report.failures, 1);
         // From the save to the vector it took as long as the clock says.
         let (_, longest) = report.lag.unwrap();
         assert!((16.0..=17.0).contains(&longest.as_secs_f64()), "{longest:?}");
-        assert_eq!(service.job_counts().await.unwrap().0.depth(), 0);
+        assert_eq!(service.worker.job_counts().await.unwrap().0.depth(), 0);
     });
 }
 
@@ -242,10 +243,10 @@ fn a_failed_job_is_tried_again_when_its_wait_is_over() {
 fn a_pause_is_heard_before_the_answer() {
     with_service(Settings::default(), Timestamp::now, async |service| {
         for _ in 0..3 {
-            service.pause_worker(true).await.unwrap();
-            assert_eq!(service.worker_report().state, WorkerState::Paused);
-            service.pause_worker(false).await.unwrap();
-            assert_eq!(service.worker_report().state, WorkerState::Off);
+            service.worker.pause_worker(true).await.unwrap();
+            assert_eq!(service.worker.worker_report().state, WorkerState::Paused);
+            service.worker.pause_worker(false).await.unwrap();
+            assert_eq!(service.worker.worker_report().state, WorkerState::Off);
         }
     });
 }

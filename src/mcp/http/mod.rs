@@ -246,9 +246,9 @@ async fn numbers(State(pages): State<Pages>) -> Response {
         clients,
     );
     if let Some(service) = context.opened() {
-        let memories = service.memories_indexed();
+        let memories = service.recall.memories_indexed();
         metrics::number(&mut text, "cerebro_memories", "gauge", "Memories that a search can find.", memories);
-        if let Ok((jobs, _)) = service.job_counts().await {
+        if let Ok((jobs, _)) = service.worker.job_counts().await {
             let (depth, dead) = (jobs.depth() as u64, jobs.dead as u64);
             metrics::number(
                 &mut text,

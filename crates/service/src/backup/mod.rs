@@ -10,12 +10,13 @@ mod schedule;
 mod shelf;
 mod tally;
 
+use crate::base::Base;
 use std::{
     fs, io,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -32,7 +33,7 @@ pub use shelf::{Kept, unfinished};
 use file::Place;
 use shelf::Owner;
 
-use super::{Clock, Service, ServiceError, lock};
+use super::{Clock, ServiceError, lock};
 use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_durable as durable;
 use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
@@ -169,32 +170,43 @@ pub enum BackupError {
     Broken(String),
 }
 
-impl Service {
+/// The use cases of backups of an open store. [`restore`] needs none.
+#[derive(Clone)]
+pub struct Backups {
+    base: Base,
+    desk: Arc<Desk>,
+}
+
+impl Backups {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self { base: base.clone(), desk: Arc::default() }
+    }
+
     /// Writes everything as it is now into a file that appears whole or not at all.
     ///
     /// # Errors
     /// [`BackupError`]; nothing is left of a failed one.
     pub async fn back_up(&self, request: BackupRequest) -> Result<BackedUp, BackupError> {
-        let desk = &self.0.backups;
+        let desk = &self.desk;
         let _one_at_a_time = UnderWay::begin(&desk.under_way).ok_or(BackupError::UnderWay)?;
         let done = self.write_backup(&request).await;
         let mut outcome = lock(&desk.outcome);
         match &done {
             Ok(made) => *outcome = Outcome { made: Some((made.at, made.path.clone())), failure: None },
-            Err(error) => outcome.failure = Some((self.store().now(), error.to_string())),
+            Err(error) => outcome.failure = Some((self.base.store.now(), error.to_string())),
         }
         drop(outcome);
         done
     }
 
     async fn write_backup(&self, request: &BackupRequest) -> Result<BackedUp, BackupError> {
-        let desk = &self.0.backups;
+        let desk = &self.desk;
         desk.rows.store(0, Ordering::Relaxed);
-        desk.total.store(self.store().row_counts().await?.values().sum(), Ordering::Relaxed);
-        let at = self.store().now();
+        desk.total.store(self.base.store.row_counts().await?.values().sum(), Ordering::Relaxed);
+        let at = self.base.store.now();
         // Read first: the script may hold later events, never fewer.
         let head = Head::now(&request.home, at, &self.place().await?);
-        let dump = self.store().dump().await?;
+        let dump = self.base.store.dump().await?;
         let (path, packed) = match &request.target {
             Target::Folder(dir) => {
                 make_folder(dir)?;
@@ -205,7 +217,7 @@ impl Service {
         };
         let draft = file::Draft::begin(&path, &head, packed)?;
         let (end, bytes) = self.copy(dump, draft).await?;
-        let (service, target, home) = (self.clone(), request.target.clone(), request.home.clone());
+        let (backups, target, home) = (self.clone(), request.target.clone(), request.home.clone());
         let (verify, keep) = (request.verify, request.keep);
         let written = path.clone();
         let removed = blocking(move || -> Result<_, BackupError> {
@@ -218,7 +230,7 @@ impl Service {
                 })?;
                 return Err(error.into());
             }
-            Ok(shelf::rotate(&dir, service.owner(&home), keep)?)
+            Ok(shelf::rotate(&dir, backups.owner(&home), keep)?)
         })
         .await?;
         Ok(BackedUp { path, at, rows: end.rows, bytes, verified: verify && packed, removed })
@@ -226,24 +238,24 @@ impl Service {
 
     /// Where the store is in its log.
     async fn place(&self) -> Result<Place, StoreError> {
-        let (seq, at) = self.store().last_event().await?;
-        Ok(Place { store: self.store().id().to_owned(), seq, at })
+        let (seq, at) = self.base.store.last_event().await?;
+        Ok(Place { store: self.base.store.id().to_owned(), seq, at })
     }
 
     /// Whose backups are ours.
     fn owner<'a>(&'a self, home: &'a Path) -> Owner<'a> {
-        Owner { home, store: self.store().id() }
+        Owner { home, store: self.base.store.id() }
     }
 
     /// Carries the script from the database to the file.
     async fn copy(&self, mut dump: Dump, draft: file::Draft) -> Result<(End, u64), BackupError> {
         let (pieces, mut waiting) = tokio::sync::mpsc::channel::<Vec<u8>>(PIECES_WAITING);
-        let service = self.clone();
+        let backups = self.clone();
         let writing = tokio::task::spawn_blocking(move || -> Result<file::Draft, FileError> {
             let mut draft = draft;
             while let Some(piece) = waiting.blocking_recv() {
                 draft.add(&piece)?;
-                service.0.backups.rows.store(draft.rows(), Ordering::Relaxed);
+                backups.desk.rows.store(draft.rows(), Ordering::Relaxed);
             }
             Ok(draft)
         });
@@ -272,14 +284,14 @@ impl Service {
 
     /// How many rows of the backup under way are written, and of about how many; `None` when none is.
     pub fn backup_progress(&self) -> Option<(u64, u64)> {
-        let desk = &self.0.backups;
+        let desk = &self.desk;
         let both = || (desk.rows.load(Ordering::Relaxed), desk.total.load(Ordering::Relaxed));
         desk.under_way.load(Ordering::SeqCst).then(both)
     }
 
     /// How the last attempt went.
     pub fn backup_outcome(&self) -> Outcome {
-        lock(&self.0.backups.outcome).clone()
+        lock(&self.desk.outcome).clone()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::Path, time::Duration};
 
-use super::{BackupRequest, Outcome, Service, Target, lock, shelf};
+use super::{BackupRequest, Backups, Outcome, Target, lock, shelf};
 use cerebro_core::domain::Timestamp;
 
 /// How long the daemon has served before it makes an overdue backup, so that it does not stand in the way
@@ -11,15 +11,15 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// How long after a failure the next attempt is made.
 const RETRY: Duration = Duration::from_secs(15 * 60);
 
-impl Service {
+impl Backups {
     /// Makes backups as the settings say, until `stopping` completes. A failure is logged and told by
-    /// [`Service::backup_outcome`]; the next attempt follows.
+    /// [`Backups::backup_outcome`]; the next attempt follows.
     pub async fn keep_backups(&self, home: &Path, stopping: impl Future<Output = ()>) {
-        let plan = self.settings().backup.clone();
+        let plan = self.base.settings.backup.clone();
         if plan.every.is_zero() {
             return;
         }
-        if let Some(remote) = &self.settings().remote {
+        if let Some(remote) = &self.base.settings.remote {
             tracing::warn!(url = %remote.url, "backup.every is set, but the database is on a server: it is backed up there");
             return;
         }
@@ -55,7 +55,7 @@ impl Service {
     /// How long until the next one is due; zero when it is overdue.
     fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
         let newest = shelf::of(dir, self.owner(home)).ok().and_then(|kept| kept.into_iter().next());
-        newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.store().now()))
+        newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.base.store.now()))
     }
 
     /// Makes a backup unless the newest one shows what there is: else an idle machine would fill the
@@ -67,8 +67,8 @@ impl Service {
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It shows this moment too.
-            *lock(&self.0.backups.outcome) =
-                Outcome { made: Some((self.store().now(), newest.path)), failure: None };
+            *lock(&self.desk.outcome) =
+                Outcome { made: Some((self.base.store.now(), newest.path)), failure: None };
             return Ok(());
         }
         let made = self.back_up(request).await?;

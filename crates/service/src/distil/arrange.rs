@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use super::{
-    DistilSettings, Review,
-    handbook::{Distiller, Shelf, put_rendered},
-};
+use super::{DistilSettings, Review};
 use crate::{
-    Service, ServiceError,
+    Distilling, ServiceError,
     jobs::{JobError, Purse, Question, ask},
+    memories::handbook::{Distiller, Shelf, put_rendered},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
 use cerebro_core::distil::operations::{Handbook, Place, conserves};
@@ -105,13 +103,13 @@ fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
     handbook.get(id).is_some_and(|(_, place)| *place == Place::New)
 }
 
-impl Service {
+impl Distilling {
     /// What would be asked about a handbook. Nothing is sent, and no model is needed.
     ///
     /// # Errors
     /// A failing store.
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
-        let handbook = Shelf::of(self.store()).await?.handbook(project);
+        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, self.distil_settings().question_tokens());
         let items: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
         Ok(HandbookPlan {
@@ -134,7 +132,7 @@ impl Service {
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
         self.owe_arranging(&[project.cloned()]).await?;
-        self.0.jobs.poke_distil();
+        self.jobs.poke_distil();
         Ok(())
     }
 
@@ -146,14 +144,14 @@ impl Service {
             Subject::Other { table: table.to_owned(), key: key.to_owned() }
         };
         let subjects: Vec<Subject> = handbooks.iter().map(subject).collect();
-        Ok(self.store().owe_jobs(JobKind::Distil, &subjects).await?)
+        Ok(self.base.store.owe_jobs(JobKind::Distil, &subjects).await?)
     }
 
     async fn waiting_arrangement(
         &self,
         project: Option<&Project>,
     ) -> Result<Option<Arrangement>, ServiceError> {
-        let waiting = self.store().arrangements(ArrangementState::Waiting, LOOKED_MAX).await?;
+        let waiting = self.base.store.arrangements(ArrangementState::Waiting, LOOKED_MAX).await?;
         Ok(waiting.into_iter().find(|arrangement| arrangement.project.as_ref() == project))
     }
 
@@ -161,11 +159,11 @@ impl Service {
     /// waits is not; nor one whose claims were accepted within `idle`, because somebody is at it.
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
-        let over = self.now().checked_sub(idle).unwrap_or_default();
-        let shelf = Shelf::of(self.store()).await?;
+        let over = self.base.now().checked_sub(idle).unwrap_or_default();
+        let shelf = Shelf::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
-            latest.extend(self.store().arrangements(*state, LOOKED_MAX).await?);
+            latest.extend(self.base.store.arrangements(*state, LOOKED_MAX).await?);
         }
         let handbooks = shelf.projects().cloned().map(Some).chain([None]);
         let mut due = Vec::new();
@@ -179,7 +177,7 @@ impl Service {
             if is_waiting || new.len() < NEW_MIN {
                 continue;
             }
-            let memories = self.store().memories_by_id(&new).await?;
+            let memories = self.base.store.memories_by_id(&new).await?;
             let since = memories.iter().filter(|memory| memory.created_at > asked).count();
             if since >= NEW_MIN && memories.iter().all(|memory| memory.created_at <= over) {
                 due.push(project);
@@ -198,7 +196,7 @@ impl Service {
         if self.waiting_arrangement(project).await?.is_some() {
             return Ok(false);
         }
-        let handbook = Shelf::of(self.store()).await?.handbook(project);
+        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, settings.question_tokens());
         if prepared.shown.is_empty() {
             return Ok(false);
@@ -208,7 +206,7 @@ impl Service {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Purse::of_distilling(self, llm, settings.budget());
+        let purse = Purse::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, question, &purse, read).await?;
         let model = llm.name();
@@ -238,10 +236,10 @@ impl Service {
             at: Timestamp::UNIX_EPOCH,
             decided_at: None,
         };
-        let by = Distiller::of(self);
-        let kept = self.store().transact(&Keep { service: self, by: &by, arrangement }).await?;
+        let by = Distiller::of(&self.memories);
+        let kept = self.base.store.transact(&Keep { distilling: self, by: &by, arrangement }).await?;
         if kept.project.is_some() && kept.state == ArrangementState::Accepted {
-            self.render_all_again().await;
+            self.memories.render_all_again().await;
         }
         Ok(kept)
     }
@@ -255,7 +253,7 @@ impl Service {
         state: ArrangementState,
         limit: usize,
     ) -> Result<Vec<Arrangement>, ServiceError> {
-        Ok(self.store().arrangements(state, limit).await?)
+        Ok(self.base.store.arrangements(state, limit).await?)
     }
 
     /// An arrangement with the handbook as it is without it.
@@ -263,8 +261,8 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] where there is none.
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
-        let arrangement = self.store().arrangement(id).await?.ok_or_else(|| unknown(id))?;
-        let mut shelf = Shelf::of(self.store()).await?;
+        let arrangement = self.base.store.arrangement(id).await?.ok_or_else(|| unknown(id))?;
+        let mut shelf = Shelf::of(&self.base.store).await?;
         shelf.arrangements.retain(|other| other.id != *id);
         let handbook = shelf.handbook(arrangement.project.as_ref());
         Ok((arrangement, handbook))
@@ -299,10 +297,10 @@ impl Service {
         id: &ArrangementId,
         wanted: ArrangementState,
     ) -> Result<(Arrangement, bool), ServiceError> {
-        let by = Distiller::of(self);
-        let decided = self.store().transact(&Decide { service: self, by: &by, id, wanted }).await?;
+        let by = Distiller::of(&self.memories);
+        let decided = self.base.store.transact(&Decide { distilling: self, by: &by, id, wanted }).await?;
         if decided.1 && decided.0.project.is_some() {
-            self.render_all_again().await;
+            self.memories.render_all_again().await;
         }
         Ok(decided)
     }
@@ -333,7 +331,7 @@ fn fitted(
 
 /// Keeps what passed, where it still fits.
 struct Keep<'a> {
-    service: &'a Service,
+    distilling: &'a Distilling,
     by: &'a Distiller,
     arrangement: Arrangement,
 }
@@ -356,7 +354,7 @@ impl Decision for Keep<'_> {
         }
         write.put_arrangement(&arrangement);
         if arrangement.state == ArrangementState::Accepted && !arrangement.operations.is_empty() {
-            put_rendered(self.service, write, self.by, (&after, project), &BOTH).await?;
+            put_rendered(&self.distilling.memories, write, self.by, (&after, project), &BOTH).await?;
         }
         Ok(arrangement)
     }
@@ -364,7 +362,7 @@ impl Decision for Keep<'_> {
 
 /// A person's word on an arrangement.
 struct Decide<'a> {
-    service: &'a Service,
+    distilling: &'a Distilling,
     by: &'a Distiller,
     id: &'a ArrangementId,
     wanted: ArrangementState,
@@ -407,7 +405,8 @@ impl Decision for Decide<'_> {
         arrangement.decided_at = Some(write.at());
         write.put_arrangement(&arrangement);
         if self.wanted != State::Rejected {
-            put_rendered(self.service, write, self.by, (&handbook, project.as_ref()), &BOTH).await?;
+            put_rendered(&self.distilling.memories, write, self.by, (&handbook, project.as_ref()), &BOTH)
+                .await?;
         }
         Ok((arrangement, true))
     }

@@ -1,7 +1,9 @@
 //! Accepting without a person, where the user wants that: a claim that two sessions say, one of them in the user's words.
 
-use super::handbook::Distiller;
-use crate::{Door, Service, ServiceError, save};
+use crate::{
+    Distilling, Door, ServiceError,
+    memories::{handbook::Distiller, save},
+};
 use cerebro_core::distil::{quotes_user, say_the_same, stands};
 use cerebro_core::domain::{
     Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, Origin, PastSession,
@@ -11,13 +13,13 @@ use cerebro_store::{Decision, Write};
 /// Most candidates of a state that a claim is compared with.
 const COMPARED_MAX: usize = 5_000;
 
-impl Service {
+impl Distilling {
     /// Accepts the claims of a session that another session bears out; the rest waits.
     ///
     /// # Errors
     /// A failing store.
     pub(super) async fn corroborate(&self, session: &PastSession) -> Result<(), ServiceError> {
-        let mine = self.store().candidates_of(&session.id).await?;
+        let mine = self.base.store.candidates_of(&session.id).await?;
         let mut others = Vec::new();
         for state in CandidateState::ALL {
             let found = self.candidates(*state, Some(&session.project), COMPARED_MAX).await?;
@@ -42,7 +44,7 @@ impl Service {
             }
         }
         if accepted {
-            self.render_again(self.rendered_handbooks(&session.project).await).await;
+            self.memories.render_again(self.memories.rendered_handbooks(&session.project).await).await;
         }
         Ok(())
     }
@@ -54,11 +56,16 @@ impl Service {
         claim: &Candidate,
         other: &Candidate,
     ) -> Result<bool, ServiceError> {
-        let by = Distiller::of(self);
+        let by = Distiller::of(&self.memories);
         let prepared = self.prepared_candidate(&by.caller, &by.session, other, &session.project).await?;
-        let decision =
-            Corroborate { service: self, by: &by, claim: &claim.id, other: &other.id, prepared: &prepared };
-        match self.store().transact(&decision).await {
+        let decision = Corroborate {
+            distilling: self,
+            by: &by,
+            claim: &claim.id,
+            other: &other.id,
+            prepared: &prepared,
+        };
+        match self.base.store.transact(&decision).await {
             // A text that no longer holds does not come back by itself.
             Err(ServiceError::Corrected(_)) => Ok(false),
             done => done,
@@ -74,7 +81,7 @@ fn continues(session: &PastSession, earlier: &PastSession) -> bool {
 
 /// Accepts two claims that say the same as one memory, which that of the earlier one becomes or is.
 struct Corroborate<'a> {
-    service: &'a Service,
+    distilling: &'a Distilling,
     by: &'a Distiller,
     claim: &'a CandidateId,
     other: &'a CandidateId,
@@ -118,7 +125,11 @@ impl Decision for Corroborate<'_> {
             }
             _ => {
                 let door = Door::Brought(Origin::Transcript);
-                let written = self.service.put_prepared(write, &self.by.caller, self.prepared, door).await?;
+                let written = self
+                    .distilling
+                    .memories
+                    .put_prepared(write, &self.by.caller, self.prepared, door)
+                    .await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.decide_candidate(&other, &others_past);

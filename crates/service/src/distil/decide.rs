@@ -1,6 +1,6 @@
 //! A person's word on a candidate: it becomes a memory, or is not wanted.
 
-use super::super::{Caller, Door, SaveOutcome, SaveRequest, Service, ServiceError, save};
+use crate::{Caller, Distilling, Door, SaveOutcome, SaveRequest, ServiceError, memories::save};
 use cerebro_core::distil;
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, SessionId,
@@ -9,7 +9,7 @@ use cerebro_core::domain::{
 use cerebro_store::{Decision, Write};
 
 /// The tag of memories that were made of candidates.
-pub(super) const TAG: &str = "distilled";
+pub(crate) const TAG: &str = "distilled";
 
 /// What became of a candidate.
 #[derive(Debug, Clone)]
@@ -22,12 +22,12 @@ pub struct Decided {
     pub changed: bool,
 }
 
-impl Service {
+impl Distilling {
     /// Makes a candidate a memory of its session's project, in one transaction. Its evidence is looked up once more.
     ///
     /// # Errors
     /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] where it does not stand on its evidence any more; those of
-    /// [`Service::save`].
+    /// [`Distilling::save`].
     pub async fn accept_candidate(
         &self,
         caller: &Caller,
@@ -37,7 +37,7 @@ impl Service {
         let (candidate, past) = self.candidate(id).await?;
         if candidate.state == CandidateState::Accepted {
             let memory = match candidate.memory {
-                Some((memory, _)) => self.store().memory(&memory).await?,
+                Some((memory, _)) => self.base.store.memory(&memory).await?,
                 None => None,
             };
             let memory = memory.map(|memory| (memory, SaveOutcome::Unchanged));
@@ -45,8 +45,8 @@ impl Service {
         }
         let prepared = self.prepared_candidate(caller, session, &candidate, &past.project).await?;
         let decided =
-            self.store().transact(&Accept { service: self, caller, id, prepared: &prepared }).await?;
-        self.render_again(self.rendered_handbooks(&past.project).await).await;
+            self.base.store.transact(&Accept { distilling: self, caller, id, prepared: &prepared }).await?;
+        self.memories.render_again(self.memories.rendered_handbooks(&past.project).await).await;
         Ok(decided)
     }
 
@@ -73,7 +73,7 @@ impl Service {
             trigger: None,
             door: Door::SAID,
         };
-        self.prepare_save(caller, request, Origin::Transcript).await
+        self.memories.prepare_save(caller, request, Origin::Transcript).await
     }
 
     /// Notes that a candidate is not wanted; it is not proposed again.
@@ -81,12 +81,12 @@ impl Service {
     /// # Errors
     /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] for one that is a memory already.
     pub async fn reject_candidate(&self, id: &CandidateId) -> Result<Decided, ServiceError> {
-        self.store().transact(&Reject { id }).await
+        self.base.store.transact(&Reject { id }).await
     }
 }
 
 struct Accept<'a> {
-    service: &'a Service,
+    distilling: &'a Distilling,
     caller: &'a Caller,
     id: &'a CandidateId,
     prepared: &'a save::Prepared,
@@ -97,7 +97,7 @@ impl Decision for Accept<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
-        let Self { service, caller, id, prepared } = *self;
+        let Self { distilling, caller, id, prepared } = *self;
         let gone = || ServiceError::NoCandidate(*id);
         let mut candidate = write.store().candidate(id).await?.ok_or_else(gone)?;
         let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
@@ -107,7 +107,7 @@ impl Decision for Accept<'_> {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        let written = service.put_prepared(write, caller, prepared, Door::SAID).await?;
+        let written = distilling.memories.put_prepared(write, caller, prepared, Door::SAID).await?;
         candidate.state = CandidateState::Accepted;
         candidate.memory = Some((written.memory.id, written.memory.revision));
         candidate.decided_at = Some(write.at());

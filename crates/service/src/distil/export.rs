@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::ServiceError;
+use crate::ServiceError;
 use cerebro_core::distil::{CLAIM_CHARS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, Citation, ClaimKind, ExchangeId, HistoryTombstone, MemoryId,
@@ -16,7 +16,7 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// A candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct CandidateLine {
+pub(crate) struct CandidateLine {
     id: String,
     session: String,
     claim: String,
@@ -46,7 +46,7 @@ struct EvidenceLine {
 }
 
 /// Takes in a candidate of a session that is here, with evidence that is here. Whether it is new; or why it is not taken.
-pub(in super::super) async fn candidate(
+pub(crate) async fn candidate(
     write: &mut Write<'_>,
     line: CandidateLine,
 ) -> Result<Result<bool, String>, ServiceError> {

@@ -2,14 +2,13 @@
 //!
 //! A job asks about one session ([`session`]); what passes the check waits as a candidate. A person accepts or rejects it
 //! ([`decide`]), or another session says the same ([`corroborate`]), and what it rests on takes it along when it is
-//! forgotten ([`retract`]). Accepted claims make handbooks ([`handbook`]); another job asks how one is to be arranged
+//! forgotten ([`retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how one is to be arranged
 //! ([`arrange`]). Off unless the settings say so.
 
 mod arrange;
 mod corroborate;
 mod decide;
 mod export;
-mod handbook;
 mod plan;
 mod retract;
 mod session;
@@ -20,14 +19,21 @@ mod tests;
 pub use arrange::HandbookPlan;
 pub(crate) use arrange::Task;
 pub use decide::Decided;
+pub(crate) use decide::TAG;
 pub(super) use export::{CandidateLine, candidate};
-pub(crate) use handbook::{is_distilled, is_item, rendered};
 pub use plan::{DistilPlan, PlannedSession};
 pub(super) use retract::retract;
 pub(crate) use settings::MODEL_TABLE;
 pub use settings::{DistilOptions, DistilSettings, Review};
 
-use super::{Service, ServiceError, WorkerState};
+use std::sync::Arc;
+
+use crate::{
+    ServiceError, WorkerState,
+    base::Base,
+    jobs::{Jobs, Spending},
+    memories::Memories,
+};
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession, Project, SessionId,
 };
@@ -51,10 +57,20 @@ pub struct DistilReport {
     pub budget: Budget,
 }
 
-impl Service {
+/// The use cases of distilling.
+#[derive(Clone)]
+pub struct Distilling {
+    pub(crate) base: Base,
+    pub(crate) memories: Memories,
+    pub(crate) spending: Spending,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) options: DistilOptions,
+}
+
+impl Distilling {
     /// What the settings say of distilling; the default where they cannot be read.
     fn distil_settings(&self) -> DistilSettings {
-        (self.0.vectors.embedding.distil.settings)().unwrap_or_default()
+        (self.options.settings)().unwrap_or_default()
     }
 
     /// Whether a model may be asked.
@@ -78,11 +94,11 @@ impl Service {
     pub async fn distil_report(&self) -> Result<DistilReport, ServiceError> {
         let settings = self.distil_settings();
         Ok(DistilReport {
-            state: self.0.jobs.distil_state(),
+            state: self.jobs.distil_state(),
             enabled: settings.enabled,
             review: settings.review,
-            counts: self.store().distil_counts().await?,
-            spent: self.distil_spent_today().await?,
+            counts: self.base.store.distil_counts().await?,
+            spent: self.spending.distil_spent_today().await?,
             budget: settings.budget(),
         })
     }
@@ -99,10 +115,10 @@ impl Service {
     ) -> Result<Vec<(Candidate, PastSession)>, ServiceError> {
         /// Most that are looked at for those of one project.
         const LOOKED_MAX: usize = 5_000;
-        let found = self.store().candidates(state, LOOKED_MAX).await?;
+        let found = self.base.store.candidates(state, LOOKED_MAX).await?;
         let ids: std::collections::BTreeSet<SessionId> =
             found.iter().map(|candidate| candidate.session.clone()).collect();
-        let sessions = self.store().past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let sessions = self.base.store.past_sessions_by_id(&Vec::from_iter(ids)).await?;
         let with_session = |candidate: Candidate| {
             let session = sessions.iter().find(|session| session.id == candidate.session)?;
             project.is_none_or(|project| *project == session.project).then(|| (candidate, session.clone()))
@@ -115,8 +131,8 @@ impl Service {
     /// # Errors
     /// [`ServiceError::NoCandidate`]
     pub async fn candidate(&self, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
-        let candidate = self.store().candidate(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
-        let session = self.store().past_session(&candidate.session).await?;
+        let candidate = self.base.store.candidate(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
+        let session = self.base.store.past_session(&candidate.session).await?;
         Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
     }
 
@@ -126,7 +142,7 @@ impl Service {
     /// A failing store.
     pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
         let mut ids: Vec<ExchangeId> = Vec::new();
-        for candidate in self.store().candidates_of_memory(memory).await? {
+        for candidate in self.base.store.candidates_of_memory(memory).await? {
             for evidence in candidate.evidence {
                 if !ids.contains(&evidence.exchange) {
                     ids.push(evidence.exchange);

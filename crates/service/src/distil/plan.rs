@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::DistilSettings;
-use crate::{Service, ServiceError};
+use crate::{Distilling, ServiceError};
 use cerebro_core::domain::{PastSession, Project, SessionId};
 use cerebro_core::pace::Spent;
 use cerebro_store::{JobKind, Subject};
@@ -30,7 +30,7 @@ pub struct PlannedSession {
     pub tokens: Option<u64>,
 }
 
-impl Service {
+impl Distilling {
     /// The sessions of a project (of all, when `None`) that were not distilled since they grew last, at most `limit`, the
     /// newest first, with an estimate. Nothing is sent, and no model is needed.
     ///
@@ -60,7 +60,7 @@ impl Service {
         let settings = self.distil_is_on()?;
         let due = self.distil_due(&settings, project, Duration::ZERO, limit).await?;
         self.owe_distilling(&due).await?;
-        self.0.jobs.poke_distil();
+        self.jobs.poke_distil();
         Ok(due.len())
     }
 
@@ -71,7 +71,7 @@ impl Service {
             key: session.id.as_str().to_owned(),
         };
         let subjects: Vec<Subject> = sessions.iter().map(subject).collect();
-        Ok(self.store().owe_jobs(JobKind::Distil, &subjects).await?)
+        Ok(self.base.store.owe_jobs(JobKind::Distil, &subjects).await?)
     }
 
     /// The sessions that are due, by what is known of them without their texts.
@@ -83,14 +83,14 @@ impl Service {
         limit: usize,
     ) -> Result<Vec<PastSession>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
-        let over = self.now().checked_sub(idle).unwrap_or_default();
+        let over = self.base.now().checked_sub(idle).unwrap_or_default();
         let (mut due, mut offset) = (Vec::new(), 0);
         loop {
-            let page = self.store().past_sessions(project, offset, PAGE).await?;
+            let page = self.base.store.past_sessions(project, offset, PAGE).await?;
             let whole = page.len() < PAGE;
             offset += page.len();
             let ids: Vec<SessionId> = page.iter().map(|session| session.id.clone()).collect();
-            let runs = self.store().distil_runs(&ids).await?;
+            let runs = self.base.store.distil_runs(&ids).await?;
             let is_done = |session: &PastSession| {
                 runs.iter().any(|run| run.session == session.id && run.ended_at >= session.ended_at)
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{DistilSettings, Review};
 use crate::{
-    Service, ServiceError,
+    Distilling, ServiceError,
     jobs::{JobError, Purse, Question, ask},
 };
 use cerebro_core::distil::{self, Claim, Distilled};
@@ -35,7 +35,7 @@ impl Prepared {
     }
 }
 
-impl Service {
+impl Distilling {
     /// What asking about a session is estimated to cost, in tokens; none where it would not be sent.
     pub(super) async fn distil_estimate(
         &self,
@@ -53,7 +53,7 @@ impl Service {
         llm: &Llm,
         settings: &DistilSettings,
     ) -> Result<bool, JobError> {
-        let Some(session) = self.store().past_session(id).await.map_err(ServiceError::from)? else {
+        let Some(session) = self.base.store.past_session(id).await.map_err(ServiceError::from)? else {
             return Ok(false);
         };
         let model = llm.name();
@@ -66,7 +66,7 @@ impl Service {
             dropped: Vec::new(),
             generation: distil::generation(&model),
             ended_at: session.ended_at,
-            at: self.now(),
+            at: self.base.now(),
         };
         let prepared = match self.prepared(&session, settings).await? {
             Ok(prepared) => prepared,
@@ -81,7 +81,7 @@ impl Service {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Purse::of_distilling(self, llm, settings.budget());
+        let purse = Purse::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
         let Distilled { outcome, title, claims, dropped } = ask(llm, question, &purse, read).await?;
         run.outcome = Some(outcome);
@@ -102,7 +102,7 @@ impl Service {
         model: &str,
     ) -> Result<(), ServiceError> {
         let model = redact_text(model).kept;
-        self.store().transact(&KeepDistilled { session, run, claims, model }).await
+        self.base.store.transact(&KeepDistilled { session, run, claims, model }).await
     }
 
     /// The question about a session; or why it is not sent.
@@ -136,13 +136,13 @@ impl Service {
     async fn whole_session(&self, id: &SessionId) -> Result<Option<Vec<ToldExchange>>, ServiceError> {
         let (mut all, mut seq) = (Vec::new(), 0);
         loop {
-            let page = self.store().exchanges_since(id, seq, PAGE).await?;
+            let page = self.base.store.exchanges_since(id, seq, PAGE).await?;
             let Some(last) = page.last() else { return Ok(Some(all)) };
             seq = last.seq.saturating_add(1);
             if all.len() + page.len() > EXCHANGES_MAX {
                 return Ok(None);
             }
-            all.extend(self.store().with_texts(page).await?);
+            all.extend(self.base.store.with_texts(page).await?);
         }
     }
 }

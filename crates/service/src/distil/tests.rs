@@ -1,11 +1,13 @@
 //! Candidates over a real store in a temporary folder: what is kept, decided, and taken back.
 
-use super::super::*;
 use crate::history::tests::{batch, exchange, project, session, with_service};
+use crate::memories::handbook;
+use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, SessionId,
+    Timestamp,
 };
 use cerebro_core::redact::redact_text;
 
@@ -20,9 +22,9 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
     let exchanges: Vec<_> = (0..3)
         .map(|seq| exchange(seq, &format!("prompt number {seq}"), &format!("reply number {seq}")))
         .collect();
-    service.commit_history(batch(id, exchanges)).await.unwrap();
-    let past = service.past_session(&session(id)).await.unwrap().unwrap();
-    let told = service.store().exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+    service.history.commit_history(batch(id, exchanges)).await.unwrap();
+    let past = service.history.past_session(&session(id)).await.unwrap().unwrap();
+    let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
     let cite = |seq: u32| {
         let exchange = told.iter().find(|exchange| exchange.seq == seq).unwrap();
         let quote = redact_text(&format!("reply number {seq}")).kept;
@@ -43,7 +45,7 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
         claim("what has changed since", vec![lost]),
     ];
     keep(service, &past, claims).await;
-    let mut candidates = service.store().candidates_of(&past.id).await.unwrap();
+    let mut candidates = service.base.store.candidates_of(&past.id).await.unwrap();
     candidates.sort_by(|a, b| b.text.as_str().cmp(&a.text));
     (past, candidates)
 }
@@ -60,7 +62,7 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         ended_at: past.ended_at,
         at: Timestamp::now(),
     };
-    service.keep_distilled(past, run, claims, MODEL).await.unwrap();
+    service.distilling.keep_distilled(past, run, claims, MODEL).await.unwrap();
 }
 
 fn texts(candidates: &[Candidate]) -> Vec<&str> {
@@ -77,19 +79,20 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
             "one cites what has changed"
         );
         let settings = DistilSettings { min_prompts: 1, ..DistilSettings::default() };
-        let due = service.distil_due(&settings, None, Duration::ZERO, 9).await.unwrap();
+        let due = service.distilling.distil_due(&settings, None, Duration::ZERO, 9).await.unwrap();
         assert_eq!(due, [], "it was distilled");
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
 
-        let accepted = service.accept_candidate(&caller(), &session("now"), &first.id).await.unwrap();
+        let accepted =
+            service.distilling.accept_candidate(&caller(), &session("now"), &first.id).await.unwrap();
         let (memory, _) = accepted.memory.unwrap();
         assert_eq!((memory.content.as_str(), memory.taint.origin), ("the first", Origin::Transcript));
         assert_eq!((&memory.project, memory.kind.as_str()), (&past.project, "discovery"));
         let evidence: Vec<ExchangeId> = first.evidence.iter().map(|evidence| evidence.exchange).collect();
-        assert_eq!(service.evidence_of(&memory.id).await.unwrap(), evidence);
-        service.reject_candidate(&second.id).await.unwrap();
-        assert!(service.reject_candidate(&first.id).await.is_err(), "it is a memory");
-        assert!(!service.reject_candidate(&second.id).await.unwrap().changed);
+        assert_eq!(service.distilling.evidence_of(&memory.id).await.unwrap(), evidence);
+        service.distilling.reject_candidate(&second.id).await.unwrap();
+        assert!(service.distilling.reject_candidate(&first.id).await.is_err(), "it is a memory");
+        assert!(!service.distilling.reject_candidate(&second.id).await.unwrap().changed);
 
         // The same claims once more change nothing, and one that is left out stays.
         let again = |candidate: &Candidate| Claim {
@@ -100,17 +103,20 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         };
         keep(&service, &past, [first, second].map(again).to_vec()).await;
         let states: Vec<CandidateState> = {
-            let mut now = service.store().candidates_of(&past.id).await.unwrap();
+            let mut now = service.base.store.candidates_of(&past.id).await.unwrap();
             now.sort_by(|a, b| b.text.as_str().cmp(&a.text));
             now.into_iter().map(|candidate| candidate.state).collect()
         };
         assert_eq!(states, [CandidateState::Rejected, CandidateState::Accepted, CandidateState::Waiting]);
-        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 1);
-        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap()[0].0.id, all.id);
+        assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 1);
+        assert_eq!(
+            service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap()[0].0.id,
+            all.id
+        );
 
         // A purge takes the words of the candidate along.
-        service.delete(&caller(), &session("now"), &memory.id, true).await.unwrap();
-        let (purged, _) = service.candidate(&first.id).await.unwrap();
+        service.memories.delete(&caller(), &session("now"), &memory.id, true).await.unwrap();
+        let (purged, _) = service.distilling.candidate(&first.id).await.unwrap();
         assert_eq!((purged.text.as_str(), purged.state), ("", CandidateState::Rejected));
     });
 }
@@ -122,34 +128,35 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
         let mut memories = Vec::new();
         for candidate in [first, second, all] {
-            let accepted = service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+            let accepted =
+                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
             memories.push(accepted.memory.unwrap().0.id);
         }
         // Somebody made the second their own.
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
-        service.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
+        service.memories.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
 
-        let told = service.store().exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+        let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
         let end = told.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
-        assert_eq!(service.forget_history(&forget, false).await.unwrap().exchanges, 2);
-        let live = async |id: &MemoryId| service.store().memory(id).await.unwrap().unwrap().is_live();
+        assert_eq!(service.history.forget_history(&forget, false).await.unwrap().exchanges, 2);
+        let live = async |id: &MemoryId| service.base.store.memory(id).await.unwrap().unwrap().is_live();
         assert!(!live(&memories[0]).await, "nothing else carries it");
         assert!(live(&memories[1]).await, "somebody revised it");
         assert!(live(&memories[2]).await, "a place is left");
-        let left = service.store().candidates_of(&past.id).await.unwrap();
+        let left = service.base.store.candidates_of(&past.id).await.unwrap();
         assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
-        let events = service.events(0, 1_000).await.unwrap();
+        let events = service.memories.events(0, 1_000).await.unwrap();
         let told = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
         assert_eq!((told(EventKind::CandidateRetracted), told(EventKind::MemoryDeleted)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.forget_history(&forget, false).await.unwrap();
+        service.history.forget_history(&forget, false).await.unwrap();
         assert!(!live(&memories[2]).await);
-        assert_eq!(service.store().candidates_of(&past.id).await.unwrap(), []);
-        assert_eq!(service.store().distil_runs(std::slice::from_ref(&past.id)).await.unwrap(), []);
+        assert_eq!(service.base.store.candidates_of(&past.id).await.unwrap(), []);
+        assert_eq!(service.base.store.distil_runs(std::slice::from_ref(&past.id)).await.unwrap(), []);
         // A person can bring the memory back.
-        service.restore(&caller(), &session("now"), &memories[2]).await.unwrap();
+        service.memories.restore(&caller(), &session("now"), &memories[2]).await.unwrap();
         assert!(live(&memories[2]).await);
     });
 }
@@ -160,15 +167,16 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         let (_, candidates) = distilled(&service, "s").await;
         let other =
             (0..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), "something else")).collect();
-        service.commit_history(batch("s", other)).await.unwrap();
+        service.history.commit_history(batch("s", other)).await.unwrap();
         for candidate in &candidates {
-            let refused = service.accept_candidate(&caller(), &session("now"), &candidate.id).await;
+            let refused =
+                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await;
             assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");
         }
         // What a forgotten text is told by goes, wherever it stands.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
-        service.forget_history(&forget, false).await.unwrap();
-        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
+        service.history.forget_history(&forget, false).await.unwrap();
+        assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
     });
 }
 
@@ -177,7 +185,8 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
     let (past, candidates) = distilled(service, "s").await;
     let mut memories = Vec::new();
     for candidate in &candidates {
-        let accepted = service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        let accepted =
+            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
         memories.push(accepted.memory.unwrap().0.id);
     }
     let add = |item: MemoryId, topic: &str| ItemOperation {
@@ -191,13 +200,14 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
     ];
     let answer = Arranged { operations, ..Arranged::default() };
     let project = project();
-    let kept = service.keep_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+    let kept =
+        service.distilling.keep_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
     assert_eq!(kept.state, ArrangementState::Waiting);
     (past, memories, kept)
 }
 
 async fn rendered(service: &Service) -> Vec<Memory> {
-    super::rendered(service.store(), Some(&project())).await.unwrap()
+    handbook::rendered(&service.base.store, Some(&project())).await.unwrap()
 }
 
 #[test]
@@ -205,22 +215,25 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
     with_service(async |service| {
         let (_, _, waiting) = arranged(&service).await;
         assert_eq!(rendered(&service).await, [], "it waits");
-        service.undo_arrangement(&waiting.id).await.unwrap_err();
-        let before = service.handbook(Some(&project())).await.unwrap().1;
-        let (accepted, changed) = service.accept_arrangement(&waiting.id).await.unwrap();
-        assert!(changed && !service.accept_arrangement(&waiting.id).await.unwrap().1, "twice is once");
+        service.distilling.undo_arrangement(&waiting.id).await.unwrap_err();
+        let before = service.memories.handbook(Some(&project())).await.unwrap().1;
+        let (accepted, changed) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        assert!(
+            changed && !service.distilling.accept_arrangement(&waiting.id).await.unwrap().1,
+            "twice is once"
+        );
         assert_eq!(accepted.operations, waiting.operations);
         let whole = rendered(&service).await;
         assert!(whole[0].content.contains("## Order") && !whole[0].content.contains("all of them"));
         assert_eq!(whole[0].taint.origin, Origin::Transcript);
-        service.reject_arrangement(&waiting.id).await.unwrap_err();
+        service.distilling.reject_arrangement(&waiting.id).await.unwrap_err();
 
-        service.undo_arrangement(&waiting.id).await.unwrap();
+        service.distilling.undo_arrangement(&waiting.id).await.unwrap();
         let texts = |all: &[Memory]| all.iter().map(|one| one.content.clone()).collect::<Vec<_>>();
         let undone = texts(&rendered(&service).await);
         assert_eq!(undone, before.iter().map(|one| one.content.clone()).collect::<Vec<_>>());
         let kinds: Vec<EventKind> =
-            service.events(0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
+            service.memories.events(0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
         for kind in [EventKind::HandbookPlanned, EventKind::HandbookArranged, EventKind::HandbookUndone] {
             assert_eq!(kinds.iter().filter(|one| **one == kind).count(), 1, "{kind:?}");
         }
@@ -231,25 +244,25 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
 fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
     with_service(async |service| {
         let (past, memories, waiting) = arranged(&service).await;
-        service.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
-        service.update(&caller(), &session("now"), &memories[0], patch).await.unwrap();
+        service.memories.update(&caller(), &session("now"), &memories[0], patch).await.unwrap();
         let whole = rendered(&service).await;
         assert!(whole[0].content.contains("in my words"), "{}", whole[0].content);
         let revision = whole[0].revision;
-        service.render_handbook(Some(&project())).await.unwrap();
+        service.memories.render_handbook(Some(&project())).await.unwrap();
         assert_eq!(rendered(&service).await[0].revision, revision, "equal text writes nothing");
 
         let own = rendered(&service).await.remove(0);
         let patch = Patch { content: Some("My own handbook".to_owned()), ..Patch::default() };
-        service.update(&caller(), &session("now"), &own.id, patch).await.unwrap();
-        service.render_handbook(Some(&project())).await.unwrap();
+        service.memories.update(&caller(), &session("now"), &own.id, patch).await.unwrap();
+        service.memories.render_handbook(Some(&project())).await.unwrap();
         assert_eq!(rendered(&service).await.len(), 1, "the summary");
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.forget_history(&forget, false).await.unwrap();
+        service.history.forget_history(&forget, false).await.unwrap();
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
-        let now = service.store().memory(&own.id).await.unwrap().unwrap();
+        let now = service.base.store.memory(&own.id).await.unwrap().unwrap();
         assert!(now.is_live() && now.content.as_str() == "My own handbook");
     });
 }
@@ -266,18 +279,19 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
             evidence: evidence.clone(),
         };
         keep(&service, &past, (0..5).map(claim).collect()).await;
-        let due = async |idle| service.arranging_due(idle).await.unwrap();
+        let due = async |idle| service.distilling.arranging_due(idle).await.unwrap();
         assert_eq!(due(Duration::ZERO).await, [], "nothing was accepted");
-        for (candidate, _) in service.candidates(CandidateState::Waiting, None, 9).await.unwrap() {
-            service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        for (candidate, _) in service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap() {
+            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
         }
         // Of all projects as well: nothing of them is arranged there.
         assert_eq!(due(Duration::ZERO).await, [Some(project()), None]);
         assert_eq!(due(Duration::from_secs(3_600)).await, [], "somebody is at it");
-        let plan = service.arrange_plan(Some(&project())).await.unwrap();
+        let plan = service.distilling.arrange_plan(Some(&project())).await.unwrap();
         assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
         let empty = Arranged::default();
-        let kept = service.keep_arrangement(Some(&project()), empty, MODEL, Review::Inbox).await.unwrap();
+        let kept =
+            service.distilling.keep_arrangement(Some(&project()), empty, MODEL, Review::Inbox).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
         assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
     });
@@ -287,14 +301,14 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
 fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         let before = rendered(&service).await;
-        service.delete(&caller(), &session("now"), &memories[1], true).await.unwrap();
+        service.memories.delete(&caller(), &session("now"), &memories[1], true).await.unwrap();
         let after = rendered(&service).await;
         assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
         assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
         for memory in before {
-            assert!(service.store().memory(&memory.id).await.unwrap().unwrap().purged);
+            assert!(service.base.store.memory(&memory.id).await.unwrap().unwrap().purged);
         }
     });
 }
@@ -303,17 +317,18 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
 fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
-        let (accepted, _) = service.accept_arrangement(&waiting.id).await.unwrap();
+        service.memories.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
+        let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
         // Of all projects, what has no topic there is not told.
-        assert!(service.handbook(None).await.unwrap().1.is_empty());
+        assert!(service.memories.handbook(None).await.unwrap().1.is_empty());
         let topic = redact_text("Anywhere").kept;
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
-        let kept = service.keep_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+        let kept =
+            service.distilling.keep_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
-        let everywhere = super::rendered(service.store(), None).await.unwrap();
+        let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);
         assert!(everywhere.iter().all(|memory| memory.project.is_none()), "it is personal");
     });

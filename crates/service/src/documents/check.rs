@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
+use crate::{Documents, ServiceError, doctor::Check, index::Evidence};
 use cerebro_core::domain::{ChunkId, DocumentId, SubjectId};
 use cerebro_core::text;
 use cerebro_documents::Chunk;
@@ -14,13 +14,13 @@ const NAME: &str = "documents";
 /// How many rows are read at once.
 const PAGE: usize = 200;
 
-impl Service {
+impl Documents {
     /// Checks documents, and builds their index anew if `fix` says so.
     ///
     /// # Errors
     /// A failing store or index.
-    pub(in super::super) async fn documents_checked(&self, fix: bool) -> Result<Check, ServiceError> {
-        if !self.has_evidence(Evidence::Documents).await? {
+    pub(crate) async fn documents_checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.evidence.has_evidence(Evidence::Documents).await? {
             return Ok(Check::sound(NAME, "there are none"));
         }
         let found = match self.documents_roll().await? {
@@ -36,7 +36,7 @@ impl Service {
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
-        self.rebuild_evidence(Evidence::Documents).await?;
+        self.evidence.rebuild_evidence(Evidence::Documents).await?;
         Ok(match self.documents_differ(&found).await? {
             None => Check::fault(NAME, words).mended(),
             Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
@@ -48,7 +48,7 @@ impl Service {
         let (mut named, mut found) = (HashMap::<ChunkId, DocumentId>::new(), BTreeSet::new());
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_documents(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_documents(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, document) in page {
@@ -60,7 +60,7 @@ impl Service {
         }
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_chunks(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_chunks(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, chunk) in page {
@@ -79,7 +79,7 @@ impl Service {
     }
 
     async fn documents_differ(&self, kept: &BTreeSet<SubjectId>) -> Result<Option<String>, ServiceError> {
-        let held = self.ask_evidence(Evidence::Documents, Index::held).await?;
+        let held = self.evidence.ask_evidence(Evidence::Documents, Index::held).await?;
         let held: HashSet<SubjectId> = held.into_keys().collect();
         let missing = kept.iter().filter(|id| !held.contains(id)).count();
         let ghosts = held.iter().filter(|id| !kept.contains(id)).count();

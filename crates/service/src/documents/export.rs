@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::ServiceError;
+use crate::ServiceError;
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
     limits::TITLE_CHARS_MAX,
@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 100;
 
 /// A document, without its passages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct DocumentLine {
+pub(crate) struct DocumentLine {
     id: String,
     project: String,
     path: String,
@@ -59,7 +59,7 @@ struct ImageLine {
 
 /// A passage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct ChunkLine {
+pub(crate) struct ChunkLine {
     id: String,
     document: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -73,7 +73,7 @@ pub(in super::super) struct ChunkLine {
 type Taking = Result<Result<bool, String>, ServiceError>;
 
 /// Takes in a document; its passages have lines of their own.
-pub(in super::super) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Taking {
+pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Taking {
     let document = match line.document() {
         Ok(document) => document,
         Err(why) => return Ok(Err(why)),
@@ -89,7 +89,7 @@ pub(in super::super) async fn document(write: &mut Write<'_>, line: DocumentLine
 }
 
 /// Takes in a passage of a document that is here.
-pub(in super::super) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
+pub(crate) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
     let chunk = match line.chunk() {
         Ok(chunk) => chunk,
         Err(why) => return Ok(Err(why)),

@@ -1,9 +1,7 @@
 //! Reading documents and their chunks.
 
-use super::{
-    super::{Service, ServiceError},
-    index,
-};
+use super::Documents;
+use crate::{ServiceError, index::chunk_title};
 use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId};
 use cerebro_core::redact::RedactedText;
 
@@ -31,17 +29,17 @@ pub struct DocumentChunks {
     pub chunks: Vec<DocumentChunk>,
 }
 
-impl Service {
+impl Documents {
     /// Reads a chunk.
     ///
     /// # Errors
     /// [`ServiceError::NoChunk`]
     pub async fn chunk(&self, id: ChunkId) -> Result<ChunkPart, ServiceError> {
         let none = || ServiceError::NoChunk(id);
-        let chunk = self.store().chunks_by_id(&[id]).await?.into_iter().next().ok_or_else(none)?;
+        let chunk = self.base.store.chunks_by_id(&[id]).await?.into_iter().next().ok_or_else(none)?;
         let document =
-            self.store().documents_by_id(&[chunk.document]).await?.into_iter().next().ok_or_else(none)?;
-        let title = index::title(&document, &chunk.heading);
+            self.base.store.documents_by_id(&[chunk.document]).await?.into_iter().next().ok_or_else(none)?;
+        let title = chunk_title(&document, &chunk.heading);
         let place = document.chunks.iter().position(|held| *held == id);
         let before = place.and_then(|at| document.chunks.get(at.checked_sub(1)?)).copied();
         let after = place.and_then(|at| document.chunks.get(at + 1)).copied();
@@ -60,7 +58,7 @@ impl Service {
     ) -> Result<DocumentChunks, ServiceError> {
         let document = self.document(id).await?;
         let wanted: Vec<ChunkId> = document.chunks.iter().skip(offset).take(limit).copied().collect();
-        let mut chunks = self.store().chunks_by_id(&wanted).await?;
+        let mut chunks = self.base.store.chunks_by_id(&wanted).await?;
         chunks.sort_by_key(|chunk| wanted.iter().position(|id| *id == chunk.id));
         Ok(DocumentChunks { document, chunks })
     }

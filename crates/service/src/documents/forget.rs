@@ -1,6 +1,6 @@
 //! Documents that go: because their file is gone, which can come back, or for good.
 
-use super::super::{Service, ServiceError, evidence::Evidence};
+use crate::{Documents, ServiceError, index::Evidence};
 use cerebro_core::domain::{Document, DocumentId, HistoryTombstone};
 use cerebro_store::{Decision, Write};
 
@@ -39,7 +39,7 @@ impl Decision for Go {
     }
 }
 
-impl Service {
+impl Documents {
     /// Leaves a document out of searches, since its file is gone. When a file of the same bytes is read again in its
     /// project, that is the document.
     ///
@@ -50,7 +50,7 @@ impl Service {
     }
 
     /// Destroys a document and its chunks. What backups and files of the database still hold goes when they do;
-    /// [`Service::compact`] rewrites the latter.
+    /// [`Documents::compact`] rewrites the latter.
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
@@ -59,8 +59,8 @@ impl Service {
     }
 
     async fn go(&self, id: DocumentId, going: Going) -> Result<Document, ServiceError> {
-        let document = self.store().transact(&Go { id, going }).await?;
-        self.evidence_changed(Evidence::Documents);
+        let document = self.base.store.transact(&Go { id, going }).await?;
+        self.evidence.evidence_changed(Evidence::Documents);
         Ok(document)
     }
 }

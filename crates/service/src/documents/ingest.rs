@@ -1,6 +1,6 @@
 //! Taking in what a file says.
 
-use super::super::{Service, ServiceError, evidence::Evidence};
+use crate::{Documents, ServiceError, index::Evidence};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
     limits::TITLE_CHARS_MAX,
@@ -205,7 +205,7 @@ fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkI
     digests.into_iter().map(|(_, told)| told).collect()
 }
 
-impl Service {
+impl Documents {
     /// Keeps what a file says: what is new of it is written, what it no longer says goes, the rest stays untouched; all of
     /// it or nothing. With `dry_run` nothing is written.
     ///
@@ -216,9 +216,9 @@ impl Service {
             let reason = format!("preparing a document broke off: {error}");
             StoreError::Engine(EngineError::Query { statement: "documents", reason })
         })?;
-        let ingested = self.store().transact(&draft).await?;
+        let ingested = self.base.store.transact(&draft).await?;
         if ingested.changed && !dry_run {
-            self.evidence_changed(Evidence::Documents);
+            self.evidence.evidence_changed(Evidence::Documents);
         }
         Ok(ingested)
     }

@@ -1,29 +1,39 @@
 //! Documents: files that a person had read, kept as evidence beside the memories.
 //!
-//! Whoever reads files hands what they say to [`Service::ingest`]. There it is redacted, cut into chunks and compared
+//! Whoever reads files hands what they say to [`Documents::ingest`]. There it is redacted, cut into chunks and compared
 //! with what is kept: what says the same stays as it is, under the same ids.
 
 mod check;
 mod export;
 mod find;
 mod forget;
-mod index;
 mod ingest;
 
 pub(super) use export::{ChunkLine, DocumentLine, chunk, document};
 pub use find::{ChunkPart, DocumentChunks};
 pub use ingest::{DocumentRead, Ingested};
 
-use super::{Service, ServiceError};
+use crate::{ServiceError, base::Base, index::EvidenceIndexes};
 use cerebro_core::domain::{Document, DocumentId, Project};
 
-impl Service {
+/// The use cases of documents.
+#[derive(Clone)]
+pub struct Documents {
+    base: Base,
+    evidence: EvidenceIndexes,
+}
+
+impl Documents {
+    pub(crate) fn new(base: &Base, evidence: &EvidenceIndexes) -> Self {
+        Self { base: base.clone(), evidence: evidence.clone() }
+    }
+
     /// A document, by its id.
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
     pub async fn document(&self, id: DocumentId) -> Result<Document, ServiceError> {
-        let found = self.store().documents_by_id(&[id]).await?;
+        let found = self.base.store.documents_by_id(&[id]).await?;
         found.into_iter().next().ok_or(ServiceError::NoDocument(id))
     }
 
@@ -37,6 +47,6 @@ impl Service {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<Document>, ServiceError> {
-        Ok(self.store().documents(project, offset, limit).await?)
+        Ok(self.base.store.documents(project, offset, limit).await?)
     }
 }

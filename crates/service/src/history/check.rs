@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
+use crate::{History, ServiceError, doctor::Check, index::Evidence};
 use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;
@@ -13,13 +13,13 @@ const NAME: &str = "history";
 /// How many rows are read at once.
 const PAGE: usize = 200;
 
-impl Service {
+impl History {
     /// Checks history, and builds its index anew if `fix` says so.
     ///
     /// # Errors
     /// A failing store or index.
-    pub(in super::super) async fn history_checked(&self, fix: bool) -> Result<Check, ServiceError> {
-        if !self.has_evidence(Evidence::History).await? {
+    pub(crate) async fn history_checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.evidence.has_evidence(Evidence::History).await? {
             return Ok(Check::sound(NAME, "there is none"));
         }
         let kept = match self.history_roll().await? {
@@ -38,7 +38,7 @@ impl Service {
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
-        self.rebuild_evidence(Evidence::History).await?;
+        self.evidence.rebuild_evidence(Evidence::History).await?;
         Ok(match self.history_differs(&kept).await? {
             None => Check::fault(NAME, words).mended(),
             Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
@@ -51,11 +51,11 @@ impl Service {
         let mut counted: BTreeMap<SessionId, u32> = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_exchanges(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_exchanges(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-            for told in self.store().with_texts(exchanges).await? {
+            for told in self.base.store.with_texts(exchanges).await? {
                 let sealed = told.clone().sealed().exchange.digest;
                 if sealed != told.exchange.digest {
                     let words = format!("the text of exchange `{}` is not what was kept", told.exchange.id);
@@ -67,7 +67,7 @@ impl Service {
         }
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_past_sessions(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, session) in page {
@@ -91,7 +91,7 @@ impl Service {
     async fn candidates_differ(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_candidates(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_candidates(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(None) };
             after = Some(last.clone());
             for (_, candidate) in page {
@@ -113,7 +113,7 @@ impl Service {
     }
 
     async fn history_differs(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
-        let held = self.ask_evidence(Evidence::History, Index::held).await?;
+        let held = self.evidence.ask_evidence(Evidence::History, Index::held).await?;
         let held: BTreeSet<SubjectId> = held.into_keys().collect();
         let missing = kept.iter().filter(|id| !held.contains(id)).count();
         let ghost = held.iter().find(|id| !kept.contains(id)).map(|id| ExchangeId::from(*id));

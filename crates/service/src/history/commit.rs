@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{
-    super::{Service, ServiceError, distil::retract, evidence::Evidence},
-    told,
-};
+use super::{History, told};
+use crate::{ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
     Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Source, SourceState,
     ToldExchange,
@@ -109,7 +107,7 @@ impl SourceRead {
     }
 }
 
-impl Service {
+impl History {
     /// Keeps what was read of a session together with how far its source was read: all of it or nothing. Exchanges that
     /// are there already, or that the user had forgotten, change nothing; a batch may be committed again.
     ///
@@ -121,18 +119,18 @@ impl Service {
             let reason = format!("preparing a batch broke off: {error}");
             StoreError::Engine(EngineError::Query { statement: "history", reason })
         })??;
-        let Decided { mut done, source, is_changed } = self.store().transact(&draft).await?;
+        let Decided { mut done, source, is_changed } = self.base.store.transact(&draft).await?;
         done.redacted = draft.redacted;
         if let Some(source) = source {
             // No exchange came, so nothing has to be committed with it.
-            self.store().put_source(&source).await?;
+            self.base.store.put_source(&source).await?;
         }
         if is_changed {
-            self.evidence_changed(Evidence::History);
+            self.evidence.evidence_changed(Evidence::History);
         }
         if done.removed > 0 {
             // Claims may have gone with what they rested on.
-            self.render_again(self.rendered_handbooks(&draft.session.project).await).await;
+            self.memories.render_again(self.memories.rendered_handbooks(&draft.session.project).await).await;
         }
         Ok(done)
     }

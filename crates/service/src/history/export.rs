@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 256;
 
 /// A past session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct PastSessionLine {
+pub(crate) struct PastSessionLine {
     id: String,
     agent: String,
     project: String,
@@ -40,7 +40,7 @@ pub(in super::super) struct PastSessionLine {
 
 /// An exchange with its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct ExchangeLine {
+pub(crate) struct ExchangeLine {
     id: String,
     session: String,
     seq: u32,
@@ -74,7 +74,7 @@ struct CommandLine {
 
 /// What stays of what was forgotten.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in super::super) struct HistoryTombstoneLine {
+pub(crate) struct HistoryTombstoneLine {
     digest: String,
 }
 
@@ -82,7 +82,7 @@ pub(in super::super) struct HistoryTombstoneLine {
 type Taking = Result<Result<bool, String>, ServiceError>;
 
 /// Takes in a past session.
-pub(in super::super) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
+pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
     let mut session = match PastSession::try_from(line) {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
@@ -105,7 +105,7 @@ pub(in super::super) async fn past_session(write: &mut Write<'_>, line: PastSess
 }
 
 /// Takes in an exchange of a session that is here.
-pub(in super::super) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Taking {
+pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Taking {
     let id = match session_id(&line.session) {
         Ok(id) => id,
         Err(why) => return Ok(Err(why)),
@@ -132,7 +132,7 @@ pub(in super::super) async fn exchange(write: &mut Write<'_>, line: ExchangeLine
 }
 
 /// Takes in a tombstone.
-pub(in super::super) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
+pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
     let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
         return Ok(Err("a tombstone is 32 hexadecimal digits".to_owned()));
     };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::super::{Service, ServiceError};
+use crate::{History, ServiceError};
 use cerebro_core::domain::{
     Exchange, ExchangeId, PastCommit, PastFailure, PastFix, PastSession, Project, Proven, SessionId,
     ToldExchange,
@@ -80,7 +80,7 @@ pub struct Facts {
     pub looked: usize,
 }
 
-impl Service {
+impl History {
     /// A past session with some of its exchanges, from the place `from` on, and what each proves; their texts where those
     /// are wanted. `None` where there is no such session.
     ///
@@ -93,9 +93,9 @@ impl Service {
         limit: usize,
         with_texts: bool,
     ) -> Result<Option<(PastSession, Vec<ToldExchange>)>, ServiceError> {
-        let Some(session) = self.store().past_session(id).await? else { return Ok(None) };
-        let exchanges = self.store().exchanges_since(id, from, limit).await?;
-        let mut told = self.store().with_texts(exchanges).await?;
+        let Some(session) = self.base.store.past_session(id).await? else { return Ok(None) };
+        let exchanges = self.base.store.exchanges_since(id, from, limit).await?;
+        let mut told = self.base.store.with_texts(exchanges).await?;
         if !with_texts {
             for told in &mut told {
                 told.text = RedactedText::default();
@@ -115,7 +115,7 @@ impl Service {
     ) -> Result<Option<usize>, ServiceError> {
         let line = redact_text(line.trim()).kept;
         for (at, fact) in facts.iter().enumerate() {
-            let told = self.store().told_exchange(&fact.exchange.id).await?;
+            let told = self.base.store.told_exchange(&fact.exchange.id).await?;
             if told.is_some_and(|told| told.text.lines().any(|written| written.trim() == line.as_str())) {
                 return Ok(Some(at));
             }
@@ -140,9 +140,9 @@ impl Service {
         let mut gathered = Gathered::new(about, limit);
         let mut offset = 0;
         while gathered.looked < LOOKED_MAX && !gathered.is_full() {
-            let sessions = self.store().past_sessions(project, offset, SESSIONS_AT_ONCE).await?;
+            let sessions = self.base.store.past_sessions(project, offset, SESSIONS_AT_ONCE).await?;
             let ids: Vec<SessionId> = sessions.iter().map(|session| session.id.clone()).collect();
-            let mut exchanges = self.store().exchanges_of(&ids).await?;
+            let mut exchanges = self.base.store.exchanges_of(&ids).await?;
             exchanges.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| b.seq.cmp(&a.seq)));
             let by_id: HashMap<&SessionId, &PastSession> =
                 sessions.iter().map(|session| (&session.id, session)).collect();
@@ -173,7 +173,7 @@ impl Service {
         if matches!(about, FactsAbout::Command(_)) {
             return Ok(());
         }
-        let Some(told) = self.store().told_exchange(&fact.exchange.id).await? else { return Ok(()) };
+        let Some(told) = self.base.store.told_exchange(&fact.exchange.id).await? else { return Ok(()) };
         match about {
             FactsAbout::Command(_) => {}
             FactsAbout::File(asked) => fact.links = links(told.proven, asked),
@@ -202,7 +202,7 @@ impl Service {
             return Ok(Some(Mended { exchange: exchange.id, fix }));
         }
         let from = exchange.seq.saturating_add(1);
-        let later = self.store().exchanges_since(&exchange.session, from, LATER_MAX).await?;
+        let later = self.base.store.exchanges_since(&exchange.session, from, LATER_MAX).await?;
         Ok(mended_later(&failure, &later))
     }
 }

@@ -1,6 +1,6 @@
 //! Reading exchanges.
 
-use super::super::{Service, ServiceError};
+use crate::{History, ServiceError};
 use cerebro_core::domain::{Exchange, ExchangeId, PastSession, ToldExchange};
 use cerebro_core::redact::RedactedText;
 
@@ -43,7 +43,7 @@ pub struct HistoryTimeline {
     pub after: Vec<Exchange>,
 }
 
-impl Service {
+impl History {
     /// Reads an exchange, or a part of a long one.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Service {
     pub async fn exchange(&self, request: &ExchangeRequest) -> Result<ExchangePart, ServiceError> {
         let none = || ServiceError::NoExchange(request.id);
         let ToldExchange { exchange, text, .. } =
-            self.store().told_exchange(&request.id).await?.ok_or_else(none)?;
-        let session = self.store().past_session(&exchange.session).await?.ok_or_else(none)?;
+            self.base.store.told_exchange(&request.id).await?.ok_or_else(none)?;
+        let session = self.base.store.past_session(&exchange.session).await?.ok_or_else(none)?;
         let text_bytes = text.len();
         let (text, next_offset) = text.slice_bytes(request.offset, request.max_bytes);
         Ok(ExchangePart { exchange, session, text, text_bytes, next_offset })
@@ -69,11 +69,12 @@ impl Service {
         after: usize,
     ) -> Result<HistoryTimeline, ServiceError> {
         let none = || ServiceError::NoExchange(id);
-        let focus = self.store().told_exchange(&id).await?.ok_or_else(none)?.exchange;
-        let session = self.store().past_session(&focus.session).await?.ok_or_else(none)?;
-        let mut earlier = self.store().exchanges_before(&focus.session, focus.seq, before).await?;
+        let focus = self.base.store.told_exchange(&id).await?.ok_or_else(none)?.exchange;
+        let session = self.base.store.past_session(&focus.session).await?.ok_or_else(none)?;
+        let mut earlier = self.base.store.exchanges_before(&focus.session, focus.seq, before).await?;
         earlier.reverse();
-        let after = self.store().exchanges_since(&focus.session, focus.seq.saturating_add(1), after).await?;
+        let after =
+            self.base.store.exchanges_since(&focus.session, focus.seq.saturating_add(1), after).await?;
         Ok(HistoryTimeline { session, before: earlier, focus, after })
     }
 }

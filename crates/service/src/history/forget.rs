@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Service, ServiceError, distil::retract, evidence::Evidence};
+use crate::{History, ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
     Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Timestamp, ToldExchange,
 };
@@ -66,10 +66,10 @@ impl Forget {
     }
 }
 
-impl Service {
+impl History {
     /// Destroys the texts of exchanges and keeps a digest of each, or of its session, that every import obeys. A page at
     /// a time: stopped half-way, it can be repeated. What backups and files of the database still hold goes when they
-    /// do; [`Service::compact`] rewrites the latter. With `dry_run` it only counts.
+    /// do; [`History::compact`] rewrites the latter. With `dry_run` it only counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
@@ -82,7 +82,7 @@ impl Service {
         let mut projects = std::collections::BTreeSet::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_exchanges(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_exchanges(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
@@ -90,10 +90,10 @@ impl Service {
                 forgotten.exchanges += exchanges.len();
                 if !dry_run {
                     let batch = ForgetBatch { session, exchanges, what };
-                    let (is_over, project) = self.store().transact(&batch).await?;
+                    let (is_over, project) = self.base.store.transact(&batch).await?;
                     forgotten.sessions += usize::from(is_over);
                     projects.extend(project);
-                    self.evidence_changed(Evidence::History);
+                    self.evidence.evidence_changed(Evidence::History);
                 }
             }
         }
@@ -102,7 +102,7 @@ impl Service {
         }
         // Claims may have gone with what they rested on.
         for project in projects {
-            self.render_again(self.rendered_handbooks(&project).await).await;
+            self.memories.render_again(self.memories.rendered_handbooks(&project).await).await;
         }
         Ok(forgotten)
     }
@@ -111,7 +111,7 @@ impl Service {
     async fn forget_names(&self, what: &Forget, dry_run: bool) -> Result<(), ServiceError> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_past_sessions(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             for (_, mut session) in page {
@@ -121,7 +121,7 @@ impl Service {
                     .any(|(_, text)| text.as_ref().is_some_and(|text| what.holds(text)));
                 if is_named && what.is_about(&session, session.started_at) && !dry_run {
                     let batch = ForgetBatch { session: session.id, exchanges: Vec::new(), what };
-                    self.store().transact(&batch).await?;
+                    self.base.store.transact(&batch).await?;
                 }
             }
         }
@@ -135,14 +135,14 @@ impl Service {
     ) -> Result<BTreeMap<SessionId, Vec<Exchange>>, ServiceError> {
         let ids: std::collections::BTreeSet<SessionId> =
             page.iter().map(|exchange| exchange.session.clone()).collect();
-        let sessions = self.store().past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let sessions = self.base.store.past_sessions_by_id(&Vec::from_iter(ids)).await?;
         let session_of = |exchange: &Exchange| sessions.iter().find(|session| session.id == exchange.session);
         let met = |exchange: &Exchange| {
             session_of(exchange).is_some_and(|session| what.is_about(session, exchange.at))
         };
         let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
         if what.text.is_some() {
-            let told = self.store().with_texts(exchanges).await?;
+            let told = self.base.store.with_texts(exchanges).await?;
             exchanges =
                 told.into_iter().filter(|told| what.is_told_by(told)).map(|told| told.exchange).collect();
         }

@@ -2,30 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Service, ServiceError, evidence::Evidence};
+use crate::{History, ServiceError, index::Evidence};
 use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
 use cerebro_store::{Decision, Write};
 
-impl Service {
+impl History {
     /// All exchanges of a session, in no order.
-    pub(in super::super) async fn exchanges_of_session(
+    pub(crate) async fn exchanges_of_session(
         &self,
         session: &SessionId,
     ) -> Result<Vec<Exchange>, ServiceError> {
-        Ok(self.store().exchanges_of(std::slice::from_ref(session)).await?)
+        Ok(self.base.store.exchanges_of(std::slice::from_ref(session)).await?)
     }
 
     /// Takes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
     /// turns, and names the original as its parent. Whether it did: what candidates cite stays where it is.
-    pub(in super::super) async fn hand_over(
+    pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
         original: &SessionId,
         turns: &BTreeSet<(String, String)>,
     ) -> Result<bool, ServiceError> {
-        let is_done = self.store().transact(&HandOver { copy, original, turns }).await?;
+        let is_done = self.base.store.transact(&HandOver { copy, original, turns }).await?;
         if is_done {
-            self.evidence_changed(Evidence::History);
+            self.evidence.evidence_changed(Evidence::History);
         }
         Ok(is_done)
     }

@@ -1,6 +1,6 @@
 //! History: what past sessions' transcripts tell, kept as evidence beside the memories.
 //!
-//! Whoever reads transcripts hands what they read to [`Service::commit_history`]. There it is redacted and committed
+//! Whoever reads transcripts hands what they read to [`History::commit_history`]. There it is redacted and committed
 //! with the place up to which the source was read, in one transaction: so whatever happens, each exchange is kept once.
 //! Nothing is opened or written before the first batch.
 
@@ -11,11 +11,9 @@ mod facts;
 mod find;
 mod forget;
 mod fork;
-mod index;
 #[cfg(test)]
 pub(super) mod tests;
 mod told;
-mod unfinished;
 
 pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
@@ -25,20 +23,36 @@ pub use facts::{Fact, Facts, FactsAbout, Links, Mended};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
 pub use told::agent_slug;
-pub(super) use unfinished::LeftOff;
 
-use super::{Service, ServiceError};
+use std::sync::Arc;
+
+use crate::{
+    ServiceError, base::Base, documents::Documents, index::EvidenceIndexes, intake::Desk, memories::Memories,
+    traffic::Traffic, work::Journal,
+};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
 
-impl Service {
+/// The use cases of past sessions: taking them in ([`crate::intake`]), finding in them, and forgetting.
+#[derive(Clone)]
+pub struct History {
+    pub(crate) base: Base,
+    pub(crate) evidence: EvidenceIndexes,
+    pub(crate) memories: Memories,
+    pub(crate) documents: Documents,
+    pub(crate) journal: Journal,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) desk: Arc<Desk>,
+}
+
+impl History {
     /// Every source of an agent that was ever read or tried, with how it stands.
     ///
     /// # Errors
     /// A failing store.
     pub async fn history_sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
-        Ok(self.store().sources_of(agent_slug(agent)).await?)
+        Ok(self.base.store.sources_of(agent_slug(agent)).await?)
     }
 
     /// A source, by what it was read from.
@@ -46,7 +60,7 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn history_source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
-        Ok(self.store().source(&Source::id_of(agent_slug(agent), key)).await?)
+        Ok(self.base.store.source(&Source::id_of(agent_slug(agent), key)).await?)
     }
 
     /// Puts how a source stands without exchanges: it failed, is gone or excluded, or was merely touched.
@@ -55,7 +69,7 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn put_history_source(&self, source: &Source) -> Result<(), ServiceError> {
-        Ok(self.store().put_source(source).await?)
+        Ok(self.base.store.put_source(source).await?)
     }
 
     /// The state in which the reader left a source; `None` before the first reading, or when it is of another version
@@ -73,7 +87,7 @@ impl Service {
         let by_digest: std::collections::HashMap<String, &str> =
             native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
         let digests: Vec<String> = by_digest.keys().cloned().collect();
-        let owners = self.store().owners_of_turns(&digests).await?;
+        let owners = self.base.store.owners_of_turns(&digests).await?;
         let named = |(digest, session)| Some(((*by_digest.get(&digest)?).to_owned(), session));
         Ok(owners.into_iter().filter_map(named).collect())
     }
@@ -83,7 +97,7 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
-        Ok(self.store().past_session(id).await?)
+        Ok(self.base.store.past_session(id).await?)
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
@@ -96,7 +110,7 @@ impl Service {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<PastSession>, ServiceError> {
-        Ok(self.store().past_sessions(project, offset, limit).await?)
+        Ok(self.base.store.past_sessions(project, offset, limit).await?)
     }
 
     /// How much history there is, and how its sources stand.
@@ -104,6 +118,6 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn history_counts(&self) -> Result<HistoryCounts, ServiceError> {
-        Ok(self.store().history_counts().await?)
+        Ok(self.base.store.history_counts().await?)
     }
 }

@@ -2,10 +2,8 @@
 
 use std::{future::Future, path::Path};
 
-use super::{
-    super::{evidence::WAIT, *},
-    *,
-};
+use super::*;
+use crate::{index::WAIT, *};
 use cerebro_core::domain::{Event, EventKind, ExchangeId, Kind, Scope, SourceState, Timestamp, Validity};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_transcript::{
@@ -28,7 +26,7 @@ async fn open(folder: &Path) -> Service {
     let (store, index) = (folder.join("store"), folder.join("index"));
     let service = Service::open(&store, &index, Settings::default(), Embedding::none(), Timestamp::now);
     let service = service.await.unwrap();
-    service.catch_up().await.unwrap();
+    service.recall.index.catch_up().await.unwrap();
     service
 }
 
@@ -126,12 +124,12 @@ async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
         offset: 0,
     };
     let found =
-        service.search_evidence(Evidence::History, &request).await.unwrap().expect("there is history");
+        service.recall.search_evidence(Evidence::History, &request).await.unwrap().expect("there is history");
     (found.matched, found.hits.iter().map(|hit| hit.id.into()).collect())
 }
 
 async fn events_of_history(service: &Service) -> Vec<Event> {
-    let events = service.events(0, 1_000).await.unwrap();
+    let events = service.memories.events(0, 1_000).await.unwrap();
     let of_history = [EventKind::HistoryImported, EventKind::HistoryForgotten];
     events.into_iter().filter(|event| of_history.contains(&event.kind)).collect()
 }
@@ -149,31 +147,34 @@ fn titled(id: &str, title: &str, exchanges: Vec<transcript::Exchange>) -> Histor
 #[test]
 fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
     with_service(async |service| {
-        service.commit_history(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
+        service.history.commit_history(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
         // A whole session: a fork that is read later has the same turns.
         let by_session = Forget { session: Some(session("s1")), ..Forget::default() };
-        service.forget_history(&by_session, false).await.unwrap();
-        let fork = service.commit_history(batch("fork", talk(0..4))).await.unwrap();
+        service.history.forget_history(&by_session, false).await.unwrap();
+        let fork = service.history.commit_history(batch("fork", talk(0..4))).await.unwrap();
         assert_eq!((fork.added, fork.forgotten), (1, 3));
-        let kept = |source: &Source| Service::history_cursor(source).and_then(|state| state.session.title);
-        service.commit_history(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
-        let sources = service.history_sources(Agent::ClaudeCode).await.unwrap();
+        let kept = |source: &Source| History::history_cursor(source).and_then(|state| state.session.title);
+        service.history.commit_history(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
+        let sources = service.history.history_sources(Agent::ClaudeCode).await.unwrap();
         assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
 
         // A title, by its text alone: it stays away when the session grows, from the reader's state too.
-        service.commit_history(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
+        service.history.commit_history(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
         let by_text = Forget { text: Some("SecretQuokka".to_owned()), ..Forget::default() };
-        service.forget_history(&by_text, false).await.unwrap();
-        let grown =
-            service.commit_history(titled("s2", "The secretquokka plan", talk(20..24))).await.unwrap();
+        service.history.forget_history(&by_text, false).await.unwrap();
+        let grown = service
+            .history
+            .commit_history(titled("s2", "The secretquokka plan", talk(20..24)))
+            .await
+            .unwrap();
         assert_eq!(grown.added, 2);
-        assert_eq!(service.past_session(&session("s2")).await.unwrap().unwrap().title, None);
-        let sources = service.history_sources(Agent::ClaudeCode).await.unwrap();
+        assert_eq!(service.history.past_session(&session("s2")).await.unwrap().unwrap().title, None);
+        let sources = service.history.history_sources(Agent::ClaudeCode).await.unwrap();
         assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
 
         // The list of all that was typed has no ids of turns: nothing of such a session is taken from it.
         let only = Forget { text: Some(format!("prompt {}", word(20))), ..Forget::default() };
-        assert_eq!(service.forget_history(&only, false).await.unwrap().exchanges, 1);
+        assert_eq!(service.history.forget_history(&only, false).await.unwrap().exchanges, 1);
         let lines = exported(&service).await;
         with_other(async |other| {
             other.import(&lines, false).await.unwrap();
@@ -182,12 +183,12 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
             (typed.typed, typed.exchanges[0].first_id, typed.exchanges[0].last_id) = (true, None, None);
             typed.source.key = "/home/me/.claude/history.jsonl#s2".to_owned();
             let mut known = typed.clone();
-            let done = other.commit_history(typed).await.unwrap();
+            let done = other.history.commit_history(typed).await.unwrap();
             assert_eq!((done.added, done.replaced, done.forgotten), (0, 0, 1));
             // Nor does it replace what an export told of a session.
             known.session.id = "fork".to_owned();
             known.source.key = "/home/me/.claude/history.jsonl#fork".to_owned();
-            let done = other.commit_history(known).await.unwrap();
+            let done = other.history.commit_history(known).await.unwrap();
             assert_eq!((done.added, done.replaced), (0, 0));
             assert_eq!(exported(&other).await, before);
         })
@@ -221,10 +222,12 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
             limit: 10,
             offset: 0,
         };
-        assert!(service.search_evidence(Evidence::History, &request).await.unwrap().is_none());
-        assert!(service.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none());
+        assert!(service.recall.search_evidence(Evidence::History, &request).await.unwrap().is_none());
+        assert!(
+            service.recall.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none()
+        );
         service.compact().await.unwrap();
-        assert_eq!(service.history_counts().await.unwrap(), cerebro_store::HistoryCounts::default());
+        assert_eq!(service.history.history_counts().await.unwrap(), cerebro_store::HistoryCounts::default());
         assert!(!folder.path().join("index-history").exists());
         service.close().await.unwrap();
     });
@@ -233,7 +236,7 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
 #[test]
 fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
     with_service(async |service| {
-        let commit = async |range| service.commit_history(batch("s1", talk(range))).await.unwrap();
+        let commit = async |range| service.history.commit_history(batch("s1", talk(range))).await.unwrap();
         assert_eq!(commit(0..3).await, committed(3, 0, 0));
         let once = exported(&service).await;
         let events = events_of_history(&service).await.len();
@@ -243,20 +246,20 @@ fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
         assert_eq!(commit(1..5).await, committed(2, 0, 2), "overlapping");
         let mut grown = talk(4..5);
         grown[0].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
-        let again = service.commit_history(batch("s1", grown)).await.unwrap();
+        let again = service.history.commit_history(batch("s1", grown)).await.unwrap();
         assert_eq!(again, committed(0, 1, 0), "the last one grew");
-        let past = service.past_session(&session("s1")).await.unwrap().unwrap();
+        let past = service.history.past_session(&session("s1")).await.unwrap().unwrap();
         assert_eq!(past.exchanges, 5);
-        let source = service.history_sources(Agent::ClaudeCode).await.unwrap().remove(0);
+        let source = service.history.history_sources(Agent::ClaudeCode).await.unwrap().remove(0);
         assert_eq!((source.offset, &source.session), (40, &Some(session("s1"))));
-        assert_eq!(Service::history_cursor(&source).unwrap().offset, 40);
+        assert_eq!(History::history_cursor(&source).unwrap().offset, 40);
 
         // Told in other parts to another store, it is the same.
         let mut whole = talk(0..5);
         whole[4].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
         let lines = exported(&service).await;
         with_other(async |other| {
-            other.commit_history(batch("s1", whole)).await.unwrap();
+            other.history.commit_history(batch("s1", whole)).await.unwrap();
             assert_eq!(exported(&other).await, lines);
         })
         .await;
@@ -273,37 +276,37 @@ async fn with_other(test: impl AsyncFnOnce(Service)) {
 #[test]
 fn a_source_that_was_rewritten_shorter_takes_the_rest_away() {
     with_service(async |service| {
-        service.commit_history(batch("s1", talk(0..6))).await.unwrap();
+        service.history.commit_history(batch("s1", talk(0..6))).await.unwrap();
         assert_eq!(found(&service, &word(5)).await.1.len(), 1);
         let mut shorter = batch("s1", talk(0..2));
         shorter.exchanges[1] = exchange(1, "a heron", "another reply");
         shorter.ends_at = Some(2);
-        let done = service.commit_history(shorter).await.unwrap();
+        let done = service.history.commit_history(shorter).await.unwrap();
         assert_eq!((done.replaced, done.unchanged, done.removed), (1, 1, 4));
-        assert_eq!(service.past_session(&session("s1")).await.unwrap().unwrap().exchanges, 2);
+        assert_eq!(service.history.past_session(&session("s1")).await.unwrap().unwrap().exchanges, 2);
         assert_eq!(found(&service, &word(5)).await.1, [], "the index follows");
         assert_eq!(found(&service, "heron").await.1.len(), 1);
         let mut empty = batch("s1", Vec::new());
         empty.ends_at = Some(0);
-        assert_eq!(service.commit_history(empty).await.unwrap().removed, 2);
-        assert_eq!(service.past_session(&session("s1")).await.unwrap(), None);
-        assert_eq!(service.history_counts().await.unwrap().sessions, 0);
+        assert_eq!(service.history.commit_history(empty).await.unwrap().removed, 2);
+        assert_eq!(service.history.past_session(&session("s1")).await.unwrap(), None);
+        assert_eq!(service.history.history_counts().await.unwrap().sessions, 0);
     });
 }
 
 #[test]
 fn a_rewind_marks_what_it_took_back() {
     with_service(async |service| {
-        service.commit_history(batch("s1", talk(0..3))).await.unwrap();
+        service.history.commit_history(batch("s1", talk(0..3))).await.unwrap();
         let mut more = batch("s1", talk(3..4));
         more.withdrawn = vec![1];
-        assert_eq!(service.commit_history(more).await.unwrap(), committed(1, 0, 0));
+        assert_eq!(service.history.commit_history(more).await.unwrap(), committed(1, 0, 0));
         let id = ExchangeId::of("claude-code", &session("s1"), 1);
         let request = ExchangeRequest { id, offset: 0, max_bytes: 1_000 };
-        assert!(service.exchange(&request).await.unwrap().exchange.withdrawn);
+        assert!(service.history.exchange(&request).await.unwrap().exchange.withdrawn);
         // Read again from the beginning, without the news of the rewind.
-        service.commit_history(batch("s1", talk(0..4))).await.unwrap();
-        assert!(service.exchange(&request).await.unwrap().exchange.withdrawn);
+        service.history.commit_history(batch("s1", talk(0..4))).await.unwrap();
+        assert!(service.history.exchange(&request).await.unwrap().exchange.withdrawn);
     });
 }
 
@@ -311,15 +314,15 @@ fn a_rewind_marks_what_it_took_back() {
 fn a_batch_has_its_bounds_and_a_session_its_agent() {
     with_service(async |service| {
         let largest = u32::try_from(limits::HISTORY_BATCH_EXCHANGES_MAX).unwrap();
-        let done = service.commit_history(batch("s1", talk(0..largest))).await.unwrap();
+        let done = service.history.commit_history(batch("s1", talk(0..largest))).await.unwrap();
         assert_eq!(done, committed(limits::HISTORY_BATCH_EXCHANGES_MAX, 0, 0));
-        let error = service.commit_history(batch("s2", talk(0..largest + 1))).await.unwrap_err();
+        let error = service.history.commit_history(batch("s2", talk(0..largest + 1))).await.unwrap_err();
         assert!(error.to_string().contains("200 exchanges at most"), "{error}");
-        let error = service.commit_history(batch("", talk(0..1))).await.unwrap_err();
+        let error = service.history.commit_history(batch("", talk(0..1))).await.unwrap_err();
         assert!(matches!(error, ServiceError::Invalid { field: "session", .. }), "{error}");
         let mut other = batch("s1", talk(0..1));
         other.session.agent = Agent::Codex;
-        let error = service.commit_history(other).await.unwrap_err();
+        let error = service.history.commit_history(other).await.unwrap_err();
         assert!(error.to_string().contains("claude-code has this id"), "{error}");
     });
 }
@@ -329,7 +332,7 @@ fn an_exchange_is_found_read_in_parts_and_stands_among_others() {
     with_service(async |service| {
         let mut talk = talk(0..5);
         talk[2] = exchange(2, "Why does the walrus parser fail?", &"It lost é tusks. ".repeat(100));
-        service.commit_history(batch("s1", talk)).await.unwrap();
+        service.history.commit_history(batch("s1", talk)).await.unwrap();
         let (matched, ids) = found(&service, "walrus parser").await;
         let id = ExchangeId::of("claude-code", &session("s1"), 2);
         assert_eq!((matched, ids), (Match::Strong, vec![id]));
@@ -338,20 +341,23 @@ fn an_exchange_is_found_read_in_parts_and_stands_among_others() {
         let (mut text, mut offset) = (String::new(), Some(0));
         while let Some(from) = offset {
             let request = ExchangeRequest { id, offset: from, max_bytes: 256 };
-            let part = service.exchange(&request).await.unwrap();
+            let part = service.history.exchange(&request).await.unwrap();
             assert!(part.text.len() <= 256);
             text.push_str(&part.text);
             offset = part.next_offset;
         }
         assert!(text.starts_with("> Why does the walrus") && text.ends_with("tusks."), "{text}");
 
-        let around = service.history_timeline(id, 1, 5).await.unwrap();
+        let around = service.history.history_timeline(id, 1, 5).await.unwrap();
         let places = |exchanges: &[cerebro_core::domain::Exchange]| -> Vec<u32> {
             exchanges.iter().map(|exchange| exchange.seq).collect()
         };
         assert_eq!((places(&around.before), places(&around.after)), (vec![1], vec![3, 4]));
         let gone = ExchangeId::of("claude-code", &session("s1"), 9);
-        assert!(matches!(service.history_timeline(gone, 1, 1).await, Err(ServiceError::NoExchange(_))));
+        assert!(matches!(
+            service.history.history_timeline(gone, 1, 1).await,
+            Err(ServiceError::NoExchange(_))
+        ));
     });
 }
 
@@ -360,7 +366,7 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
     with_service(async |service| {
         let mut automated = batch("s1", talk(0..1));
         automated.session.automated = true;
-        service.commit_history(automated).await.unwrap();
+        service.history.commit_history(automated).await.unwrap();
         assert_eq!(found(&service, &word(0)).await.1, []);
         let mut request = EvidenceRequest {
             query: word(0),
@@ -373,11 +379,11 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
             offset: 0,
         };
         assert_eq!(
-            service.search_evidence(Evidence::History, &request).await.unwrap().unwrap().hits.len(),
+            service.recall.search_evidence(Evidence::History, &request).await.unwrap().unwrap().hits.len(),
             1
         );
         request.project = Project::parse("elsewhere");
-        let elsewhere = service.search_evidence(Evidence::History, &request).await.unwrap().unwrap();
+        let elsewhere = service.recall.search_evidence(Evidence::History, &request).await.unwrap().unwrap();
         assert_eq!((elsewhere.hits.len(), elsewhere.matched), (0, Match::None), "of the asked project only");
     });
 }
@@ -389,28 +395,28 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         let service = open(folder.path()).await;
         let mut told = talk(0..4);
         told[1] = exchange(1, "the embarrassingquokka question", "its reply");
-        service.commit_history(batch("s1", told.clone())).await.unwrap();
-        service.commit_history(batch("s2", talk(10..12))).await.unwrap();
+        service.history.commit_history(batch("s1", told.clone())).await.unwrap();
+        service.history.commit_history(batch("s2", talk(10..12))).await.unwrap();
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1);
         assert!(is_on_disk(folder.path(), b"embarrassingquokka"), "what is kept can be seen in the files");
-        assert!(service.forget_history(&Forget::default(), false).await.is_err());
+        assert!(service.history.forget_history(&Forget::default(), false).await.is_err());
 
         let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
         let one = Forgotten { sessions: 0, exchanges: 1 };
-        assert_eq!(service.forget_history(&by_text, true).await.unwrap(), one);
+        assert_eq!(service.history.forget_history(&by_text, true).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
-        assert_eq!(service.forget_history(&by_text, false).await.unwrap(), one);
+        assert_eq!(service.history.forget_history(&by_text, false).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1, []);
-        let again = service.commit_history(batch("s1", told.clone())).await.unwrap();
+        let again = service.history.commit_history(batch("s1", told.clone())).await.unwrap();
         assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         // A copy in another session has the same native ids.
-        let copied = service.commit_history(batch("fork", told[1..2].to_vec())).await.unwrap();
+        let copied = service.history.commit_history(batch("fork", told[1..2].to_vec())).await.unwrap();
         assert_eq!((copied.added, copied.forgotten), (0, 1));
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
         let whole = Forgotten { sessions: 1, exchanges: 2 };
-        assert_eq!(service.forget_history(&by_session, false).await.unwrap(), whole);
-        let grown = service.commit_history(batch("s2", talk(10..20))).await.unwrap();
+        assert_eq!(service.history.forget_history(&by_session, false).await.unwrap(), whole);
+        let grown = service.history.commit_history(batch("s2", talk(10..20))).await.unwrap();
         assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");
 
         let lines = exported(&service).await;
@@ -423,7 +429,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         // The tombstones go with an export.
         with_other(async |other| {
             other.import(&lines, false).await.unwrap();
-            let again = other.commit_history(batch("s1", told)).await.unwrap();
+            let again = other.history.commit_history(batch("s1", told)).await.unwrap();
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         })
         .await;
@@ -435,7 +441,7 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
     with_service(async |service| {
         let mut told = talk(0..3);
         told[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
-        service.commit_history(batch("s1", told)).await.unwrap();
+        service.history.commit_history(batch("s1", told)).await.unwrap();
         let lines = exported(&service).await;
         with_other(async |other| {
             let imported = other.import(&lines, false).await.unwrap();
@@ -444,7 +450,7 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
             assert_eq!(other.import(&lines, false).await.unwrap().created, 0);
             assert_eq!(found(&other, &word(1)).await.1.len(), 1, "it is indexed");
             // Its own transcript changes nothing.
-            let again = other.commit_history(batch("s1", talk(0..2))).await.unwrap();
+            let again = other.history.commit_history(batch("s1", talk(0..2))).await.unwrap();
             assert_eq!(again, committed(0, 0, 2));
         })
         .await;
@@ -460,7 +466,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
     };
     run(async {
         let service = open(folder.path()).await;
-        service.commit_history(batch("s1", talk(0..5))).await.unwrap();
+        service.history.commit_history(batch("s1", talk(0..5))).await.unwrap();
         assert_eq!(found(&service, &word(3)).await.1.len(), 1);
         assert_eq!(check(&service).await.health, doctor::Health::Sound);
         service.close().await.unwrap();
@@ -468,15 +474,16 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
 
         let service = open(folder.path()).await;
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "built anew");
-        let index = service.evidence_index(Evidence::History, WAIT).await.unwrap();
+        let index = service.recall.evidence.evidence_index(Evidence::History, WAIT).await.unwrap();
         let gone = ExchangeId::of("claude-code", &session("s1"), 3);
         index.push(cerebro_search::lexical::Change::Erase(gone.into())).unwrap();
         assert_eq!(check(&service).await.health, doctor::Health::Mended);
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "mended");
         let other = Project::parse("renamed").unwrap();
-        assert_eq!(service.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
+        assert_eq!(service.memories.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
         assert_eq!(found(&service, &word(3)).await.1, []);
         let hint = service
+            .recall
             .evidence_hint(Evidence::History, &format!("prompt {}", word(3)), Some(&other), None)
             .await
             .unwrap();
@@ -506,7 +513,7 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
             as_of: None,
             archived: false,
         };
-        let found = service.search(&caller, request).await.unwrap();
+        let found = service.recall.search(&caller, request).await.unwrap();
         all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
     }
     all
@@ -532,14 +539,14 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 trigger: None,
                 door: Door::SAID,
             };
-            service.save(&caller, request).await.unwrap();
+            service.memories.save(&caller, request).await.unwrap();
         }
         let before = order(&service).await;
         assert!(before.iter().all(|hits| !hits.is_empty()));
         for n in 0..10 {
-            service.commit_history(batch(&format!("past{n}"), talk(0..200))).await.unwrap();
+            service.history.commit_history(batch(&format!("past{n}"), talk(0..200))).await.unwrap();
         }
-        assert_eq!(service.history_counts().await.unwrap().exchanges, 2_000);
+        assert_eq!(service.history.history_counts().await.unwrap().exchanges, 2_000);
         assert_eq!(found(&service, &word(7)).await.0, Match::Strong);
         assert_eq!(order(&service).await, before);
     });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::ServiceError;
+use crate::ServiceError;
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, PastAnswer, PastCommand, PastCommit, PastFailure, PastFix,
     PastPlan, PastRefusal, PastSession, PastTask, PastToDo, Project, Proven, SessionId, Timestamp,
@@ -274,7 +274,7 @@ fn written(told: &transcript::Exchange) -> String {
                 block(&mut out, &format!("[summary of what came before] {summary}"));
             }
             Turn::Stopped { by: Stop::Person, .. } => block(&mut out, "[the person interrupted]"),
-            Turn::Stopped { by: Stop::Service, .. } => block(&mut out, "[the model's service failed]"),
+            Turn::Stopped { by: Stop::Service, .. } => block(&mut out, "[the model's history failed]"),
             Turn::PullRequest { url, .. } => block(&mut out, &format!("pull request {url}")),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     take::{Pass, Trouble, blocking},
     walk::Found,
 };
-use crate::{Service, ServiceError, lock, work};
+use crate::{History, ServiceError, lock, work};
 
 /// Most transcripts of which it is known how far they were read.
 const ASIDE_MAX: usize = 256;
@@ -23,11 +23,11 @@ pub(super) struct Aside {
     cursor: Cursor,
 }
 
-impl Service {
+impl History {
     /// Reads the transcripts that hooks have named since, for the journal alone.
     pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.history_desk().named));
-        let Some(options) = self.history_desk().options.get().filter(|_| !paths.is_empty()) else {
+        let paths = std::mem::take(&mut *lock(&self.desk.named));
+        let Some(options) = self.desk.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
         for (found, _) in named_files(options.places.clone(), paths).await? {
@@ -45,9 +45,9 @@ impl Service {
     }
 
     async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
-        let known = lock(&self.history_desk().aside).get(&found.path).cloned();
+        let known = lock(&self.desk.aside).get(&found.path).cloned();
         let mut before = known.map(|aside| aside.cursor);
-        let (opened, cursor, now) = (found.clone(), before.clone(), self.now());
+        let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(());
         };
@@ -68,10 +68,10 @@ impl Service {
                 return Ok(());
             }
             if let Some(told) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.work_fill(told).await?;
+                self.journal.work_fill(told).await?;
             }
             if is_last {
-                let mut aside = lock(&self.history_desk().aside);
+                let mut aside = lock(&self.desk.aside);
                 if aside.len() >= ASIDE_MAX {
                     aside.clear();
                 }

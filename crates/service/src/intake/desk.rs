@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{aside::Aside, places::Place, settings::HistorySettings, walk::Stat};
-use crate::{Service, ServiceError, agent_slug, lock};
+use crate::{History, ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
 use cerebro_store::{EngineError, StoreError};
@@ -198,16 +198,62 @@ impl Desk {
     pub(super) fn settings(&self) -> Option<HistorySettings> {
         self.options.get().map(|options| (options.settings)())
     }
+
+    /// Whether sessions are taken in by themselves.
+    pub(crate) fn keeps_history(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.enabled)
+    }
+
+    /// Notes that an agent wrote to a file of its sessions. What it is, and whether it is wanted, is looked at later.
+    /// While sessions are not taken in, the file is read for the journal alone, where there is one.
+    pub(crate) fn note_transcript(&self, path: Option<PathBuf>, has_journal: bool) {
+        let keeps_history = self.keeps_history();
+        if !keeps_history && !has_journal {
+            return;
+        }
+        // One lock at a time.
+        let is_named = path.is_some_and(|path| {
+            let mut named = lock(&self.named);
+            let has_room = named.len() < NAMED_MAX;
+            if has_room {
+                named.insert(path);
+            }
+            has_room
+        });
+        if !is_named && keeps_history {
+            lock(&self.wanted).scan = true;
+        }
+        self.wake.notify_one();
+    }
+
+    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
+    /// wrote last.
+    pub(crate) fn reread_transcript(&self, session: &SessionId, has_journal: bool) {
+        let path = {
+            let known = lock(&self.known);
+            let holders = known.iter().flat_map(|known| &known.holders);
+            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
+            own.next().map(|(_, (path, _))| path.clone())
+        };
+        let path = path.or_else(|| {
+            let aside = lock(&self.aside);
+            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
+            own.next().map(|(path, _)| path.clone())
+        });
+        if path.is_some() {
+            self.note_transcript(path, has_journal);
+        }
+    }
 }
 
-impl Service {
+impl History {
     /// Asks to take sessions in, and returns at once; [`Self::history_progress`] tells how far it is.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
     pub fn import_history(&self, request: ImportRequest) -> Result<(), ServiceError> {
         const WAITING_MAX: usize = 8;
-        let mut wanted = lock(&self.0.history_desk.wanted);
+        let mut wanted = lock(&self.desk.wanted);
         if wanted.imports.len() >= WAITING_MAX {
             let problem = "others wait already; try again when they are done";
             return Err(ServiceError::invalid("agents", "", problem));
@@ -216,71 +262,36 @@ impl Service {
             wanted.imports.push(request);
         }
         drop(wanted);
-        self.0.history_desk.wake.notify_one();
+        self.desk.wake.notify_one();
         Ok(())
     }
 
-    /// Notes that an agent wrote to a file of its sessions. What it is, and whether it is wanted, is looked at later.
+    /// Notes that an agent wrote to a file of its sessions, or to some file. What it is, and whether it is wanted, is
+    /// looked at later.
     pub fn note_transcript(&self, path: Option<PathBuf>) {
-        let keeps_history = self.keeps_history();
-        if !keeps_history && self.work_retention().is_none() {
-            return;
-        }
-        let desk = &self.0.history_desk;
-        // One lock at a time.
-        let is_named = path.is_some_and(|path| {
-            let mut named = lock(&desk.named);
-            let has_room = named.len() < NAMED_MAX;
-            if has_room {
-                named.insert(path);
-            }
-            has_room
-        });
-        if !is_named && keeps_history {
-            lock(&desk.wanted).scan = true;
-        }
-        desk.wake.notify_one();
-    }
-
-    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
-    /// wrote last.
-    pub(crate) fn reread_transcript(&self, session: &SessionId) {
-        let path = {
-            let known = lock(&self.0.history_desk.known);
-            let holders = known.iter().flat_map(|known| &known.holders);
-            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
-            own.next().map(|(_, (path, _))| path.clone())
-        };
-        let path = path.or_else(|| {
-            let aside = lock(&self.0.history_desk.aside);
-            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
-            own.next().map(|(path, _)| path.clone())
-        });
-        if path.is_some() {
-            self.note_transcript(path);
-        }
+        self.desk.note_transcript(path, self.base.settings.journal.is_some());
     }
 
     /// How far taking sessions in is.
     pub fn history_progress(&self) -> Progress {
-        let progress = lock(&self.0.history_desk.progress).clone();
-        let waits = self.0.history_desk.is_asked() && self.takes_history_in();
+        let progress = lock(&self.desk.progress).clone();
+        let waits = self.desk.is_asked() && self.takes_history_in();
         Progress { running: progress.running || waits, ..progress }
     }
 
     /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
     pub(super) fn takes_history_in(&self) -> bool {
-        self.keeps_history() || !lock(&self.0.history_desk.wanted).imports.is_empty()
+        self.keeps_history() || !lock(&self.desk.wanted).imports.is_empty()
     }
 
     /// Whether sessions are taken in by themselves.
     pub fn keeps_history(&self) -> bool {
-        self.0.history_desk.settings().is_some_and(|settings| settings.enabled)
+        self.desk.keeps_history()
     }
 
     /// The places that a request is about, and the time before which a file is too old, in microseconds.
     pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<Place>, i64)> {
-        let options = self.0.history_desk.options.get()?;
+        let options = self.desk.options.get()?;
         let settings = (options.settings)();
         let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
         let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();
@@ -288,7 +299,7 @@ impl Service {
         let oldest = if since.is_zero() {
             i64::MIN
         } else {
-            let now = self.now().as_microsecond();
+            let now = self.base.now().as_microsecond();
             now.saturating_sub(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
         };
         Some((places, oldest))

@@ -6,7 +6,7 @@ use super::{
     places::{Place, agents},
     walk,
 };
-use crate::{Service, ServiceError, agent_slug};
+use crate::{History, ServiceError, agent_slug};
 
 /// Most sources whose unknown records are named.
 const SOURCES_MAX: usize = 200;
@@ -17,7 +17,7 @@ const UNNAMED: &str = "(at the end of a file)";
 /// Records that were not understood, by their agent and their name.
 pub(crate) type Drift = BTreeMap<&'static str, BTreeMap<String, u64>>;
 
-impl Service {
+impl History {
     /// The records of unknown types in what was read so far.
     pub(crate) async fn history_drift(&self) -> Result<Drift, ServiceError> {
         let mut drift = Drift::new();

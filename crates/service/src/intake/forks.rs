@@ -8,7 +8,7 @@ use super::{
     take::{Trouble, blocking},
     walk::Found,
 };
-use crate::{Service, ServiceError};
+use crate::{History, ServiceError};
 use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
 use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 
@@ -71,7 +71,7 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
-impl Service {
+impl History {
     /// Takes out what the session copied from another one. Only a session that is new, or known as a copy, can begin
     /// with what is another's: those whose beginning was copied since have the same ids. `whole` is the file, where the
     /// batch is only its beginning.
@@ -134,7 +134,7 @@ impl Service {
         }
         let outline = match whole.cloned() {
             Some(found) => {
-                let now = self.now();
+                let now = self.base.now();
                 blocking(move || outline_of(found, now)).await??
             }
             None => {

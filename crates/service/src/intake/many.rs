@@ -13,7 +13,7 @@ use super::{
     take::{Pass, Standing, Taken, Trouble, Want, blocking},
     walk::Found,
 };
-use crate::{Service, agent_slug, lock, work};
+use crate::{History, agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
@@ -33,7 +33,7 @@ impl Left {
     }
 }
 
-impl Service {
+impl History {
     /// Takes in the sessions of a database that have changed.
     pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
@@ -76,16 +76,16 @@ impl Service {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.history_desk().progress).mended(&at);
+                    lock(&self.desk.progress).mended(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.history_desk().progress).fault(&at, &fault.to_string());
+                    lock(&self.desk.progress).fault(&at, &fault.to_string());
                 }
             }
             self.make_way().await;
         }
-        lock(&self.history_desk().progress).bytes_done += found.stat.size;
+        lock(&self.desk.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
     }
 
@@ -139,7 +139,7 @@ impl Service {
         let told = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
         match told {
-            Some(told) => Ok(self.work_fill(told).await?),
+            Some(told) => Ok(self.journal.work_fill(told).await?),
             None => Ok(()),
         }
     }
@@ -167,13 +167,13 @@ impl Service {
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
             self.make_way().await;
         }
-        lock(&self.history_desk().progress).bytes_done += end;
+        lock(&self.desk.progress).bytes_done += end;
         self.done_with(found, &left).await
     }
 
     /// Whether a session is in a source other than this one.
     fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
-        let known = lock(&self.history_desk().known);
+        let known = lock(&self.desk.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }

@@ -12,7 +12,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{places::Place, settings::HistorySettings, slug::plain, take::Pass, walk};
-use crate::{DocumentRead, Service, ServiceError, agent_slug, evidence::Evidence};
+use crate::{DocumentRead, History, ServiceError, agent_slug, index::Evidence};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
     redact::redact_text,
@@ -76,12 +76,12 @@ struct Paper {
     folder: Option<PathBuf>,
 }
 
-impl Service {
+impl History {
     /// Takes memory files in, where the settings want that, and leaves those out that are gone or no longer wanted.
     pub(super) async fn take_papers(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let settings = self.history_desk().settings().unwrap_or_default();
+        let settings = self.desk.settings().unwrap_or_default();
         let wants = settings.enabled && settings.memory_files;
-        if !wants && !self.has_evidence(Evidence::Documents).await? {
+        if !wants && !self.evidence.has_evidence(Evidence::Documents).await? {
             return Ok(());
         }
         let mut known = self.known_papers().await?;
@@ -100,7 +100,7 @@ impl Service {
             }
         }
         for gone in known.into_values() {
-            self.remove_document(gone.id).await?;
+            self.documents.remove_document(gone.id).await?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Service {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
-            let page = self.documents(None, offset, PAGE).await?;
+            let page = self.documents.documents(None, offset, PAGE).await?;
             let is_last = page.len() < PAGE;
             offset += page.len();
             let papers =
@@ -124,7 +124,7 @@ impl Service {
 
     /// The memory files that are there, of wanted agents.
     async fn papers(&self, settings: &HistorySettings) -> Result<Vec<Paper>, ServiceError> {
-        let Some(options) = self.history_desk().options.get() else { return Ok(Vec::new()) };
+        let Some(options) = self.desk.options.get() else { return Ok(Vec::new()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for session in self.past_sessions(None, 0, SESSIONS_MAX).await? {
@@ -160,11 +160,11 @@ impl Service {
         }
         // What a person had forgotten stays so.
         let tombstone = HistoryTombstone::of_paper(&path);
-        if !self.store().history_tombstones_among(&[tombstone]).await?.is_empty() {
+        if !self.base.store.history_tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
         // Nor is what a person had read taken over.
-        let here = self.store().document_at(&project, &redact_text(&path).kept).await?;
+        let here = self.base.store.document_at(&project, &redact_text(&path).kept).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Service {
         let loaded_by = paper.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let (format, bytes) = (Format::Markdown, bytes.len() as u64);
         let read = DocumentRead { project, path, format, hash, bytes, loaded_by, reading };
-        self.ingest(read, false).await.map(drop)
+        self.documents.ingest(read, false).await.map(drop)
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
-use crate::{Service, ServiceError, agent_slug, lock};
+use crate::{History, ServiceError, agent_slug, lock};
 use cerebro_core::redact::redact_secrets;
 use cerebro_transcript::typed;
 
@@ -31,7 +31,7 @@ pub struct Preview {
 /// A session of a file: the folder that it was in, and its length.
 type Part = (Option<String>, u64);
 
-impl Service {
+impl History {
     /// What there is to take in, by agent, and what cannot be looked at. Where it depends on the project which sessions
     /// are wanted, the beginnings of the files are read; nothing is kept of them.
     ///
@@ -49,7 +49,7 @@ impl Service {
         let mut pass = self.pass(request.project.clone(), oldest);
         for file in walked.files {
             let Some(bytes) = self.wanted_of(&file, &mut pass).await else { continue };
-            let known = lock(&self.history_desk().known);
+            let known = lock(&self.desk.known);
             let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
             let preview = found.entry(agent_slug(file.agent)).or_default();
             preview.files += 1;
@@ -86,7 +86,7 @@ impl Service {
 
     /// The folder of the session in a file, by the first piece of it; `None` where that does not tell.
     async fn folder_of(&self, found: &Found, pass: &mut Pass) -> Result<Option<String>, Trouble> {
-        let (opened, now) = (found.clone(), self.now());
+        let (opened, now) = (found.clone(), self.base.now());
         let read = move || Reading::open(opened, None, now)?.map(|mut reading| reading.step()).transpose();
         let Some(piece) = blocking(read).await?? else { return Ok(None) };
         let mut batch = piece.batch;

@@ -14,7 +14,7 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{Service, ServiceError, agent_slug, lock};
+use crate::{History, ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SourceState};
 use cerebro_transcript::READER_VERSION;
 
@@ -45,10 +45,10 @@ pub(super) async fn named_files(
     looked.await.map_err(|_| broke_off("a look at a transcript broke off"))
 }
 
-impl Service {
+impl History {
     /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
     pub fn set_history(&self, options: HistoryOptions) {
-        if self.history_desk().options.set(options).is_err() {
+        if self.desk.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
     }
@@ -61,10 +61,10 @@ impl Service {
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {
-                    lock(&self.history_desk().wanted).scan = true;
+                    lock(&self.desk.wanted).scan = true;
                     next = tokio::time::Instant::now() + EVERY;
                 }
-                () = self.history_desk().wake.notified() => {}
+                () = self.desk.wake.notified() => {}
                 () = &mut stopping => return,
             }
             tokio::select! {
@@ -75,19 +75,19 @@ impl Service {
                 // Half a batch is undone with its transaction, and the cursor says where to go on.
                 () = &mut stopping => return,
             };
-            lock(&self.history_desk().progress).running = false;
+            lock(&self.desk.progress).running = false;
         }
     }
 
     /// Does what is wanted, until nothing is.
     async fn serve_history(&self) -> Result<(), ServiceError> {
-        while self.history_desk().is_asked() {
-            if !lock(&self.history_desk().named).is_empty() {
+        while self.desk.is_asked() {
+            if !lock(&self.desk.named).is_empty() {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Before it is taken, so that nobody who waits for it sees a moment of rest.
-            lock(&self.history_desk().progress).running = self.takes_history_in();
-            let wanted = std::mem::take(&mut *lock(&self.history_desk().wanted));
+            lock(&self.desk.progress).running = self.takes_history_in();
+            let wanted = std::mem::take(&mut *lock(&self.desk.wanted));
             let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
@@ -110,7 +110,7 @@ impl Service {
 
     /// Reads the files that hooks have named since.
     async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.history_desk().named));
+        let paths = std::mem::take(&mut *lock(&self.desk.named));
         let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
         else {
             return Ok(());
@@ -119,7 +119,7 @@ impl Service {
         for (known, path) in named_files(places, paths).await? {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.history_desk().progress).fault(&path, &why),
+                Err(why) => lock(&self.desk.progress).fault(&path, &why),
             }
         }
         Ok(())
@@ -130,13 +130,12 @@ impl Service {
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
         let begun = Instant::now();
         self.know().await?;
-        let gates =
-            lock(&self.history_desk().known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        let gates = lock(&self.desk.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
         let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
         let Walk { files, faults, roots } =
             walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
         {
-            let mut progress = lock(&self.history_desk().progress);
+            let mut progress = lock(&self.desk.progress);
             progress.seen = files.len();
             progress.faults.clear();
             for (_, path, why) in &faults {
@@ -152,9 +151,9 @@ impl Service {
         };
         let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
         {
-            let mut progress = lock(&self.history_desk().progress);
+            let mut progress = lock(&self.desk.progress);
             progress.scan = begun.elapsed();
-            progress.scanned_at = Some(self.now());
+            progress.scanned_at = Some(self.base.now());
         }
         if fresh.is_empty() {
             return Ok(());
@@ -170,7 +169,7 @@ impl Service {
         // Prompts of deleted sessions come last: only then it is known which are.
         files.sort_by_key(|file| file.form == Form::Typed);
         {
-            let mut progress = lock(&self.history_desk().progress);
+            let mut progress = lock(&self.desk.progress);
             (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
             progress.bytes = files.iter().map(|file| file.stat.size).sum();
         }
@@ -180,9 +179,9 @@ impl Service {
                 self.read_named(pass).await?;
             }
             self.read_one(found, pass).await?;
-            lock(&self.history_desk().progress).files_done += 1;
+            lock(&self.desk.progress).files_done += 1;
         }
-        lock(&self.history_desk().progress).read = begun.elapsed();
+        lock(&self.desk.progress).read = begun.elapsed();
         Ok(())
     }
 
@@ -195,7 +194,7 @@ impl Service {
         match taken {
             Ok(taken) => {
                 {
-                    let mut progress = lock(&self.history_desk().progress);
+                    let mut progress = lock(&self.desk.progress);
                     progress.of(found.agent).read += 1;
                     progress.mended(&found.path);
                 }
@@ -230,7 +229,7 @@ impl Service {
                     self.put_history_source(&source).await?;
                 }
             }
-            if let Some(known) = lock(&self.history_desk().known).as_mut() {
+            if let Some(known) = lock(&self.desk.known).as_mut() {
                 known.gates.remove(path);
             }
         }
@@ -238,14 +237,14 @@ impl Service {
     }
 
     pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
-        Pass::new(self.history_desk().settings().unwrap_or_default(), only, oldest)
+        Pass::new(self.desk.settings().unwrap_or_default(), only, oldest)
     }
 
     /// Reads from the store what is known of the files: once, and again when other ones are wanted.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let HistorySettings { include, exclude, .. } = self.history_desk().settings().unwrap_or_default();
+        let HistorySettings { include, exclude, .. } = self.desk.settings().unwrap_or_default();
         let chosen = (include, exclude);
-        if lock(&self.history_desk().known).as_ref().is_some_and(|known| known.chosen == chosen) {
+        if lock(&self.desk.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }
         let mut known = Known { chosen, ..Known::default() };
@@ -273,12 +272,12 @@ impl Service {
                 }
             }
         }
-        *lock(&self.history_desk().known) = Some(known);
+        *lock(&self.desk.known) = Some(known);
         Ok(())
     }
 
     fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.history_desk().known).as_mut() {
+        if let Some(known) = lock(&self.desk.known).as_mut() {
             known.gates.insert(path, stat);
         }
     }
@@ -287,7 +286,7 @@ impl Service {
     pub(super) async fn make_way(&self) {
         let begun = Instant::now();
         tokio::task::yield_now().await;
-        while self.0.traffic.quiet() < QUIET && begun.elapsed() < QUIET_MAX {
+        while self.traffic.quiet() < QUIET && begun.elapsed() < QUIET_MAX {
             tokio::time::sleep(QUIET_POLL).await;
         }
     }

@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    desk::{Desk, HistoryOptions},
+    desk::HistoryOptions,
     forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
     walk::{Found, Stat},
 };
-use crate::{HistoryBatch, Service, ServiceError, SourceRead, lock, work};
+use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
 use cerebro_core::domain::{Project, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, Session};
 
@@ -158,21 +158,21 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 fn cursor_of(source: &Source) -> Option<Cursor> {
     Some(Cursor {
-        state: Service::history_cursor(source)?,
+        state: History::history_cursor(source)?,
         stat: Stat { size: source.size, mtime: source.mtime, inode: source.inode },
         head: source.head.clone()?,
         edge: source.edge.clone()?,
     })
 }
 
-impl Service {
+impl History {
     /// Takes in what is new in a file.
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
         let stored = self.history_source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
         let mut standing = Standing::of(found.agent, &key, Counts::default());
-        let (opened, cursor, now) = (found.clone(), before.clone(), self.now());
+        let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
@@ -212,10 +212,10 @@ impl Service {
                 let ends_at = end.filter(|_| is_last);
                 self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at).await?;
                 if let Some(told) = told {
-                    self.work_fill(told).await?;
+                    self.journal.work_fill(told).await?;
                 }
             }
-            lock(&self.history_desk().progress).bytes_done += bytes;
+            lock(&self.desk.progress).bytes_done += bytes;
             if is_last {
                 return Ok(Taken::Done(cursor.stat));
             }
@@ -276,7 +276,7 @@ impl Service {
             };
             let done = self.commit_history(batch).await?;
             {
-                let mut progress = lock(&self.history_desk().progress);
+                let mut progress = lock(&self.desk.progress);
                 let told = progress.of(standing.agent);
                 told.exchanges += (done.added + done.replaced) as u64;
                 told.redacted += done.redacted as u64;
@@ -297,7 +297,7 @@ impl Service {
         if let Some(project) = pass.projects.get(cwd) {
             return project.clone();
         }
-        let Some(HistoryOptions { project_of, .. }) = self.history_desk().options.get() else {
+        let Some(HistoryOptions { project_of, .. }) = self.desk.options.get() else {
             return Project::general();
         };
         let project = project_of(PathBuf::from(cwd)).await;
@@ -309,22 +309,18 @@ impl Service {
     }
 
     pub(super) fn note_counts(&self, agent: Agent, before: &Counts, after: &Counts) {
-        lock(&self.history_desk().progress).of(agent).count(before, after);
-    }
-
-    pub(super) fn history_desk(&self) -> &Desk {
-        &self.0.history_desk
+        lock(&self.desk.progress).of(agent).count(before, after);
     }
 
     pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {
-        if let Some(known) = lock(&self.history_desk().known).as_mut() {
+        if let Some(known) = lock(&self.desk.known).as_mut() {
             let holder = (PathBuf::from(key), found.stat.size);
             known.holders.insert((found.agent, session.to_owned()), holder);
         }
     }
 
     fn is_held_elsewhere(&self, found: &Found, session: &str) -> bool {
-        let known = lock(&self.history_desk().known);
+        let known = lock(&self.desk.known);
         known
             .as_ref()
             .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
@@ -333,7 +329,7 @@ impl Service {
     /// Puts down that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.history_desk().progress).fault(&found.path, &words);
+        lock(&self.desk.progress).fault(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let mut source = match self.history_source(found.agent, &key).await? {
             Some(source) => source,

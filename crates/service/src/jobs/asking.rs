@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::JobError;
-use crate::{Service, lock};
+use super::{JobError, Spending};
+use crate::lock;
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{Misfit, json_in};
@@ -25,7 +25,7 @@ pub(crate) struct Question<'a> {
 
 /// Who pays for questions.
 pub(crate) struct Purse<'a> {
-    service: &'a Service,
+    spending: &'a Spending,
     model: String,
     is_metered: bool,
     /// What distilling may cost in a day, where the question is one of that.
@@ -36,14 +36,14 @@ pub(crate) struct Purse<'a> {
 
 impl<'a> Purse<'a> {
     /// For questions about how memories relate.
-    pub(crate) fn of_relations(service: &'a Service, llm: &Llm) -> Self {
+    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm) -> Self {
         let spent = Mutex::default();
-        Self { service, model: llm.name(), is_metered: llm.is_metered(), distilling: None, spent }
+        Self { spending, model: llm.name(), is_metered: llm.is_metered(), distilling: None, spent }
     }
 
     /// For distilling, which has a bound of its own, whether the provider is paid for or not.
-    pub(crate) fn of_distilling(service: &'a Service, llm: &Llm, budget: Budget) -> Self {
-        Self { distilling: Some(budget), ..Self::of_relations(service, llm) }
+    pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
+        Self { distilling: Some(budget), ..Self::of_relations(spending, llm) }
     }
 
     /// What was spent from it so far, whether the provider is paid for or not.
@@ -56,11 +56,11 @@ impl<'a> Purse<'a> {
     async fn open(&self, tokens: u64) -> Result<(), JobError> {
         lock(&self.spent).requests += 1;
         let Some(budget) = self.distilling else { return Ok(()) };
-        let spent = self.service.distil_spent_today().await?;
+        let spent = self.spending.distil_spent_today().await?;
         if !budget.allows(spent, tokens + u64::from(ANSWER_TOKENS_MAX)) {
             return Err(JobError::Spent);
         }
-        self.service.note_distilled(&self.model, Spent { requests: 1, tokens }).await?;
+        self.spending.note_distilled(&self.model, Spent { requests: 1, tokens }).await?;
         Ok(())
     }
 
@@ -69,11 +69,11 @@ impl<'a> Purse<'a> {
         lock(&self.spent).tokens += told.unwrap_or(0);
         if self.is_metered {
             let spent = Spent { requests: 1, tokens: told.unwrap_or(0) };
-            self.service.note_spent(&self.model, spent).await;
+            self.spending.note_spent(&self.model, spent).await;
         }
         let more = told.unwrap_or(0).saturating_sub(tokens);
         if self.distilling.is_some() && more > 0 {
-            let noted = self.service.note_distilled(&self.model, Spent { requests: 0, tokens: more }).await;
+            let noted = self.spending.note_distilled(&self.model, Spent { requests: 0, tokens: more }).await;
             if let Err(error) = noted {
                 tracing::warn!(%error, "what was spent could not be noted");
             }

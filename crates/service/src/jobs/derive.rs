@@ -6,24 +6,28 @@ use super::{
     infer::{open, paid_for},
     runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
 };
-use crate::{ServiceError, insight::Asking};
+use crate::{
+    ServiceError,
+    consolidation::{Asking, Consolidating},
+};
 use cerebro_core::domain::CycleId;
 use cerebro_models::llm::Llm;
 use cerebro_store::{Job, JobKind, Subject};
 
 /// The handler of [`JobKind::Derive`].
-pub(super) struct Deriving {
+pub(super) struct Derive {
+    consolidating: Consolidating,
     /// Opened for each look, because the settings may have changed.
     llm: Option<Llm>,
 }
 
-impl Deriving {
-    pub(super) fn new() -> Self {
-        Self { llm: None }
+impl Derive {
+    pub(super) fn new(consolidating: Consolidating) -> Self {
+        Self { consolidating, llm: None }
     }
 }
 
-impl JobHandler for Deriving {
+impl JobHandler for Derive {
     const KIND: JobKind = JobKind::Derive;
     type Task = Asking;
 
@@ -36,7 +40,7 @@ impl JobHandler for Deriving {
         paid_for(cx, self.llm.as_ref()).await
     }
 
-    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Asking>>, ServiceError> {
+    async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<Asking>>, ServiceError> {
         let mut asking = Vec::with_capacity(jobs.len());
         for job in jobs {
             let plan = match &job.subject {
@@ -44,7 +48,7 @@ impl JobHandler for Deriving {
                 Subject::Memory(_) => None,
             };
             asking.push(match plan {
-                Some(plan) => cx.service.asking(&plan).await?,
+                Some(plan) => self.consolidating.asking(&plan).await?,
                 None => None,
             });
         }
@@ -62,7 +66,7 @@ impl JobHandler for Deriving {
         if let Readiness::Blocked(_) = paid_for(cx, Some(llm)).await? {
             return Err(JobError::Spent);
         }
-        if cx.service.ask_for_insights(task, llm).await? {
+        if self.consolidating.ask_for_insights(task, llm).await? {
             cx.answered();
             return Ok(Step::More);
         }

@@ -10,6 +10,7 @@ use super::{
     WorkerState,
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
+use crate::distil::Distilling;
 use crate::{
     ServiceError,
     distil::{DistilSettings, Task},
@@ -26,16 +27,17 @@ const QUEUED_MAX: usize = 20;
 const TOKENS_LEAST: u64 = 1;
 
 /// The handler of [`JobKind::Distil`].
-pub(super) struct Distilling {
+pub(super) struct Distil {
+    distilling: Distilling,
     /// Opened for each look, because the settings may have changed.
     asked: Option<(Llm, DistilSettings)>,
     /// When it was looked for sessions.
     looked: Option<Instant>,
 }
 
-impl Distilling {
-    pub(super) fn new() -> Self {
-        Self { asked: None, looked: None }
+impl Distil {
+    pub(super) fn new(distilling: Distilling) -> Self {
+        Self { distilling, asked: None, looked: None }
     }
 }
 
@@ -43,14 +45,14 @@ fn blocked(state: WorkerState) -> Blocked {
     Blocked { state, wait: HELD_OFF, until_woken: true }
 }
 
-impl JobHandler for Distilling {
+impl JobHandler for Distil {
     const KIND: JobKind = JobKind::Distil;
     type Task = Task;
 
     async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         self.asked = None;
         let unusable = |reason: String| Ok(Err(blocked(WorkerState::Unusable(reason))));
-        let settings = match (cx.service.0.vectors.embedding.distil.settings)() {
+        let settings = match (cx.worker.vectors.embedding().distil.settings)() {
             Ok(settings) => settings,
             Err(error) => return unusable(error.to_string()),
         };
@@ -67,9 +69,9 @@ impl JobHandler for Distilling {
 
     async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Ready { at_once: 1 }) };
-        let spent = cx.service.distil_spent_today().await?;
+        let spent = cx.worker.spending.distil_spent_today().await?;
         let paid = !llm.is_metered()
-            || cx.service.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
+            || cx.worker.spending.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
         if !paid || !settings.budget().allows(spent, TOKENS_LEAST) {
             return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
         }
@@ -83,7 +85,7 @@ impl JobHandler for Distilling {
             Task::Handbook(_) => None,
         };
         let ids: Vec<SessionId> = named.iter().flatten().filter_map(session).collect();
-        let here = cx.service.store().past_sessions_by_id(&ids).await?;
+        let here = cx.worker.base.store.past_sessions_by_id(&ids).await?;
         let is_there = |task: &Task| match task {
             Task::Session(id) => here.iter().any(|session| session.id == *id),
             Task::Handbook(_) => true,
@@ -100,8 +102,8 @@ impl JobHandler for Distilling {
             return Ok(Step::Void);
         };
         let answered = match task {
-            Task::Session(session) => cx.service.distil_session(session, llm, settings).await?,
-            Task::Handbook(project) => cx.service.arrange(project.as_ref(), llm, settings).await?,
+            Task::Session(session) => self.distilling.distil_session(session, llm, settings).await?,
+            Task::Handbook(project) => self.distilling.arrange(project.as_ref(), llm, settings).await?,
         };
         if answered {
             cx.answered();
@@ -110,17 +112,17 @@ impl JobHandler for Distilling {
         Ok(Step::Done)
     }
 
-    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
+    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
         let Some((_, settings)) = &self.asked else { return Ok(false) };
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
             return Ok(false);
         }
         self.looked = Some(Instant::now());
-        let due = cx.service.distil_due(settings, None, settings.idle, QUEUED_MAX).await?;
-        cx.service.owe_distilling(&due).await?;
+        let due = self.distilling.distil_due(settings, None, settings.idle, QUEUED_MAX).await?;
+        self.distilling.owe_distilling(&due).await?;
         let handbooks =
-            if settings.arrange { cx.service.arranging_due(settings.idle).await? } else { Vec::new() };
-        cx.service.owe_arranging(&handbooks).await?;
+            if settings.arrange { self.distilling.arranging_due(settings.idle).await? } else { Vec::new() };
+        self.distilling.owe_arranging(&handbooks).await?;
         Ok(!due.is_empty() || !handbooks.is_empty())
     }
 }

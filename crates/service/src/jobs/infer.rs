@@ -8,7 +8,7 @@ use super::{
     asking::{self, Purse, Question},
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
-use crate::{Service, ServiceError};
+use crate::{ServiceError, Worker};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::pace::Budget;
 use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS};
@@ -60,7 +60,7 @@ fn blocked(state: WorkerState) -> Blocked {
 
 /// The model of the settings, for all that ask it about memories.
 pub(super) fn open(cx: &Context) -> Result<Llm, Blocked> {
-    match (cx.service.0.vectors.embedding.inference.open)() {
+    match (cx.worker.vectors.embedding().inference.open)() {
         Ok(Some(llm)) => Ok(llm),
         Ok(None) => Err(blocked(WorkerState::Off)),
         Err(error) => Err(blocked(WorkerState::Unusable(error.to_string()))),
@@ -69,9 +69,9 @@ pub(super) fn open(cx: &Context) -> Result<Llm, Blocked> {
 
 /// Whether one more question may be paid for.
 pub(super) async fn paid_for(cx: &Context, llm: Option<&Llm>) -> Result<Readiness, ServiceError> {
-    let budget = cx.service.0.vectors.embedding.inference.budget;
+    let budget = cx.worker.vectors.embedding().inference.budget;
     let metered = llm.is_some_and(Llm::is_metered);
-    if metered && !cx.service.fits_budget(budget, TOKENS_GUESSED).await {
+    if metered && !cx.worker.spending.fits_budget(budget, TOKENS_GUESSED).await {
         return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
     }
     Ok(Readiness::Ready { at_once: 1 })
@@ -92,7 +92,7 @@ impl JobHandler for RelationInference {
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.service.store().memories_by_id(&ids).await?;
+        let memories = cx.worker.base.store.memories_by_id(&ids).await?;
         let of = |job: &Job| {
             let memory = memories.iter().find(|memory| Some(&memory.id) == job.subject.memory());
             memory.filter(|memory| memory.is_live()).cloned()
@@ -108,21 +108,21 @@ impl JobHandler for RelationInference {
         let (Some(Leased { job, task: memory }), Some(llm)) = (leased.front(), &self.llm) else {
             return Ok(Step::Void);
         };
-        cx.service.infer_relations(memory, llm).await?;
+        cx.worker.infer_relations(memory, llm).await?;
         cx.answered();
         cx.end(job).await?;
         Ok(Step::Done)
     }
 }
 
-impl Service {
+impl Worker {
     /// The language model that says how memories stand to each other, if there is one.
     ///
     /// # Errors
     /// Why the one of the settings cannot be used, in words for a person.
     pub fn inference_model(&self) -> Result<Option<String>, String> {
-        let llm = (self.0.vectors.embedding.inference.open)().map_err(|error| error.to_string())?;
-        match (llm, self.0.jobs.infer.record(|record| record.fault.clone())) {
+        let llm = (self.vectors.embedding().inference.open)().map_err(|error| error.to_string())?;
+        match (llm, self.jobs.infer.record(|record| record.fault.clone())) {
             (Some(_), Some(fault)) => Err(fault),
             (llm, _) => Ok(llm.map(|llm| llm.name())),
         }
@@ -133,10 +133,10 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
-        if (self.0.vectors.embedding.inference.wanted)() {
+        if (self.vectors.embedding().inference.wanted)() {
             let kind = JobKind::InferRelations;
-            self.store().queue_job(kind, &memory.id.into(), memory.revision, None).await?;
-            self.0.jobs.infer.wake();
+            self.base.store.queue_job(kind, &memory.id.into(), memory.revision, None).await?;
+            self.jobs.infer.wake();
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Service {
         let schema = claim::schema(candidates.len());
         let text = claim::question(memory, &candidates);
         let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
-        let purse = Purse::of_relations(self, llm);
+        let purse = Purse::of_relations(&self.spending, llm);
         let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
         let claims = asking::ask(llm, question, &purse, read).await?;
         Ok(self.keep(memory, llm, &claims).await?)
@@ -160,16 +160,17 @@ impl Service {
     async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {
         let model = llm.name();
         let by = Provenance { method: "llm", model: Some(&model) };
-        if self.store().put_relations(&memory.id, memory.revision, by, &claims.relations).await? {
-            self.store().put_entities(&memory.id, &model, &claims.entities).await?;
+        if self.base.store.put_relations(&memory.id, memory.revision, by, &claims.relations).await? {
+            self.base.store.put_entities(&memory.id, &model, &claims.entities).await?;
         }
-        self.0.claims.forget();
+        self.claims.forget();
         Ok(())
     }
 
     /// The memories that a model is shown beside one: those it is related to already, the strongest first.
     async fn claim_candidates(&self, memory: &Memory) -> Result<Vec<Memory>, ServiceError> {
-        let relations = self.store().relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
+        let relations =
+            self.base.store.relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
         let mut ids: Vec<MemoryId> = Vec::new();
         for relation in relations {
             let other = if relation.from == memory.id { relation.to } else { relation.from };
@@ -178,7 +179,7 @@ impl Service {
             }
         }
         ids.truncate(CANDIDATES_MAX);
-        let mut found = self.store().memories_by_id(&ids).await?;
+        let mut found = self.base.store.memories_by_id(&ids).await?;
         found.retain(Memory::is_live);
         found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(found)

@@ -6,21 +6,34 @@
 //! [`cerebro_core::pace`].
 
 mod asking;
+mod budget;
 mod derive;
 mod distil;
 mod embed;
 mod infer;
 mod queue;
+mod reindex;
+mod relate;
 mod runner;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub(crate) use asking::{Purse, Question, REPAIRS_MAX, ask};
+pub(crate) use budget::Spending;
 pub use infer::InferenceSettings;
+pub use reindex::Reindexing;
 pub(crate) use runner::JobError;
 
-use super::{Service, ServiceError};
-use cerebro_core::pace;
+use crate::{
+    ServiceError,
+    base::Base,
+    consolidation::Consolidating,
+    distil::Distilling,
+    index::{MemoryIndex, VectorSearch},
+    recall::ClaimBook,
+    traffic::Traffic,
+};
+use cerebro_core::pace::{self, Spent};
 use cerebro_store::JobKind;
 use queue::Queue;
 
@@ -162,25 +175,45 @@ impl Jobs {
     }
 }
 
-impl Service {
+/// The background jobs: starting their loops, and what people see and want of them.
+#[derive(Clone)]
+pub struct Worker {
+    pub(crate) base: Base,
+    pub(crate) index: MemoryIndex,
+    pub(crate) vectors: VectorSearch,
+    pub(crate) spending: Spending,
+    pub(crate) claims: Arc<ClaimBook>,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) jobs: Arc<Jobs>,
+}
+
+impl Worker {
     /// Starts the loops, after it ended the leases of an earlier process.
-    pub(super) fn start_jobs(&self) {
-        let service = self.clone();
-        self.0.tasks.spawn("the start of the jobs", async move {
-            if let Err(error) = service.store().orphaned_jobs().await {
+    pub(crate) fn start(&self, distilling: Distilling, consolidating: Consolidating) {
+        let worker = self.clone();
+        self.base.tasks.spawn("the start of the jobs", async move {
+            if let Err(error) = worker.base.store.orphaned_jobs().await {
                 tracing::warn!(%error, "leases of an earlier process could not be ended; they lapse by themselves");
             }
-            let tasks = service.0.tasks.clone();
-            tasks.spawn("embedding", runner::run(embed::Embed::new(), service.clone()));
-            tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), service.clone()));
-            tasks.spawn("insights", runner::run(derive::Deriving::new(), service.clone()));
-            tasks.spawn("distilling", runner::run(distil::Distilling::new(), service));
+            let tasks = &worker.base.tasks;
+            tasks.spawn("embedding", runner::run(embed::Embed::new(), worker.clone()));
+            tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), worker.clone()));
+            tasks.spawn("insights", runner::run(derive::Derive::new(consolidating), worker.clone()));
+            tasks.spawn("distilling", runner::run(distil::Distil::new(distilling), worker.clone()));
         });
+    }
+
+    /// See [`Spending::spent_today`].
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
+        self.spending.spent_today().await
     }
 
     /// How many jobs keep the daemon from leaving: none while the worker cannot go on.
     pub fn runnable_jobs(&self) -> usize {
-        let queue = &self.0.jobs.embed;
+        let queue = &self.jobs.embed;
         let state = queue.state();
         let has_news = queue.is_woken() && state == WorkerState::Idle;
         usize::from(state == WorkerState::Working || has_news)
@@ -188,7 +221,7 @@ impl Service {
 
     /// How the worker stands, which gives memories their vectors.
     pub fn worker_report(&self) -> WorkerReport {
-        let queue = &self.0.jobs.embed;
+        let queue = &self.jobs.embed;
         let state = queue.state();
         queue.record(|record| {
             let mut lags: Vec<Duration> = record.lags.iter().copied().collect();
@@ -196,7 +229,7 @@ impl Service {
             WorkerReport {
                 state,
                 model: record.model.clone(),
-                active: self.0.vectors.active(),
+                active: self.vectors.held.active(),
                 failures: record.failures,
                 done: record.done,
                 lag: half.zip(pace::percentile(&mut lags, 99)),
@@ -210,9 +243,9 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn pause_worker(&self, paused: bool) -> Result<(), ServiceError> {
-        self.store().pause_worker(paused).await?;
-        let mut states = self.0.jobs.embed.states();
-        self.0.jobs.poke();
+        self.base.store.pause_worker(paused).await?;
+        let mut states = self.jobs.embed.states();
+        self.jobs.poke();
         let heard = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
         // In the middle of something long it pauses after that.
         let _ = tokio::time::timeout(HEAR_MAX, heard).await;

@@ -10,8 +10,8 @@ use std::{
 
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::{WorkerState, queue::Queue};
-use crate::{Service, ServiceError};
+use super::{Worker, WorkerState, queue::Queue};
+use crate::ServiceError;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
@@ -166,9 +166,9 @@ impl From<ProviderError> for JobError {
     }
 }
 
-/// What a handler works with: the service, the lease holder and the breaker.
+/// What a handler works with: the worker, the lease holder and the breaker.
 pub(super) struct Context {
-    pub(super) service: Service,
+    pub(super) worker: Worker,
     /// The holder of the leases.
     pub(super) owner: String,
     kind: JobKind,
@@ -180,13 +180,13 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn new(service: Service, kind: JobKind) -> Self {
-        let owner = format!("{}/{}", service.store().writer(), cerebro_core::domain::SessionId::random());
-        Self { service, owner, kind, breaker: Breaker::default(), begun: Instant::now(), usable_since: None }
+    fn new(worker: Worker, kind: JobKind) -> Self {
+        let owner = format!("{}/{}", worker.base.store.writer(), cerebro_core::domain::SessionId::random());
+        Self { worker, owner, kind, breaker: Breaker::default(), begun: Instant::now(), usable_since: None }
     }
 
     pub(super) fn queue(&self) -> &Queue {
-        self.service.0.jobs.queue(self.kind)
+        self.worker.jobs.queue(self.kind)
     }
 
     pub(super) fn set(&self, state: WorkerState) {
@@ -201,26 +201,26 @@ impl Context {
 
     /// Ends a job.
     pub(super) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
-        Ok(self.service.store().end_job(&self.owner, job).await?)
+        Ok(self.worker.base.store.end_job(&self.owner, job).await?)
     }
 
     /// Waits until nobody calls, within bounds.
     pub(super) async fn give_way(&self) {
         let begun = Instant::now();
-        while let Some(wait) = pace::give_way(self.service.0.traffic.quiet(), begun.elapsed()) {
+        while let Some(wait) = pace::give_way(self.worker.traffic.quiet(), begun.elapsed()) {
             tokio::time::sleep(wait).await;
         }
     }
 
     fn lease_end(&self) -> Timestamp {
-        self.service.now() + LEASE
+        self.worker.base.now() + LEASE
     }
 
     /// Notes a job that was done. How late it is counts from when it could be done: a model that was installed a day
     /// after a save is not a day late.
     fn count(&self, job: &Job) {
         let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
-        let lag = due.and_then(|at| Duration::try_from(self.service.now().duration_since(at)).ok());
+        let lag = due.and_then(|at| Duration::try_from(self.worker.base.now().duration_since(at)).ok());
         self.queue().record(|record| record.count_done(lag));
     }
 
@@ -228,18 +228,18 @@ impl Context {
         self.queue().record(|record| record.failures += 1);
         let (kind, dead) = (self.kind.as_str(), again.is_none());
         tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
-        Ok(self.service.store().fail_job(&self.owner, job, again, reason).await?)
+        Ok(self.worker.base.store.fail_job(&self.owner, job, again, reason).await?)
     }
 
     /// Notes a failed attempt: there is another one after a while, unless there were enough.
     async fn failed_for_now(&self, job: &Job, reason: &str) -> Result<(), ServiceError> {
         let again = (job.attempts < pace::ATTEMPTS_MAX)
-            .then(|| self.service.now() + pace::backoff(job.attempts, rand::random()));
+            .then(|| self.worker.base.now() + pace::backoff(job.attempts, rand::random()));
         self.failed(job, again, reason).await
     }
 
     async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
-        Ok(self.service.store().release_jobs(&self.owner, jobs).await?)
+        Ok(self.worker.base.store.release_jobs(&self.owner, jobs).await?)
     }
 }
 
@@ -258,10 +258,10 @@ struct Loop<H: JobHandler> {
     blocked: Option<(Instant, Blocked)>,
 }
 
-/// Does the jobs of a kind until the service closes.
-pub(super) async fn run<H: JobHandler>(handler: H, service: Service) {
-    let stop = service.0.tasks.stopping();
-    let mut work = Loop { handler, cx: Context::new(service, H::KIND), blocked: None };
+/// Does the jobs of a kind until the store closes.
+pub(super) async fn run<H: JobHandler>(handler: H, worker: Worker) {
+    let stop = worker.base.tasks.stopping();
+    let mut work = Loop { handler, cx: Context::new(worker, H::KIND), blocked: None };
     while !stop.is_cancelled() {
         let next = tokio::select! {
             biased;
@@ -301,7 +301,7 @@ impl<H: JobHandler> Loop<H> {
                 return Ok(Next::In(left));
             }
         }
-        if self.cx.service.store().worker_is_paused().await? {
+        if self.cx.worker.base.store.worker_is_paused().await? {
             return Ok(self.block(Blocked::lasting(WorkerState::Paused, LOOK)));
         }
         if let Err(blocked) = self.handler.open(&self.cx).await? {
@@ -317,12 +317,12 @@ impl<H: JobHandler> Loop<H> {
             Readiness::Again => return Ok(Next::Now),
             Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
         };
-        self.cx.usable_since.get_or_insert_with(|| self.cx.service.now());
+        self.cx.usable_since.get_or_insert_with(|| self.cx.worker.base.now());
         if H::GIVES_WAY {
             self.cx.give_way().await;
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
-        let store = self.cx.service.store();
+        let store = &self.cx.worker.base.store;
         let jobs = store.lease_jobs(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do().await;
@@ -343,13 +343,13 @@ impl<H: JobHandler> Loop<H> {
 
     async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
         // Of its own kind: others may wait for long, or for ever.
-        let (leased, next) = self.cx.service.store().jobs_ahead(H::KIND).await?;
+        let (leased, next) = self.cx.worker.base.store.jobs_ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
             return Ok(Next::Now);
         }
         self.cx.set(WorkerState::Idle);
         self.handler.rest(&self.cx);
-        let now = self.cx.service.now();
+        let now = self.cx.worker.base.now();
         let wait =
             next.map_or(LOOK, |next| Duration::try_from(next.duration_since(now)).unwrap_or(Duration::ZERO));
         Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
@@ -419,11 +419,11 @@ impl<H: JobHandler> Loop<H> {
         leased: &mut VecDeque<Leased<H::Task>>,
         renewal: &mut Interval,
     ) -> Result<Step, JobError> {
-        let (service, owner) = (self.cx.service.clone(), self.cx.owner.clone());
+        let (worker, owner) = (self.cx.worker.clone(), self.cx.owner.clone());
         let renewing = async {
             loop {
                 renewal.tick().await;
-                if let Err(error) = service.store().renew_jobs(&owner, service.now() + LEASE).await {
+                if let Err(error) = worker.base.store.renew_jobs(&owner, worker.base.now() + LEASE).await {
                     return ServiceError::from(error);
                 }
             }

@@ -11,9 +11,9 @@ use super::{
     draft::{Draft, Prepared, line},
     slow::{Missed, Place},
 };
-use crate::{Service, ServiceError, lock};
+use crate::{Journal, ServiceError, lock};
 
-impl Service {
+impl Journal {
     /// Writes down what happened, in order and in one commit, in a piece of work of the actor's. It waits for two
     /// seconds at most; then nobody waits for a minute, and what was missed is told when the journal is back.
     ///
@@ -28,30 +28,30 @@ impl Service {
         target: Target,
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        if self.journal().retention.is_none() || happenings.is_empty() {
+        if self.held.retention.is_none() || happenings.is_empty() {
             return Ok(Appended::default());
         }
         if happenings.len() > limits::BATCH_MAX {
             let problem = format!("at most {} events at once", limits::BATCH_MAX);
             return Err(ServiceError::invalid("events", &happenings.len().to_string(), problem));
         }
-        let (place, missed) = (Place::of(actor, &target), Missed::at(self.now(), happenings.len()));
+        let (place, missed) = (Place::of(actor, &target), Missed::at(self.base.now(), happenings.len()));
         let degraded = Appended { degraded: true, ..Appended::default() };
         if self.is_degraded() {
             self.unwaited(happenings.len());
-            lock(&self.journal().slow).miss(place, missed);
+            lock(&self.held.slow).miss(place, missed);
             return Ok(degraded);
         }
-        let (service, actor, count) = (self.clone(), actor.clone(), happenings.len());
+        let (journal, actor, count) = (self.clone(), actor.clone(), happenings.len());
         let done = self.in_time(
             "writing down what happened",
             Box::pin(async move {
-                let before = lock(&service.journal().slow).take(&place);
-                let done = service.append(&actor, target, happenings, before.map(Missed::gap)).await;
+                let before = lock(&journal.held.slow).take(&place);
+                let done = journal.append(&actor, target, happenings, before.map(Missed::gap)).await;
                 if let Err(error) = &done {
                     // Whoever waited hears it; whoever did not, or does not look, is told of a gap.
                     let lost = (!is_refusal(error)).then_some(missed);
-                    let mut slow = lock(&service.journal().slow);
+                    let mut slow = lock(&journal.held.slow);
                     before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
                 }
                 done
@@ -69,13 +69,13 @@ impl Service {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
             None => {
-                let named = self.store().work_named(&session_name(&place.owner, &place.holder)).await?;
+                let named = self.base.store.work_named(&session_name(&place.owner, &place.holder)).await?;
                 named.map(|stored| stored.work.id)
             }
         };
         let Some(id) = id else { return Ok(()) };
         let stored = self.stored_work(&place.owner, &id).await?;
-        let Some(missed) = lock(&self.journal().slow).take(place) else { return Ok(()) };
+        let Some(missed) = lock(&self.held.slow).take(place) else { return Ok(()) };
         let work = stored.work;
         let actor = Actor {
             owner: work.owner,
@@ -86,7 +86,7 @@ impl Service {
         };
         let told = self.append(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
         if told.as_ref().is_err_and(|error| !is_refusal(error)) {
-            lock(&self.journal().slow).miss(place.clone(), missed);
+            lock(&self.held.slow).miss(place.clone(), missed);
         }
         told.map(drop)
     }
@@ -102,10 +102,10 @@ impl Service {
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
         // Folded before the writer is held: under it, only what came in between is.
         self.fold_ahead(actor, &target).await?;
-        let decision = Append { service: self, actor, target: &target, prepared: &prepared };
-        let (appended, changed) = self.store().transact(&decision).await?;
+        let decision = Append { journal: self, actor, target: &target, prepared: &prepared };
+        let (appended, changed) = self.base.store.transact(&decision).await?;
         if let Some((id, state)) = changed {
-            self.journal().wrote(id, state, appended.recorded);
+            self.held.wrote(id, state, appended.recorded);
             if prepared.iter().any(Prepared::is_activity) {
                 self.renew_held(actor, id);
             }
@@ -116,9 +116,9 @@ impl Service {
     /// Has the state of what is meant at hand, if it is there.
     async fn fold_ahead(&self, actor: &Actor, target: &Target) -> Result<(), ServiceError> {
         let stored = match target {
-            Target::Work(id) if self.journal().remembers(id) => None,
+            Target::Work(id) if self.held.remembers(id) => None,
             Target::Work(id) => Some(self.stored_work(&actor.owner, id).await?),
-            Target::Session => self.store().work_named(&actor.session_name()).await?,
+            Target::Session => self.base.store.work_named(&actor.session_name()).await?,
         };
         if let Some(stored) = stored {
             self.state_of(&stored).await?;
@@ -133,7 +133,7 @@ fn is_refusal(error: &ServiceError) -> bool {
 }
 
 struct Append<'a> {
-    service: &'a Service,
+    journal: &'a Journal,
     actor: &'a Actor,
     target: &'a Target,
     prepared: &'a [Prepared],
@@ -145,11 +145,11 @@ impl Decision for Append<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { service, actor, prepared, .. } = *self;
+        let Self { journal, actor, prepared, .. } = *self;
         let mut draft = self.draft(write).await?;
         let work = &draft.stored.work;
         let id = work.id;
-        if work.key_id != service.journal().key_id {
+        if work.key_id != journal.held.key_id {
             return Err(foreign(&id));
         }
         let onces: Vec<String> = prepared.iter().filter_map(|one| one.once(&id)).collect();
@@ -158,7 +158,7 @@ impl Decision for Append<'_> {
         } else {
             write.store().work_onces(&onces).await?.into_iter().collect()
         };
-        let now = service.now();
+        let now = journal.base.now();
         let late = claim::is_late(work, &draft.state, &actor.holder(), now);
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };
         for one in prepared {
@@ -192,29 +192,29 @@ impl Append<'_> {
     /// The piece of work that is meant, with its state; one that is new, or goes on from one that is full, where it is
     /// that of the session.
     async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
-        let Self { service, actor, target, prepared } = *self;
+        let Self { journal, actor, target, prepared } = *self;
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
         match target {
             Target::Work(id) => {
-                let stored = service.stored_work(&actor.owner, id).await?;
+                let stored = journal.stored_work(&actor.owner, id).await?;
                 if stored.work.seq > room {
                     let problem = "it has as many events as a piece of work may have; fork it";
                     return Err(ServiceError::invalid("work", id.as_str(), problem));
                 }
-                let state = service.state_of(&stored).await?;
-                Ok(Draft::of(service.journal(), stored, state))
+                let state = journal.state_of(&stored).await?;
+                Ok(Draft::of(&journal.held, stored, state))
             }
             Target::Session => {
                 let name = actor.session_name();
                 let Some(stored) = write.store().work_named(&name).await? else {
                     return self.begin(write, name, None);
                 };
-                let state = service.state_of(&stored).await?;
+                let state = journal.state_of(&stored).await?;
                 if stored.work.seq <= room {
-                    return Ok(Draft::of(service.journal(), stored, state));
+                    return Ok(Draft::of(&journal.held, stored, state));
                 }
                 let full = ((stored.work.id, stored.work.seq), state.clone());
-                let mut old = Draft::of(service.journal(), stored, state);
+                let mut old = Draft::of(&journal.held, stored, state);
                 let text = Some(
                     "it has as many events as a piece of work may have, and goes on in another".to_owned(),
                 );
@@ -235,19 +235,19 @@ impl Append<'_> {
         name: String,
         full: Option<((WorkId, u64), State)>,
     ) -> Result<Draft<'_>, ServiceError> {
-        let Self { service, actor, prepared, .. } = *self;
+        let Self { journal, actor, prepared, .. } = *self;
         let title = prepared.iter().find_map(|one| match &one.step {
             Step::Begun { title, .. } => Some(title.clone()),
             Step::Prompt { text } => Some(text.clone()),
             _ => None,
         });
         let title = title.unwrap_or_else(|| "a session".to_owned());
-        let mut work = new_work(service, actor, "session", &title, write.at());
+        let mut work = new_work(journal, actor, "session", &title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;
         work.name = Some(name);
         let stored = StoredWork { work, sealed: 0 };
-        let mut draft = Draft::of(service.journal(), stored, state.unwrap_or_default());
+        let mut draft = Draft::of(&journal.held, stored, state.unwrap_or_default());
         if let Some((from, at)) = forked_from {
             draft.tell(write.at(), Step::Forked { from: from.to_string(), at })?;
         } else if !prepared.iter().any(|one| matches!(one.step, Step::Begun { .. })) {
@@ -266,7 +266,7 @@ impl Append<'_> {
 }
 
 /// A piece of work before its first event.
-pub(super) fn new_work(service: &Service, actor: &Actor, kind: &str, title: &str, at: Timestamp) -> Work {
+pub(super) fn new_work(journal: &Journal, actor: &Actor, kind: &str, title: &str, at: Timestamp) -> Work {
     Work {
         id: WorkId::random(),
         owner: actor.owner.clone(),
@@ -289,7 +289,7 @@ pub(super) fn new_work(service: &Service, actor: &Actor, kind: &str, title: &str
         head: Mac::default(),
         lease: None,
         fence: 0,
-        key_id: service.journal().key_id.clone(),
+        key_id: journal.held.key_id.clone(),
         row_mac: Mac::default(),
         version: 0,
     }

@@ -12,7 +12,7 @@ use super::{
     draft::kept_once,
     told::{self, Told},
 };
-use crate::{Service, ServiceError};
+use crate::{Journal, ServiceError};
 use cerebro_transcript::{Batch, Counts, State};
 
 /// How long a hook may still be on its way.
@@ -47,7 +47,7 @@ impl Reading {
     }
 }
 
-impl Service {
+impl Journal {
     /// Adds to a session's piece of work what its hooks did not tell, as far as its transcript has it. Where hooks
     /// should have told it, a gap says so. A session of which no hook ever told has no piece of work, and gets none.
     ///
@@ -55,20 +55,18 @@ impl Service {
     /// A failing store.
     pub(crate) async fn work_fill(&self, reading: Reading) -> Result<(), ServiceError> {
         let Reading { session, mut told, unread } = reading;
-        if self.journal().retention.is_none() {
+        if self.held.retention.is_none() {
             return Ok(());
         }
         let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
-        let Some(stored) = self.store().work_named(&session_name(LOCAL_OWNER, id.as_str())).await? else {
+        let Some(stored) = self.base.store.work_named(&session_name(LOCAL_OWNER, id.as_str())).await? else {
             return Ok(());
         };
         let work = &stored.work;
-        if work.key_id != self.journal().key_id
-            || work.seq + 2 * limits::BATCH_MAX as u64 > limits::EVENTS_MAX
-        {
+        if work.key_id != self.held.key_id || work.seq + 2 * limits::BATCH_MAX as u64 > limits::EVENTS_MAX {
             return Ok(());
         }
-        let (since, until) = (work.created_at, self.now());
+        let (since, until) = (work.created_at, self.base.now());
         told.retain(|told| told.at.is_some_and(|at| at >= since && at <= until));
         // The hook of what has just happened may still be on its way.
         let settled = until.checked_sub(UNDER_WAY).unwrap_or(Timestamp::MIN);
@@ -77,7 +75,7 @@ impl Service {
         }
         let mut missing = self.untold(&stored, told).await?;
         let beyond = missing.split_off(missing.len().min(ADDED_MAX)).len() as u64;
-        let happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.now());
+        let happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.base.now());
         let actor = Actor {
             owner: work.owner.clone(),
             agent: work.agent.clone(),
@@ -108,10 +106,11 @@ impl Service {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for chunk in told.chunks(limits::BATCH_MAX) {
             let asked: Vec<String> = chunk.iter().flat_map(names).collect();
-            known.extend(self.store().work_onces(&asked).await?);
+            known.extend(self.base.store.work_onces(&asked).await?);
         }
         let after = work.seq.saturating_sub(LOOKED_AT);
-        let last = self.store().work_events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
+        let last =
+            self.base.store.work_events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
         let newest = told.iter().rposition(|told| is_asked(&asked, told));
         let missing = told.into_iter().enumerate().filter_map(|(n, told)| match &told.step {

@@ -10,9 +10,9 @@ use super::{
     draft::{Draft, Prepared, line},
     slow::too_slow,
 };
-use crate::{Service, ServiceError};
+use crate::{Journal, ServiceError};
 
-impl Service {
+impl Journal {
     /// Begins a piece of work. One with a key that the owner has begun before in this project is that one.
     /// Says whether it is new.
     ///
@@ -45,16 +45,16 @@ impl Service {
             commit: begin.commit.clone(),
             steps: begin.steps.clone(),
         })?;
-        let (service, actor, kind) = (self.clone(), actor.clone(), kind.to_owned());
+        let (journal, actor, kind) = (self.clone(), actor.clone(), kind.to_owned());
         let begun = self.in_time_or_not(
             "beginning work",
             Box::pin(async move {
                 let decision =
-                    Begin { service: &service, actor: &actor, asked: &begin, kind: &kind, first: &first };
-                let (work, state) = service.store().transact(&decision).await?;
+                    Begin { journal: &journal, actor: &actor, asked: &begin, kind: &kind, first: &first };
+                let (work, state) = journal.base.store.transact(&decision).await?;
                 let is_new = state.is_some();
                 if let Some(state) = state {
-                    service.journal().wrote(work.id, state, 1);
+                    journal.held.wrote(work.id, state, 1);
                 }
                 Ok((work, is_new))
             }),
@@ -76,14 +76,14 @@ impl Service {
         }
         let state = self.state_at(&from, at).await?;
         let first = Prepared::step(Step::Forked { from: id.to_string(), at })?;
-        let (service, actor) = (self.clone(), actor.clone());
+        let (journal, actor) = (self.clone(), actor.clone());
         let forked = self.in_time_or_not(
             "forking work",
             Box::pin(async move {
                 let fork =
-                    Fork { service: &service, actor: &actor, from: &from, at, state: &state, first: &first };
-                let (work, state) = service.store().transact(&fork).await?;
-                service.journal().wrote(work.id, state, 1);
+                    Fork { journal: &journal, actor: &actor, from: &from, at, state: &state, first: &first };
+                let (work, state) = journal.base.store.transact(&fork).await?;
+                journal.held.wrote(work.id, state, 1);
                 Ok(work)
             }),
         );
@@ -145,7 +145,7 @@ pub(super) fn check_chars(field: &'static str, text: &str, max: usize) -> Result
 }
 
 struct Begin<'a> {
-    service: &'a Service,
+    journal: &'a Journal,
     actor: &'a Actor,
     asked: &'a BeginWork,
     kind: &'a str,
@@ -158,7 +158,7 @@ impl Decision for Begin<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { service, actor, asked: begin, kind, first } = *self;
+        let Self { journal, actor, asked: begin, kind, first } = *self;
         let project = begin.project.as_ref().unwrap_or(&actor.project);
         let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
         let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
@@ -167,31 +167,31 @@ impl Decision for Begin<'_> {
         {
             return Ok((stored.work, None));
         }
-        let mut work = new_work(service, actor, kind, &begin.title, write.at());
+        let mut work = new_work(journal, actor, kind, &begin.title, write.at());
         work.project = project.clone();
         work.key = key;
         work.parent = begin.parent;
         work.name = name;
-        let (work, state) = made(service, (work, State::default()), first, write);
+        let (work, state) = made(journal, (work, State::default()), first, write);
         Ok((work, Some(state)))
     }
 }
 
 /// Puts a piece of work that is new, with what it was before and its first event.
 fn made(
-    service: &Service,
+    journal: &Journal,
     (work, state): (Work, State),
     first: &Prepared,
     write: &mut Write<'_>,
 ) -> (Work, State) {
-    let mut draft = Draft::of(service.journal(), StoredWork { work, sealed: 0 }, state);
+    let mut draft = Draft::of(&journal.held, StoredWork { work, sealed: 0 }, state);
     draft.add(write.at(), first, false);
     let (stored, state) = draft.finish(write);
     (stored.work, state)
 }
 
 struct Fork<'a> {
-    service: &'a Service,
+    journal: &'a Journal,
     actor: &'a Actor,
     from: &'a StoredWork,
     at: u64,
@@ -204,15 +204,15 @@ impl Decision for Fork<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { service, actor, from, at, state, first } = *self;
+        let Self { journal, actor, from, at, state, first } = *self;
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
         let kind = if from.kind == "session" { "task" } else { &from.kind };
         // One whose texts were purged has no title; a piece of work with texts has one.
         let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
-        let mut work = new_work(service, actor, kind, title, write.at());
+        let mut work = new_work(journal, actor, kind, title, write.at());
         work.project = from.project.clone();
         work.forked_from = Some((from.id, at));
-        Ok(made(service, (work, state.clone()), first, write))
+        Ok(made(journal, (work, state.clone()), first, write))
     }
 }

@@ -10,7 +10,7 @@ use super::{
     begin::{check_chars, held_by_another},
     draft::{Draft, Prepared, lease_end, line},
 };
-use crate::{Service, ServiceError, lock};
+use crate::{Journal, ServiceError, lock};
 
 /// How often what a session does renews what it holds elsewhere, at most: the shortest lease is five times as long.
 const RENEW_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
@@ -19,7 +19,7 @@ const RENEWED_MAX: usize = 256;
 /// Most pieces of work of one holder that are renewed.
 const HELD_MAX: usize = 64;
 
-impl Service {
+impl Journal {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
     /// or its release; what its holder does after another one has it is late.
     ///
@@ -177,9 +177,9 @@ impl Service {
         id: &WorkId,
         make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Send + Sync + 'static,
     ) -> Result<(T, Work), ServiceError> {
-        let (service, owner, id) = (self.clone(), actor.owner.clone(), *id);
+        let (journal, owner, id) = (self.clone(), actor.owner.clone(), *id);
         // Boxed, so that the callers' futures stay small.
-        let changed = Box::pin(async move { service.changed(&owner, &id, make).await });
+        let changed = Box::pin(async move { journal.changed(&owner, &id, make).await });
         self.in_time_or_not(name, changed).await
     }
 
@@ -191,19 +191,19 @@ impl Service {
     ) -> Result<(T, Work), ServiceError> {
         // Folded before the writer is held: under it, only what came in between is.
         self.state_of(&self.stored_work(owner, id).await?).await?;
-        let change = Change { service: self, owner, id, make };
-        let (told, work, state) = self.store().transact(&change).await?;
+        let change = Change { journal: self, owner, id, make };
+        let (told, work, state) = self.base.store.transact(&change).await?;
         if let Some(state) = state {
-            self.journal().wrote(*id, state, 1);
+            self.held.wrote(*id, state, 1);
         }
         Ok((told, work))
     }
 
     /// Activity of a session keeps all that it holds, not only what it writes to. Nobody waits for it.
     pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
-        let (me, now) = (actor.holder(), self.now());
+        let (me, now) = (actor.holder(), self.base.now());
         {
-            let mut renewed = lock(&self.journal().renewed);
+            let mut renewed = lock(&self.held.renewed);
             if renewed.get(&me).is_some_and(|at| now.duration_since(*at).abs() < RENEW_EVERY) {
                 return;
             }
@@ -212,17 +212,17 @@ impl Service {
             }
             renewed.insert(me, now);
         }
-        let (service, actor) = (self.clone(), actor.clone());
-        self.0.tasks.spawn("renewing claims", async move {
-            if let Err(error) = service.renew_all(&actor, &written).await {
+        let (journal, actor) = (self.clone(), actor.clone());
+        self.base.tasks.spawn("renewing claims", async move {
+            if let Err(error) = journal.renew_all(&actor, &written).await {
                 tracing::warn!(%error, "the claims of a session that goes on were not renewed");
             }
         });
     }
 
     async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
-        let (me, until) = (actor.holder(), lease_end(self.now(), limits::LEASE));
-        let held = self.store().works_held_by(&me, until, HELD_MAX).await?.readable;
+        let (me, until) = (actor.holder(), lease_end(self.base.now(), limits::LEASE));
+        let held = self.base.store.works_held_by(&me, until, HELD_MAX).await?.readable;
         let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written);
         for work in others.filter(|work| work.owner == actor.owner) {
             let renew = |draft: &mut Draft<'_>, (now, _): Moments| {
@@ -252,7 +252,7 @@ enum Changed<T> {
 
 /// A change of a piece of work that is there.
 struct Change<'a, F> {
-    service: &'a Service,
+    journal: &'a Journal,
     owner: &'a str,
     id: &'a WorkId,
     make: F,
@@ -267,14 +267,14 @@ where
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { service, owner, id, make } = self;
-        let stored = service.stored_work(owner, id).await?;
-        if stored.work.key_id != service.journal().key_id {
+        let Self { journal, owner, id, make } = self;
+        let stored = journal.stored_work(owner, id).await?;
+        if stored.work.key_id != journal.held.key_id {
             return Err(foreign(id));
         }
-        let state = service.state_of(&stored).await?;
-        let mut draft = Draft::of(service.journal(), stored, state);
-        match make(&mut draft, (service.now(), write.at()))? {
+        let state = journal.state_of(&stored).await?;
+        let mut draft = Draft::of(&journal.held, stored, state);
+        match make(&mut draft, (journal.base.now(), write.at()))? {
             Changed::Nothing(told) => Ok((told, draft.stored.work, None)),
             Changed::Work(told) => {
                 let (stored, state) = draft.finish(write);

@@ -9,7 +9,7 @@ use cerebro_ledger::{
 use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
 use sha2::{Digest, Sha256};
 
-use super::{Actor, Happening, Journal};
+use super::{Actor, Happening, Held};
 use crate::ServiceError;
 
 /// After how many events what they come to is kept, so that not all of a long piece of work need be folded again.
@@ -83,7 +83,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub fn of(journal: &'a Journal, stored: StoredWork, state: State) -> Self {
+    pub fn of(journal: &'a Held, stored: StoredWork, state: State) -> Self {
         let before = stored.work.seq;
         Self { key: &journal.key, stored, state, before, kept: Vec::new(), artifacts: Vec::new() }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::draft::{packed, unpacked};
-use crate::{Service, ServiceError};
+use crate::{Journal, ServiceError};
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
@@ -348,10 +348,10 @@ impl From<&Artifact> for ArtifactLine {
     }
 }
 
-impl Service {
+impl Journal {
     /// What an import of these lines must know of the journal.
     pub(crate) async fn journal_intake(&self, lines: &[String]) -> Result<Intake, ServiceError> {
-        let journal = self.journal();
+        let journal = &self.held;
         let mut intake = Intake { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
         let has_work = lines.iter().any(|line| line.contains("\"work\""));
         if has_work && journal.retention.is_some() {

@@ -9,7 +9,7 @@ use cerebro_ledger::{Entry, Step};
 use cerebro_store::{Decision, Write};
 
 use super::Actor;
-use crate::{Caller, Door, SaveRequest, Service, ServiceError};
+use crate::{Caller, Door, Journal, SaveRequest, ServiceError};
 
 /// Most findings of one piece of work that are offered: the last ones.
 const FINDINGS_MAX: usize = 32;
@@ -18,7 +18,7 @@ const TIED_MAX: usize = 100;
 /// Longest title of a finding's memory, in characters.
 const TITLE_CHARS_MAX: usize = 100;
 
-impl Service {
+impl Journal {
     /// Offers the findings of a piece of work to memory, as somebody saves them, and ties what memory has of them to the
     /// work. What was corrected or deleted before is not taken again. Offered twice, nothing changes.
     ///
@@ -43,18 +43,18 @@ impl Service {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let tied = self.store().memories_of_work(id, TIED_MAX).await?;
-        let tied = self.store().memories_by_id(&tied).await?;
+        let tied = self.base.store.memories_of_work(id, TIED_MAX).await?;
+        let tied = self.base.store.memories_by_id(&tied).await?;
         let known: BTreeSet<&str> = tied.iter().map(|memory| memory.content.trim()).collect();
         let mut taken = Vec::new();
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
-            let saved = match self.save(caller, remembered(text, session, &stored.work)).await {
+            let saved = match self.memories.save(caller, remembered(text, session, &stored.work)).await {
                 Ok(saved) => saved.memory,
                 // Nobody decided on it at this moment: what stands against it stands.
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            self.store().transact(&Tie { memory: &saved, work: id }).await?;
+            self.base.store.transact(&Tie { memory: &saved, work: id }).await?;
             taken.push(saved.id);
         }
         Ok(taken)
@@ -65,8 +65,8 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn memories_of_work(&self, id: &WorkId) -> Result<Vec<Memory>, ServiceError> {
-        let ids = self.store().memories_of_work(id, TIED_MAX).await?;
-        Ok(self.store().memories_by_id(&ids).await?)
+        let ids = self.base.store.memories_of_work(id, TIED_MAX).await?;
+        Ok(self.base.store.memories_by_id(&ids).await?)
     }
 
     /// The pieces of work of an owner that a memory was found out in, the latest first.
@@ -74,11 +74,11 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn works_of_memory(&self, owner: &str, id: &MemoryId) -> Result<Vec<WorkId>, ServiceError> {
-        let tied = self.store().works_of_memory(id, TIED_MAX).await?;
+        let tied = self.base.store.works_of_memory(id, TIED_MAX).await?;
         if tied.is_empty() {
             return Ok(tied);
         }
-        let own = self.store().works_by_id(&tied).await?;
+        let own = self.base.store.works_by_id(&tied).await?;
         let is_own =
             |id: &WorkId| own.iter().any(|stored| stored.work.id == *id && stored.work.owner == owner);
         Ok(tied.into_iter().filter(is_own).collect())

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{State, Status};
 
-use super::{Journal, Retention, Swept};
-use crate::{Service, ServiceError, lock};
+use super::{Held, Retention, Swept};
+use crate::{Journal, ServiceError, lock};
 
 /// How often it looks whether there is something to do.
 const ROUND: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ impl Unsealed {
     }
 }
 
-impl Journal {
+impl Held {
     /// Events of a piece of work are on disk: what they come to is kept at hand, and they are to be sealed.
     pub(super) fn wrote(&self, id: WorkId, state: State, events: usize) {
         let is_end = state.closed.is_some() || state.lost.is_some() || state.ended;
@@ -59,18 +59,18 @@ impl Journal {
     }
 }
 
-impl Service {
-    /// Begins to keep the journal, until the service closes.
+impl Journal {
+    /// Begins to keep the journal, until the journal closes.
     pub(crate) fn keep_journal(&self) {
-        let Some(retention) = self.journal().retention else { return };
-        let (service, stop) = (self.clone(), self.0.tasks.stopping());
-        self.0.tasks.spawn("keeping the journal", async move {
-            service.take_over().await;
+        let Some(retention) = self.held.retention else { return };
+        let (journal, stop) = (self.clone(), self.base.tasks.stopping());
+        self.base.tasks.spawn("keeping the journal", async move {
+            journal.take_over().await;
             loop {
-                service.keep_once(retention).await;
+                journal.keep_once(retention).await;
                 tokio::select! {
                     () = tokio::time::sleep(ROUND) => {}
-                    () = service.journal().bell.notified() => {}
+                    () = journal.held.bell.notified() => {}
                     () = stop.cancelled() => return,
                 }
             }
@@ -100,22 +100,22 @@ impl Service {
         if let Err(error) = self.prune_when_due(retention).await {
             tracing::warn!(%error, "the journal was not pruned; it is tried again");
         }
-        if lock(&self.journal().unsealed).is_due(Instant::now()) {
+        if lock(&self.held.unsealed).is_due(Instant::now()) {
             self.seal_all().await;
         }
     }
 
     async fn seal_all(&self) {
-        let unsealed = std::mem::take(&mut *lock(&self.journal().unsealed));
+        let unsealed = std::mem::take(&mut *lock(&self.held.unsealed));
         if let Err(error) = self.work_head().await {
             tracing::warn!(%error, "the journal was not sealed; it is tried again");
-            lock(&self.journal().unsealed).add(unsealed.events, false, Instant::now());
+            lock(&self.held.unsealed).add(unsealed.events, false, Instant::now());
         }
     }
 
     async fn prune_when_due(&self, retention: Retention) -> Result<(), ServiceError> {
-        let now = self.now();
-        let last = lock(&self.journal().keyring).pruned_at();
+        let now = self.base.now();
+        let last = lock(&self.held.keyring).pruned_at();
         // A clock that went back must not keep it off for good.
         if now.duration_since(last).abs() < PRUNE_EVERY {
             return Ok(());
@@ -126,16 +126,16 @@ impl Service {
 
     /// Seals what this process wrote and leaves what is still to be told to the next one, as the last thing it does.
     pub(crate) async fn close_journal(&self) {
-        if self.journal().retention.is_none() {
+        if self.held.retention.is_none() {
             return;
         }
-        let service = self.clone();
-        let last = self.0.tasks.spawn("sealing the journal", async move {
-            service.tell_missed().await;
-            service.leave_missed().await;
-            let has_any = *lock(&service.journal().unsealed) != Unsealed::default();
+        let journal = self.clone();
+        let last = self.base.tasks.spawn("sealing the journal", async move {
+            journal.tell_missed().await;
+            journal.leave_missed().await;
+            let has_any = *lock(&journal.held.unsealed) != Unsealed::default();
             if has_any {
-                service.seal_all().await;
+                journal.seal_all().await;
             }
         });
         if tokio::time::timeout(LAST_SEAL_MAX, last).await.is_err() {
@@ -148,10 +148,10 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn work_sweep(&self) -> Result<Swept, ServiceError> {
-        let (now, mut before) = (self.now(), Timestamp::MAX);
+        let (now, mut before) = (self.base.now(), Timestamp::MAX);
         let mut swept = Swept::default();
         while swept.open < SWEPT_MAX {
-            let page = self.store().latest_works(true, None, before, PAGE).await?;
+            let page = self.base.store.latest_works(true, None, before, PAGE).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             let is_last = page.is_last;

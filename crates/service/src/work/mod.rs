@@ -66,7 +66,7 @@ pub use slow::MISSED_FILE;
 pub(crate) use slow::note_missed;
 pub use words::*;
 
-use crate::{Service, ServiceError, lock};
+use crate::{ServiceError, base::Base, intake::Desk, lock, memories::Memories, sessions::Sessions};
 
 /// Most pieces of work of one list.
 pub const WORKS_LISTED_MAX: usize = 100;
@@ -78,7 +78,7 @@ const STATES_MAX: usize = 64;
 pub const KEYS_FILE: &str = "journal.key";
 
 /// What the journal has in memory.
-pub(crate) struct Journal {
+pub(crate) struct Held {
     /// How long what is kept; none where the journal is off.
     retention: Option<Retention>,
     key: Key,
@@ -100,7 +100,7 @@ pub(crate) struct Journal {
     head: Mutex<Option<(u64, String)>>,
 }
 
-impl Journal {
+impl Held {
     /// Reads the keys beside a store, or makes them.
     ///
     /// # Errors
@@ -168,19 +168,26 @@ impl Actor {
     }
 }
 
-impl Service {
-    fn journal(&self) -> &Journal {
-        &self.0.journal
-    }
+/// The use cases of the journal.
+#[derive(Clone)]
+pub struct Journal {
+    pub(crate) base: Base,
+    pub(crate) memories: Memories,
+    pub(crate) sessions: Sessions,
+    /// Where the transcript of a lost session is asked for.
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) held: Arc<Held>,
+}
 
+impl Journal {
     /// How long what is kept; none where the journal is off.
     pub fn work_retention(&self) -> Option<Retention> {
-        self.journal().retention
+        self.held.retention
     }
 
     /// Refuses what somebody asks of a journal that is off.
     fn needs_journal(&self) -> Result<(), ServiceError> {
-        if self.journal().retention.is_some() {
+        if self.held.retention.is_some() {
             return Ok(());
         }
         Err(ServiceError::invalid("work", "", "the journal is off: set `[work] enabled = true`"))

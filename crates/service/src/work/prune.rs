@@ -6,14 +6,14 @@ use cerebro_ledger::{Work, is_of_key, seal::Leaf};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{PrunedWork, Retention};
-use crate::{Service, ServiceError};
+use crate::{Journal, ServiceError};
 
 /// Most pieces of work of one transaction.
 const BATCH: usize = 100;
 /// Most batches of one call; the next call goes on.
 const BATCHES_MAX: usize = 100;
 
-impl Service {
+impl Journal {
     /// Takes away what is over its time. Work that is not closed is never touched. A seal says what went, so that it is
     /// no tampering.
     ///
@@ -22,13 +22,13 @@ impl Service {
     pub async fn work_prune(&self, retention: Retention) -> Result<PrunedWork, ServiceError> {
         self.needs_journal()?;
         let mut pruned = PrunedWork::default();
-        let now = self.now();
+        let now = self.base.now();
         let mut until = before(now, retention.works);
         for _ in 0..BATCHES_MAX {
-            let page = self.store().latest_works(false, None, until, BATCH).await?;
+            let page = self.base.store.latest_works(false, None, until, BATCH).await?;
             let Some(last) = page.readable.last() else { break };
             until = last.work.active_at;
-            let mut slot = self.journal().sealed.lock().await;
+            let mut slot = self.held.sealed.lock().await;
             let leaves = self.leaves_to_prune(page.readable).await?;
             let count = leaves.len() as u64;
             // What somebody goes on with at this moment stays, and with it those that were to go beside it, until the next time.
@@ -42,12 +42,12 @@ impl Service {
         }
         pruned.texts = self.purge_texts(before(now, retention.texts)).await?;
         for _ in 0..BATCHES_MAX {
-            let ids = self.store().unnamed_artifacts(BATCH).await?;
+            let ids = self.base.store.unnamed_artifacts(BATCH).await?;
             if ids.is_empty() {
                 break;
             }
             pruned.artifacts += ids.len() as u64;
-            self.store().transact(&Drop { ids: &ids }).await?;
+            self.base.store.transact(&Drop { ids: &ids }).await?;
         }
         Ok(pruned)
     }
@@ -57,7 +57,7 @@ impl Service {
     async fn leaves_to_prune(&self, works: Vec<StoredWork>) -> Result<Vec<Leaf>, ServiceError> {
         let mut leaves = Vec::with_capacity(works.len());
         for stored in works {
-            if stored.work.key_id == self.journal().key_id {
+            if stored.work.key_id == self.held.key_id {
                 leaves.extend(self.sound_leaf(stored, true).await?);
             } else if !self.is_own(&stored.work).await? {
                 let Work { id, seq, head, .. } = stored.work;
@@ -70,19 +70,19 @@ impl Service {
     /// Whether a piece of work that says to be of another home is of this one.
     async fn is_own(&self, work: &Work) -> Result<bool, ServiceError> {
         let rows = self.all_events(&work.id, u64::MAX).await?;
-        Ok(is_of_key(&self.journal().key, work, &rows))
+        Ok(is_of_key(&self.held.key, work, &rows))
     }
 
     /// Takes away the texts of work that was closed before a moment, and says how many events had one.
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
         let (mut texts, mut before) = (0, before);
         for _ in 0..BATCHES_MAX {
-            let page = self.store().latest_works(false, None, before, BATCH).await?;
+            let page = self.base.store.latest_works(false, None, before, BATCH).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             for stored in page.readable {
                 // A title goes with the texts, so one without has none. What does not verify keeps its own, see above.
-                let is_own = stored.work.key_id == self.journal().key_id;
+                let is_own = stored.work.key_id == self.held.key_id;
                 if stored.work.title.is_empty()
                     || (is_own && self.sound_leaf(stored.clone(), false).await?.is_none())
                 {
@@ -92,8 +92,8 @@ impl Service {
                 let numbers: Vec<u64> =
                     kept.iter().filter(|kept| kept.body.is_some()).map(|kept| kept.seq).collect();
                 texts += numbers.len() as u64;
-                self.store().transact(&Purge { stored: &stored, numbers: &numbers }).await?;
-                self.journal().forget(&stored.work.id);
+                self.base.store.transact(&Purge { stored: &stored, numbers: &numbers }).await?;
+                self.held.forget(&stored.work.id);
             }
             if page.is_last {
                 break;

@@ -10,7 +10,7 @@ use super::{
     Actor, ListedWork, ResumedWork, ShownWork, Stale, WORKS_LISTED_MAX, WorkArtifact, WorkFilter, WorkQuery,
     draft::{CHECKPOINT_EVERY, unpacked},
 };
-use crate::{Service, ServiceError, lock};
+use crate::{Journal, ServiceError, lock};
 
 /// How many events are read at once.
 pub(super) const PAGE: usize = 1_000;
@@ -27,14 +27,14 @@ const HEAD_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// From when on a piece of work in which nothing happens is stale.
 const IDLE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
-impl Service {
+impl Journal {
     /// Pieces of work of the actor's owner, those first that were active last.
     ///
     /// # Errors
     /// A failing store.
     pub async fn work_list(&self, actor: &Actor, query: WorkQuery) -> Result<Vec<ListedWork>, ServiceError> {
         let limit = query.limit.clamp(1, WORKS_LISTED_MAX);
-        let now = self.now();
+        let now = self.base.now();
         let lives: &[bool] = match query.filter {
             WorkFilter::Closed => &[false],
             WorkFilter::All => &[true, false],
@@ -45,8 +45,11 @@ impl Service {
             let mut before = query.before.unwrap_or(Timestamp::MAX);
             let mut found = 0;
             for _ in 0..LIST_PAGES_MAX {
-                let page =
-                    self.store().latest_works(live, query.project.as_ref(), before, WORKS_LISTED_MAX).await?;
+                let page = self
+                    .base
+                    .store
+                    .latest_works(live, query.project.as_ref(), before, WORKS_LISTED_MAX)
+                    .await?;
                 let Some(last) = page.readable.last() else { break };
                 before = last.work.active_at;
                 let is_last = page.is_last;
@@ -74,7 +77,7 @@ impl Service {
     pub async fn work_show(&self, actor: &Actor, id: &WorkId) -> Result<ShownWork, ServiceError> {
         let stored = self.stored_work(&actor.owner, id).await?;
         let state = self.state_of(&stored).await?;
-        let ListedWork { work, stale } = listing(stored, self.now());
+        let ListedWork { work, stale } = listing(stored, self.base.now());
         Ok(ShownWork { work, state, stale })
     }
 
@@ -90,7 +93,7 @@ impl Service {
         limit: usize,
     ) -> Result<Vec<Entry>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let kept = self.store().work_events(id, after, limit.clamp(1, PAGE)).await?;
+        let kept = self.base.store.work_events(id, after, limit.clamp(1, PAGE)).await?;
         Ok(kept.iter().map(Entry::from).collect())
     }
 
@@ -107,12 +110,12 @@ impl Service {
         seq: u64,
     ) -> Result<Option<WorkArtifact>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let found = self.store().work_events(id, seq.saturating_sub(1), 1).await?;
+        let found = self.base.store.work_events(id, seq.saturating_sub(1), 1).await?;
         let kept = found.into_iter().find(|kept| kept.seq == seq);
         let kept =
             kept.ok_or_else(|| ServiceError::invalid("seq", &seq.to_string(), "it has no such event"))?;
         let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { return Ok(None) };
-        let bytes = self.store().artifact(&name).await?.as_ref().and_then(unpacked);
+        let bytes = self.base.store.artifact(&name).await?.as_ref().and_then(unpacked);
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
             let problem = "its artifact is missing or changed; `cerebro work verify` says which";
             ServiceError::invalid("seq", &seq.to_string(), problem)
@@ -128,7 +131,7 @@ impl Service {
         let mut unsettled = Vec::new();
         let mut before = Timestamp::MAX;
         for _ in 0..LIST_PAGES_MAX {
-            let page = self.store().latest_works(true, None, before, WORKS_LISTED_MAX).await?;
+            let page = self.base.store.latest_works(true, None, before, WORKS_LISTED_MAX).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             for stored in page.readable {
@@ -159,7 +162,7 @@ impl Service {
         world: &World,
         max_bytes: usize,
     ) -> Result<Option<ResumedWork>, ServiceError> {
-        if self.journal().retention.is_none() {
+        if self.held.retention.is_none() {
             return Ok(None);
         }
         let found = match id {
@@ -182,7 +185,7 @@ impl Service {
 
     /// The head of the journal, if it is known within a moment: in the first one of a process, the seals are still read.
     async fn head_at_hand(&self) -> Option<(u64, String)> {
-        let journal = self.journal();
+        let journal = &self.held;
         let known = lock(&journal.head).clone();
         if known.is_some() {
             return known;
@@ -197,11 +200,12 @@ impl Service {
 
     async fn unfinished(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
         let project = &actor.project;
-        let latest = self.store().latest_works(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
+        let latest =
+            self.base.store.latest_works(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
-            let is_live = work.session.as_ref().is_some_and(|session| self.is_connected(session));
+            let is_live = work.session.as_ref().is_some_and(|session| self.sessions.is_connected(session));
             if work.owner != actor.owner || is_own || is_live {
                 continue;
             }
@@ -216,12 +220,12 @@ impl Service {
     /// Other live sessions of the project, with what they edited.
     async fn live_beside(&self, actor: &Actor, work: &Work) -> Result<Vec<LiveSession>, ServiceError> {
         let latest =
-            self.store().latest_works(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
+            self.base.store.latest_works(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
         let mut live = Vec::new();
         for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();
             let is_other = stored.work.id != work.id && session != actor.session.as_ref();
-            if !is_other || !session.is_some_and(|session| self.is_connected(session)) {
+            if !is_other || !session.is_some_and(|session| self.sessions.is_connected(session)) {
                 continue;
             }
             let state = self.state_of(&stored).await?;
@@ -237,14 +241,14 @@ impl Service {
 
     /// A piece of work of an owner. Another owner's does not exist.
     pub(crate) async fn stored_work(&self, owner: &str, id: &WorkId) -> Result<StoredWork, ServiceError> {
-        let found = self.store().work(id).await?.filter(|stored| stored.work.owner == owner);
+        let found = self.base.store.work(id).await?.filter(|stored| stored.work.owner == owner);
         found.ok_or(ServiceError::NoWork(*id))
     }
 
     /// What the events of a piece of work come to: as it was kept in memory, else folded anew.
     pub(super) async fn state_of(&self, stored: &StoredWork) -> Result<State, ServiceError> {
         let (id, seq) = (&stored.work.id, stored.work.seq);
-        let at_hand = self.journal().remembered(id).filter(|state| state.seq <= seq);
+        let at_hand = self.held.remembered(id).filter(|state| state.seq <= seq);
         let state = match at_hand {
             Some(state) if state.seq == seq => return Ok(state),
             Some(state) => self.folded_on(state, id, seq).await?,
@@ -253,7 +257,7 @@ impl Service {
                 None => self.state_at(stored, seq).await?,
             },
         };
-        self.journal().remember(*id, state.clone());
+        self.held.remember(*id, state.clone());
         Ok(state)
     }
 
@@ -262,10 +266,10 @@ impl Service {
         if work.seq < CHECKPOINT_EVERY {
             return Ok(None);
         }
-        let kept = self.store().checkpoint(&work.id).await?.filter(|kept| kept.seq <= work.seq);
+        let kept = self.base.store.checkpoint(&work.id).await?.filter(|kept| kept.seq <= work.seq);
         let Some(kept) = kept else { return Ok(None) };
         // It is derived: one that was not written here is as good as none.
-        let is_own = self.journal().key.of(&work.id).checkpoint(&work.id, kept.seq, &kept.state) == kept.mac;
+        let is_own = self.held.key.of(&work.id).checkpoint(&work.id, kept.seq, &kept.state) == kept.mac;
         Ok(serde_json::from_str(&kept.state).ok().filter(|state: &State| is_own && state.seq == kept.seq))
     }
 
@@ -285,11 +289,10 @@ impl Service {
                 break;
             }
             line.push((id, at));
-            from = self.store().work(&id).await?.and_then(|stored| stored.work.forked_from);
+            from = self.base.store.work(&id).await?.and_then(|stored| stored.work.forked_from);
         }
         let mut state = State::default();
         for (id, upto) in line.into_iter().rev() {
-            state.closed = None;
             state.seq = 0;
             state = self.folded_on(state, &id, upto).await?;
         }
@@ -306,7 +309,7 @@ impl Service {
         let mut events: Vec<Kept> = Vec::new();
         while events.len() < most {
             let after = events.last().map_or(after, |kept| kept.seq);
-            let page = self.store().work_events(id, after, PAGE).await?;
+            let page = self.base.store.work_events(id, after, PAGE).await?;
             let is_last = page.len() < PAGE;
             events.extend(page.into_iter().filter(|kept| kept.seq <= upto));
             if is_last || events.last().is_some_and(|kept| kept.seq >= upto) {

@@ -11,7 +11,7 @@ use cerebro_ledger::{
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{Actor, WorkHead, WorkProof, keys::Keyring};
-use crate::{Service, ServiceError, lock};
+use crate::{Journal, ServiceError, lock};
 
 /// Most pieces of work under one seal; the others come under the next.
 const SEALED_AT_ONCE_MAX: usize = 1_000;
@@ -73,7 +73,7 @@ impl Decision for Sealing<'_> {
     }
 }
 
-impl Service {
+impl Journal {
     /// Seals what is not sealed yet, and gives the head: what is worth writing down elsewhere.
     ///
     /// What does not verify is not sealed: a seal over it would make it look right.
@@ -82,12 +82,12 @@ impl Service {
     /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.
     pub async fn work_head(&self) -> Result<WorkHead, ServiceError> {
         self.needs_journal()?;
-        let mut slot = self.journal().sealed.lock().await;
+        let mut slot = self.held.sealed.lock().await;
         let mut refused = Vec::new();
         for _ in 0..SEALS_AT_ONCE_MAX {
-            let mut works = self.store().unsealed_works(SEALED_AT_ONCE_MAX).await?.readable;
+            let mut works = self.base.store.unsealed_works(SEALED_AT_ONCE_MAX).await?.readable;
             works.retain(|stored| {
-                stored.work.key_id == self.journal().key_id && !refused.contains(&stored.work.id)
+                stored.work.key_id == self.held.key_id && !refused.contains(&stored.work.id)
             });
             let mut leaves = Vec::new();
             for stored in works {
@@ -121,7 +121,7 @@ impl Service {
         self.needs_journal()?;
         self.stored_work(&actor.owner, id).await?;
         self.work_head().await?;
-        let mut slot = self.journal().sealed.lock().await;
+        let mut slot = self.held.sealed.lock().await;
         let sealed = self.sealed(&mut slot).await?;
         let (Some((leaf, inclusion)), Some(seal)) = (sealed.log.prove(id), &sealed.last) else {
             return Ok(None);
@@ -156,8 +156,8 @@ impl Service {
         slot: &mut Option<Sealed>,
         leaves: Vec<Leaf>,
     ) -> Result<bool, ServiceError> {
-        let now = self.now().as_second();
-        let journal = self.journal();
+        let now = self.base.now().as_second();
+        let journal = &self.held;
         let sealed = self.sealed(slot).await?;
         if !sealed.is_whole {
             let problem = "a seal is missing or was changed; `cerebro work verify` says which";
@@ -175,7 +175,7 @@ impl Service {
             (sealed.log.seal(keyring.origin(), texts, epoch, &key, next), key.public())
         };
         let decision = Sealing { seal: &seal, leaves: &leaves };
-        let done = self.store().transact(&decision).await;
+        let done = self.base.store.transact(&decision).await;
         if !matches!(done, Ok(true)) {
             // The tree in memory is ahead of what is kept.
             *slot = None;
@@ -194,7 +194,7 @@ impl Service {
         &self,
         task: impl FnOnce(&mut Keyring) -> io::Result<T> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let keyring = Arc::clone(&self.journal().keyring);
+        let keyring = Arc::clone(&self.held.keyring);
         let done = tokio::task::spawn_blocking(move || task(&mut lock(&keyring))).await;
         done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(keys_failed)
     }
@@ -205,7 +205,7 @@ impl Service {
         slot: &'a mut Option<Sealed>,
     ) -> Result<&'a mut Sealed, ServiceError> {
         if slot.is_none() {
-            let journal = self.journal();
+            let journal = &self.held;
             let origin = lock(&journal.keyring).origin().to_owned();
             let seals = self.all_seals(&origin).await?;
             let (mut log, mut public) = (Log::default(), [0; 32]);
@@ -218,9 +218,9 @@ impl Service {
             }
             if seals.is_empty() && is_whole {
                 // What a seal of another store is over, before a backup of it was restored here, is under none.
-                self.store().unseal_works(&journal.key_id).await?;
+                self.base.store.unseal_works(&journal.key_id).await?;
             }
-            let (now, last) = (self.now().as_second(), seals.last().cloned());
+            let (now, last) = (self.base.now().as_second(), seals.last().cloned());
             if is_whole {
                 self.with_keys(move |keyring| keyring.catch_up(&seals, now)).await?;
             }
@@ -237,7 +237,7 @@ impl Service {
         let mut seals: Vec<Seal> = Vec::new();
         loop {
             let from = seals.last().map_or(0, |seal| seal.number + 1);
-            let page = self.store().seals(origin, from, PAGE).await?;
+            let page = self.base.store.seals(origin, from, PAGE).await?;
             let is_last = page.len() < PAGE;
             seals.extend(page);
             if is_last {

@@ -3,18 +3,18 @@
 use cerebro_ledger::{State, Step, Work};
 
 use super::{Actor, Target};
-use crate::{Service, ServiceError};
+use crate::{Journal, ServiceError};
 
-impl Service {
+impl Journal {
     /// The piece of work of the actor's session with what it has come to, if there is one.
     ///
     /// # Errors
     /// A failing store.
     pub async fn work_of_session(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
-        if self.journal().retention.is_none() {
+        if self.held.retention.is_none() {
             return Ok(None);
         }
-        let Some(stored) = self.store().work_named(&actor.session_name()).await? else { return Ok(None) };
+        let Some(stored) = self.base.store.work_named(&actor.session_name()).await? else { return Ok(None) };
         let state = self.state_of(&stored).await?;
         Ok(Some((stored.work, state)))
     }
@@ -31,7 +31,7 @@ impl Service {
         }
         self.work_append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
         if let Some(session) = &actor.session {
-            self.reread_transcript(session);
+            self.desk.reread_transcript(session, self.held.retention.is_some());
         }
         Ok(true)
     }

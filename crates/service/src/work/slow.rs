@@ -18,7 +18,7 @@ use cerebro_ledger::Step;
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, JournalReport, Target, draft::lease_end};
-use crate::{Service, ServiceError, lock};
+use crate::{Journal, ServiceError, lock};
 
 /// How long a caller waits for the journal.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -123,13 +123,13 @@ impl Slow {
     }
 }
 
-impl Service {
+impl Journal {
     /// Whether the journal keeps up.
     pub fn journal_report(&self) -> JournalReport {
-        let slow = lock(&self.journal().slow);
-        let now = self.now();
+        let slow = lock(&self.held.slow);
+        let now = self.base.now();
         JournalReport {
-            enabled: self.journal().retention.is_some(),
+            enabled: self.held.retention.is_some(),
             degraded_until: slow.until.filter(|until| now < *until),
             unwaited: slow.unwaited,
             missed: slow.missed.values().map(|missed| missed.count).sum(),
@@ -138,12 +138,12 @@ impl Service {
 
     /// Whether nobody waits at present.
     pub(super) fn is_degraded(&self) -> bool {
-        lock(&self.journal().slow).is_degraded(self.now())
+        lock(&self.held.slow).is_degraded(self.base.now())
     }
 
     /// So many events were not waited for.
     pub(super) fn unwaited(&self, count: usize) {
-        lock(&self.journal().slow).unwaited += count as u64;
+        lock(&self.held.slow).unwaited += count as u64;
     }
 
     /// Does something in a task of its own, since a caller that goes must not stop a commit half-way, and waits for it for
@@ -153,14 +153,14 @@ impl Service {
         name: &'static str,
         work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
     ) -> Result<Option<T>, ServiceError> {
-        let task = self.0.tasks.spawn(name, work);
-        let wait = lock(&self.journal().slow).wait;
+        let task = self.base.tasks.spawn(name, work);
+        let wait = lock(&self.held.slow).wait;
         match tokio::time::timeout(wait, task).await {
             Ok(Ok(done)) => done.map(Some),
             Ok(Err(_)) => Ok(None),
             Err(_) => {
                 tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");
-                lock(&self.journal().slow).until = Some(lease_end(self.now(), DEGRADED));
+                lock(&self.held.slow).until = Some(lease_end(self.base.now(), DEGRADED));
                 Ok(None)
             }
         }
@@ -182,13 +182,13 @@ impl Service {
 
     /// Takes in what a process before this one, or hooks without a daemon, left to be told.
     pub(super) async fn remember_missed(&self) {
-        let path = self.journal().missed_file.clone();
+        let path = self.held.missed_file.clone();
         let read = tokio::task::spawn_blocking(move || take_file(&path)).await;
         let Ok(Ok(lines)) = read else {
             tracing::warn!("what is missing from the journal could not be read");
             return;
         };
-        let mut slow = lock(&self.journal().slow);
+        let mut slow = lock(&self.held.slow);
         for Line { place, missed } in lines {
             slow.miss(place, missed);
         }
@@ -199,7 +199,7 @@ impl Service {
         if self.is_degraded() {
             return;
         }
-        let places = lock(&self.journal().slow).places();
+        let places = lock(&self.held.slow).places();
         for place in places {
             if let Err(error) = self.tell_gap(&place).await {
                 tracing::debug!(%error, "a gap of the journal could not be told yet");
@@ -209,8 +209,8 @@ impl Service {
 
     /// Leaves what is still to be told to the next process.
     pub(super) async fn leave_missed(&self) {
-        let missed = std::mem::take(&mut lock(&self.journal().slow).missed);
-        let path = self.journal().missed_file.clone();
+        let missed = std::mem::take(&mut lock(&self.held.slow).missed);
+        let path = self.held.missed_file.clone();
         let write = move || {
             let mut lines = missed.into_iter();
             lines.try_for_each(|(place, missed)| add_line(&path, &Line { place, missed }))

@@ -166,7 +166,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Told> {
             }
             // The other agents' hooks tell it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
-                let step = Step::TurnFailed { error: "the model's service failed".to_owned() };
+                let step = Step::TurnFailed { error: "the model's journal failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
                 told.push(Told { at: Some(*at), step, once });
             }

@@ -12,7 +12,7 @@ use cerebro_ledger::{
 use cerebro_store::StoredWork;
 
 use super::{FINDINGS_MAX, VerifiedWork, WorkFinding, draft::unpacked};
-use crate::{Service, ServiceError, doctor::Check, lock};
+use crate::{Journal, ServiceError, doctor::Check, lock};
 
 /// How many pieces of work are read at once.
 const PAGE: usize = 100;
@@ -50,7 +50,7 @@ impl VerifiedWork {
     }
 }
 
-impl Service {
+impl Journal {
     /// Reads every event, artifact and seal again and names what is wrong. `anchors` are heads that were written down
     /// outside.
     ///
@@ -60,13 +60,13 @@ impl Service {
         self.needs_journal()?;
         let mut report = VerifiedWork::default();
         // Nothing is sealed or pruned meanwhile.
-        let _slot = self.journal().sealed.lock().await;
-        let events = self.store().work_event_count().await?;
+        let _slot = self.held.sealed.lock().await;
+        let events = self.base.store.work_event_count().await?;
         let mut claims = self.verify_seals(anchors, &mut report).await?;
         self.verify_keys(&mut report).await?;
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_work_rows(after.as_deref(), PAGE).await?;
+            let page = self.base.store.page_of_work_rows(after.as_deref(), PAGE).await?;
             let is_last = page.len() < PAGE;
             after = page.last().map(|(id, _)| id.clone());
             for (id, stored) in page {
@@ -87,7 +87,7 @@ impl Service {
         let mut lost: BTreeSet<WorkId> =
             claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
         if events > report.events {
-            lost.extend(self.store().works_of_lost_events(FINDINGS_MAX).await?);
+            lost.extend(self.base.store.works_of_lost_events(FINDINGS_MAX).await?);
         }
         for id in lost {
             report.find(Some(id), Finding::WorkMissing);
@@ -99,12 +99,12 @@ impl Service {
     /// another home had made it.
     async fn verify_keys(&self, report: &mut VerifiedWork) -> Result<(), ServiceError> {
         // The homes that share a database have keys of their own.
-        if self.store().is_shared() {
+        if self.base.store.is_shared() {
             return Ok(());
         }
-        let own = lock(&self.journal().keyring).origin().to_owned();
-        let store = own.strip_suffix(&self.journal().key_id).unwrap_or(&own);
-        let origins = self.store().seal_origins(ORIGINS_MAX).await?;
+        let own = lock(&self.held.keyring).origin().to_owned();
+        let store = own.strip_suffix(&self.held.key_id).unwrap_or(&own);
+        let origins = self.base.store.seal_origins(ORIGINS_MAX).await?;
         if origins.iter().any(|origin| origin.starts_with(store) && *origin != own) {
             report.find(None, Finding::KeyMissing);
         }
@@ -114,7 +114,7 @@ impl Service {
     /// The check of `doctor`.
     pub(crate) async fn journal_checked(&self) -> Result<Check, ServiceError> {
         const NAME: &str = "journal";
-        if self.journal().retention.is_none() {
+        if self.held.retention.is_none() {
             return Ok(Check::sound(NAME, "off"));
         }
         let report = self.work_verify(&[]).await?;
@@ -151,7 +151,7 @@ impl Service {
         if claims.pruned {
             report.find(Some(id), Finding::WorkReturned);
         }
-        if work.key_id != self.journal().key_id {
+        if work.key_id != self.held.key_id {
             return self.verify_foreign(stored, claims, report).await;
         }
         let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
@@ -181,7 +181,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let rows = self.all_events(&stored.work.id, u64::MAX).await?;
         report.events += rows.len() as u64;
-        if !claims.heads.is_empty() || is_of_key(&self.journal().key, &stored.work, &rows) {
+        if !claims.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
             report.find(Some(stored.work.id), Finding::RowEdited);
         } else {
             report.foreign += 1;
@@ -206,7 +206,7 @@ impl Service {
         }
         let is_former = work.key.is_none() && work.status == Status::Closed;
         match work.proper_name().filter(|_| work.name.is_none() && !is_former) {
-            Some(name) => Ok(self.store().work_named(&name).await?.is_some()),
+            Some(name) => Ok(self.base.store.work_named(&name).await?.is_some()),
             None => Ok(true),
         }
     }
@@ -219,12 +219,12 @@ impl Service {
     ) -> Result<Verified, ServiceError> {
         let work = &stored.work;
         let mut rows = self.all_events(&work.id, u64::MAX).await?;
-        let present = self.store().works_by_id(&[work.id]).await;
+        let present = self.base.store.works_by_id(&[work.id]).await;
         // What came since is for the next time; what is beyond the row as it is now came from nowhere.
         if let Some(present) = present.ok().and_then(|works| works.into_iter().next()) {
             rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
         }
-        Ok(verify(&self.journal().key.of(&work.id), work, &rows, sealed))
+        Ok(verify(&self.held.key.of(&work.id), work, &rows, sealed))
     }
 
     async fn verify_artifacts(
@@ -237,7 +237,7 @@ impl Service {
             // What was purged names an artifact that may be gone with it.
             let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { continue };
             report.artifacts += 1;
-            match self.store().artifact(&name).await? {
+            match self.base.store.artifact(&name).await? {
                 None => report.find(Some(*id), Finding::ArtifactMissing { seq: kept.seq }),
                 Some(artifact) if artifact.id != name || unpacked(&artifact).is_none() => {
                     report.find(Some(*id), Finding::ArtifactChanged { seq: kept.seq });
@@ -255,7 +255,7 @@ impl Service {
         report: &mut VerifiedWork,
     ) -> Result<BTreeMap<WorkId, Claims>, ServiceError> {
         let (origin, first, count) = {
-            let keyring = lock(&self.journal().keyring);
+            let keyring = lock(&self.held.keyring);
             (keyring.origin().to_owned(), keyring.first_public(), keyring.seals())
         };
         let seals = self.all_seals(&origin).await?;

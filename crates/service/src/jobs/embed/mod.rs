@@ -123,16 +123,16 @@ impl JobHandler for Embed {
         if self.provider.is_some() {
             return Ok(Ok(()));
         }
-        let service = &cx.service;
+        let worker = &cx.worker;
         let blocked = |state| Ok(Err(Blocked::lasting(state, LOOK)));
-        let embedder = match (service.0.vectors.embedding.open)(None) {
+        let embedder = match (worker.vectors.embedding().open)(None) {
             Ok(Some(embedder)) => embedder,
             Ok(None) => return blocked(WorkerState::Off),
             Err(error) => return blocked(WorkerState::Unusable(error.to_string())),
         };
         let model = embedder.model().clone();
         cx.queue().record(|record| record.model = Some(model.name.clone()));
-        let stored = service.store().models().await?;
+        let stored = worker.base.store.models().await?;
         let is_it = |one: &&StoredModel| one.name == model.name && one.dimension == model.dimension;
         let active = stored.iter().find(|one| one.state == ModelState::Active);
         let target = match (stored.iter().find(is_it), active) {
@@ -146,16 +146,16 @@ impl JobHandler for Embed {
             }
             (None, None) => {
                 let first = StoredModel::new(&model.name, model.dimension, ModelState::Active);
-                service.store().add_model(&first).await?;
-                service.0.jobs.backfill.begin();
+                worker.base.store.add_model(&first).await?;
+                worker.jobs.backfill.begin();
                 first
             }
         };
-        if target.state == ModelState::Building && !service.0.jobs.backfill.is_under_way() {
+        if target.state == ModelState::Building && !worker.jobs.backfill.is_under_way() {
             // What an earlier process began.
-            service.0.jobs.backfill.begin();
+            worker.jobs.backfill.begin();
         }
-        service.look().await?;
+        worker.vectors.look().await?;
         self.provider = Some(Provider { embedder, target });
         self.proven = false;
         Ok(Ok(()))
@@ -166,8 +166,8 @@ impl JobHandler for Embed {
         if fill(cx, target).await? {
             return Ok(Readiness::Again);
         }
-        let settings = &cx.service.0.vectors.embedding;
-        if embedder.is_metered() && !cx.service.fits_budget(settings.budget, 0).await {
+        let settings = &cx.worker.vectors.embedding();
+        if embedder.is_metered() && !cx.worker.spending.fits_budget(settings.budget, 0).await {
             let state = WorkerState::Waiting(SPENT.to_owned());
             return Ok(Readiness::Blocked(Blocked::lasting(state, HELD_OFF)));
         }
@@ -178,7 +178,7 @@ impl JobHandler for Embed {
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
         let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.service.store().memories_by_id(&ids).await?;
+        let memories = cx.worker.base.store.memories_by_id(&ids).await?;
         let task = |job: &Job| {
             let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
             let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
@@ -209,7 +209,7 @@ impl JobHandler for Embed {
 
     /// Lets models that were not used for some time give their memory back.
     fn rest(&mut self, cx: &Context) {
-        cx.service.0.vectors.rest();
+        cx.worker.vectors.held.rest();
         if self.asked.is_some_and(|asked| asked.elapsed() >= REST_AFTER)
             && let Some(provider) = &self.provider
         {
@@ -242,13 +242,13 @@ impl Embed {
     /// is split, until the memory that spoils it stands alone.
     async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
         let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
-        let settings = &cx.service.0.vectors.embedding;
+        let settings = &cx.worker.vectors.embedding();
         let batch = Batch::of(works(tasks), step_max(embedder.as_ref(), settings.batch));
         let texts = batch.texts(works(tasks));
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !cx.service.fits_budget(settings.budget, tokens).await {
+            if !cx.worker.spending.fits_budget(settings.budget, tokens).await {
                 return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(JobError::Spent) };
             }
         }
@@ -256,7 +256,7 @@ impl Embed {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            cx.service.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+            cx.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
@@ -287,7 +287,7 @@ impl Embed {
 
 /// Looks through a page of memories for missing vectors, if that was asked for. Says whether it was.
 async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
-    let backfill = &cx.service.0.jobs.backfill;
+    let backfill = &cx.worker.jobs.backfill;
     let at = *lock(&backfill.0);
     let after = match at {
         Fill::Done => return Ok(false),
@@ -296,7 +296,7 @@ async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> 
     };
     cx.set(WorkerState::Working);
     cx.give_way().await;
-    let (last, queued) = cx.service.store().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
+    let (last, queued) = cx.worker.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
     tracing::debug!(queued, "looked through a page of memories for missing vectors");
     *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
     Ok(true)
@@ -308,11 +308,11 @@ async fn finish(
     target: &StoredModel,
     Leased { job, task: Task { memory, work } }: &Leased<Task>,
 ) -> Result<bool, ServiceError> {
-    let (service, vectors) = (&cx.service, work.vectors());
-    service.relate(memory, target, vectors).await?;
-    service.want_claims(memory).await?;
-    let put = |project: &Project| service.0.vectors.put(target, project, &memory.id, vectors);
-    let done = service.store().finish_job(&cx.owner, job, target, memory.revision, vectors, put).await?;
+    let (worker, vectors) = (&cx.worker, work.vectors());
+    worker.relate(memory, target, vectors).await?;
+    worker.want_claims(memory).await?;
+    let put = |project: &Project| worker.vectors.held.put(target, project, &memory.id, vectors);
+    let done = worker.base.store.finish_job(&cx.owner, job, target, memory.revision, vectors, put).await?;
     if !done {
         tracing::debug!(memory = %memory.id, "a memory changed while it was embedded; its new job is queued");
     }
@@ -321,11 +321,11 @@ async fn finish(
 
 /// Lets searches ask the model whose vectors are complete now, and takes the others away.
 async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
-    let service = &cx.service;
-    service.store().activate_model(target).await?;
-    service.look().await?;
-    for old in service.store().models().await?.iter().filter(|model| model.name != target.name) {
-        service.store().drop_model(old).await?;
+    let worker = &cx.worker;
+    worker.base.store.activate_model(target).await?;
+    worker.vectors.look().await?;
+    for old in worker.base.store.models().await?.iter().filter(|model| model.name != target.name) {
+        worker.base.store.drop_model(old).await?;
     }
     tracing::info!(model = target.name, "searches ask the new model from now on");
     Ok(())

@@ -1,0 +1,93 @@
+//! What every use case stands on: the open store, the settings, the background tasks and the clock.
+
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
+
+use cerebro_core::domain::{Origin, Project, Timestamp, limits};
+use cerebro_core::operation::Group;
+use cerebro_core::redact::RedactedText;
+use cerebro_store::{Remote, Store};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::{backup, consolidation::Consolidate, tasks::Tasks, work};
+
+/// Tells the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
+pub type Clock = fn() -> Timestamp;
+
+/// What the user can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Window in which an equal save or prompt counts as a repetition.
+    pub dedup_window: Duration,
+    /// Whether agents may purge; people always may.
+    pub agent_hard_delete: bool,
+    /// How many earlier revisions of a memory are kept; without it all are.
+    pub revisions_keep: Option<NonZeroU32>,
+    /// Backups by the clock.
+    pub backup: backup::Plan,
+    /// Consolidation by the clock.
+    pub consolidate: Consolidate,
+    /// How long the journal of work is kept; none where it is off.
+    pub journal: Option<work::Retention>,
+    /// The groups of tools that agents get beside the 13.
+    pub groups: Vec<Group>,
+    /// The server that has the database; none where it is embedded.
+    pub remote: Option<Remote>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dedup_window: limits::DEDUP_WINDOW,
+            agent_hard_delete: false,
+            revisions_keep: None,
+            backup: backup::Plan::default(),
+            consolidate: Consolidate::default(),
+            journal: Some(work::Retention::default()),
+            groups: Vec::new(),
+            remote: None,
+        }
+    }
+}
+
+/// Who calls: facts of the connection, not of the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The connection's own project.
+    pub project: Project,
+    /// The client's name, see [`crate::agent_name`].
+    pub agent: RedactedText,
+    /// A person at the command line, who may do what is kept from agents.
+    pub person: bool,
+}
+
+impl Caller {
+    /// Where a text comes from that the caller chose to write.
+    pub(crate) fn origin(&self) -> Origin {
+        if self.person { Origin::Person } else { Origin::Agent }
+    }
+}
+
+/// The open store and what belongs to it. Each capability has a clone, which is another handle to the same.
+///
+/// The store can close only when no handle is left. [`Tasks::ended`] waits for that by the token, so the token is the
+/// last field: it is dropped after the store's handle.
+#[derive(Clone)]
+pub(crate) struct Base {
+    pub(crate) store: Arc<Store>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tasks: Tasks,
+    _open: Arc<TaskTrackerToken>,
+}
+
+impl Base {
+    pub(crate) fn new(store: Store, settings: Settings) -> Self {
+        let tasks = Tasks::default();
+        let token = Arc::new(tasks.token());
+        Self { store: Arc::new(store), settings: Arc::new(settings), tasks, _open: token }
+    }
+
+    /// The present moment, by the clock that was given at opening.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+}

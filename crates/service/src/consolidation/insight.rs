@@ -1,0 +1,243 @@
+//! Insights of a plan: which memories a chat model is shown together, what of its answer becomes a step, and what becomes of
+//! that. An insight is a memory only once a person has the plan carried out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    Consolidating, Door, ServiceError,
+    jobs::{JobError, Purse, Question, REPAIRS_MAX, ask},
+    memories::{guard, update},
+};
+use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::taint;
+use cerebro_core::text;
+use cerebro_core::truth::{
+    Action, Insight, Step, Topic, Topics,
+    insight::{self, CALLS_MAX, Drawn, INSIGHTS_MAX},
+};
+use cerebro_models::llm::Llm;
+use cerebro_store::{
+    ASKED_KEPT, Asked, CycleState, Decision, JobKind, Saying, StoredCycle, StoredStep, Subject, Write,
+};
+
+/// How many memories are read at once.
+const PAGE: usize = 200;
+/// The tag of memories that are insights.
+const TAG: &str = "derived";
+/// Their type.
+const KIND: &str = "learning";
+/// Who wrote them.
+const AGENT: &str = "consolidation";
+
+/// What a model is still to be asked for a plan.
+pub(crate) struct Asking {
+    plan: CycleId,
+    topics: Topics,
+    open: std::collections::VecDeque<Topic>,
+}
+
+impl Consolidating {
+    /// Queues the questions for a plan, where there is a chat model. Says whether there is.
+    pub(crate) async fn want_insights(&self, plan: &CycleId) -> Result<bool, ServiceError> {
+        let is_wanted = (self.vectors.embedding().inference.wanted)();
+        if is_wanted {
+            let subject = Subject::Other { table: "cycle".to_owned(), key: plan.as_str().to_owned() };
+            self.base.store.owe_jobs(JobKind::Derive, &[subject]).await?;
+            self.jobs.wake_derive();
+        }
+        Ok(is_wanted)
+    }
+
+    /// What is to be asked for a plan; nothing where it does not wait any more.
+    pub(crate) async fn asking(&self, plan: &CycleId) -> Result<Option<Asking>, ServiceError> {
+        let Some(cycle) =
+            self.base.store.cycle(plan).await?.filter(|cycle| cycle.state == CycleState::Planned)
+        else {
+            return Ok(None);
+        };
+        let mut topics = Topics::default();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (_, memory) in &page {
+                topics.look(memory);
+            }
+            tokio::task::yield_now().await;
+        }
+        let asked: BTreeSet<String> = cycle.asked.topics.into_iter().collect();
+        let open = topics.topics(&asked).into_iter().collect();
+        Ok(Some(Asking { plan: *plan, topics, open }))
+    }
+
+    /// Asks about the next topic of a plan and notes what came of it. `false` where nothing is left to ask: no topic, no
+    /// room, or no plan.
+    pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
+        let Some(cycle) = self.base.store.cycle(&asking.plan).await.map_err(ServiceError::from)? else {
+            return Ok(false);
+        };
+        let insights = cycle.steps.iter().filter(|stored| stored.step.action == Action::Derive).count();
+        let least = 1 + REPAIRS_MAX as u64;
+        let has_room = insights < INSIGHTS_MAX && cycle.asked.spent.requests + least <= CALLS_MAX;
+        if cycle.state != CycleState::Planned || !has_room {
+            return Ok(false);
+        }
+        let Some(topic) = asking.open.pop_front() else { return Ok(false) };
+        let mut memories =
+            self.base.store.memories_by_id(&topic.memories).await.map_err(ServiceError::from)?;
+        memories.retain(Memory::is_live);
+        memories.sort_by_key(|memory| topic.memories.iter().position(|id| *id == memory.id));
+        let purse = Purse::of_relations(&self.spending, llm);
+        let schema = insight::schema();
+        let text = insight::question(&memories);
+        let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };
+        let read = |answer: &serde_json::Value| insight::read(answer, &topic.project, &memories);
+        let mut drawn = match ask(llm, question, &purse, read).await {
+            // One answer that does not fit is no reason to ask nothing more.
+            Err(JobError::Refused(_)) => Drawn {
+                dropped: BTreeMap::from([(cerebro_core::distil::Reason::Malformed, 1)]),
+                ..Drawn::default()
+            },
+            drawn => drawn?,
+        };
+        drawn.insights.retain(|insight| !asking.topics.is_known(insight));
+        let keep = KeepInsights { plan: asking.plan, topic: &topic, drawn: &drawn, purse: &purse };
+        Ok(self.base.store.transact(&keep).await?)
+    }
+}
+
+/// Notes what came of a question in the plan that it was asked for, if that still waits.
+struct KeepInsights<'a> {
+    plan: CycleId,
+    topic: &'a Topic,
+    drawn: &'a Drawn,
+    purse: &'a Purse<'a>,
+}
+
+impl Decision for KeepInsights<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Some(mut cycle) = write.store().cycle(&self.plan).await? else { return Ok(false) };
+        if cycle.state != CycleState::Planned {
+            return Ok(false);
+        }
+        let present = sources(write, self.drawn.insights.iter()).await?;
+        let dropped: u32 = self.drawn.dropped.values().sum();
+        cycle.asked.dropped += u64::from(dropped);
+        for insight in &self.drawn.insights {
+            let is_planned = cycle
+                .steps
+                .iter()
+                .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
+            let is_refused = !write.tombstones(saying(insight, &insight.content()), None).await?.is_empty();
+            if is_planned || is_refused || !insight.stands(&present) {
+                cycle.asked.dropped += 1;
+                continue;
+            }
+            if cycle.steps.iter().filter(|one| one.insight.is_some()).count() < INSIGHTS_MAX {
+                cycle.steps.push(step(insight));
+            }
+        }
+        let asked = &mut cycle.asked;
+        let spent = self.purse.spent();
+        asked.spent.requests += spent.requests;
+        asked.spent.tokens += spent.tokens;
+        asked.topics.push(self.topic.fingerprint.clone());
+        let more = asked.topics.len().saturating_sub(ASKED_KEPT);
+        asked.topics.drain(..more);
+        write.put_cycle(&cycle, Vec::new());
+        Ok(true)
+    }
+}
+
+fn step(insight: &Insight) -> StoredStep {
+    let why = format!("what {} say together", text::counted(insight.sources.len(), "memory"));
+    let step = Step { action: Action::Derive, memory: MemoryId::random(), version: 0, into: None, why };
+    StoredStep::planned(step, Some(insight.clone()))
+}
+
+/// What a new plan has from those before: which topics were asked about, and the insights of the one that it replaces, as far
+/// as they still hold.
+pub(crate) async fn inherited(
+    write: &Write<'_>,
+    before: &[StoredCycle],
+) -> Result<(Vec<StoredStep>, Asked), ServiceError> {
+    let topics = before.first().map(|latest| latest.asked.topics.clone()).unwrap_or_default();
+    let waiting = before.iter().filter(|cycle| cycle.state == CycleState::Planned);
+    let mut steps: Vec<StoredStep> =
+        waiting.flat_map(|cycle| &cycle.steps).filter(|stored| stored.insight.is_some()).cloned().collect();
+    let present = sources(write, steps.iter().filter_map(|stored| stored.insight.as_ref())).await?;
+    steps.retain(|stored| stored.insight.as_ref().is_some_and(|insight| insight.stands(&present)));
+    steps.truncate(INSIGHTS_MAX);
+    Ok((steps, Asked { topics, ..Asked::default() }))
+}
+
+async fn sources(
+    write: &Write<'_>,
+    insights: impl Iterator<Item = &Insight>,
+) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
+    let ids: BTreeSet<MemoryId> = insights.flat_map(|insight| insight.sources.iter().copied()).collect();
+    let found = write.store().memories_by_id(&Vec::from_iter(ids)).await?;
+    Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+}
+
+fn saying<'a>(insight: &'a Insight, content: &'a str) -> Saying<'a> {
+    Saying { project: &insight.project, scope: Scope::Project, title: &insight.title, content }
+}
+
+/// Makes an insight of a plan the memory that was planned, where it still holds and nothing stands against its text. Says
+/// whether it did.
+pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Result<bool, ServiceError> {
+    let Some(insight) = stored.insight.take() else { return Ok(false) };
+    stored.insight = Some(insight.emptied());
+    let content = insight.content();
+    let holds = insight.stands(&sources(write, std::iter::once(&insight)).await?);
+    if !holds || write.memory(&stored.step.memory).await?.is_some() {
+        return Ok(false);
+    }
+    match guard::admit(write, saying(&insight, &content), None, Door::Brought(Origin::Derived)).await {
+        Ok(_) => {}
+        Err(ServiceError::Corrected(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    let taint = taint::of(&insight.title, &content, Origin::Derived);
+    let body = Body {
+        project: insight.project,
+        scope: Scope::Project,
+        kind: Kind::parse(KIND).unwrap_or_else(Kind::manual),
+        title: insight.title,
+        content,
+        topic_key: None,
+        tags: vec![own_word(TAG)],
+    };
+    write.create_memory(&Memory::new(stored.step.memory, body, taint, own_word(AGENT), write.at()));
+    Ok(true)
+}
+
+/// A word of the program's own.
+fn own_word(word: &str) -> RedactedText {
+    redact_text(word).kept
+}
+
+/// The inverse of [`derive`]: the memory is as if it had never been.
+pub(crate) fn take_back(write: &mut Write<'_>, memory: &Memory) {
+    let emptied = update::emptied(memory, write.at());
+    write.take_back_memory(memory, &emptied);
+}
+
+/// The insights that rest on a memory and that nobody revised since.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
+    let ids = write.store().derived_of(memory).await?;
+    let mut found = write.store().memories_by_id(&ids).await?;
+    found.retain(|insight| {
+        !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
+    });
+    Ok(found)
+}

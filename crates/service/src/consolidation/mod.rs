@@ -1,0 +1,445 @@
+//! Consolidation: a plan that changes nothing, carrying it out, and taking that back.
+//!
+//! Carrying out is one transaction, and so is taking back: there is no half of either, whenever the process ends. What a
+//! plan says was decided on certain versions of memories; of others its steps are left out. Insights, which a model words, are
+//! in [`insight`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+
+mod insight;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use insight::{Asking, resting_on};
+
+use crate::{
+    ServiceError,
+    base::Base,
+    index::{MemoryIndex, VectorSearch},
+    jobs::{Jobs, Spending},
+    traffic::Traffic,
+};
+use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
+use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, StoredStep, Supersession, Write};
+
+/// How many memories are read at once.
+const PAGE: usize = 200;
+/// How many pairs are compared at once.
+const PAIRS: usize = 100;
+/// How long a plan may take; of what it has not looked at by then, nothing is planned.
+const PLANNING_MAX: Duration = Duration::from_secs(60);
+/// How many consolidations are looked through for the latest of a state.
+const LATEST: usize = 50;
+
+/// How often it is looked whether a night has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
+/// How long nobody may have called before the clock has a plan made.
+const QUIET: Duration = Duration::from_secs(5 * 60);
+/// How long after one plan the clock has the next one made.
+const NIGHT: Duration = Duration::from_secs(20 * 60 * 60);
+
+/// What the clock does about consolidation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consolidate {
+    /// Nothing.
+    Off,
+    /// It has a plan made every night, which changes nothing.
+    #[default]
+    Plan,
+    /// It has it carried out too.
+    Apply,
+}
+
+/// A consolidation as it is shown, with the titles of its memories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consolidation {
+    /// What was planned and done.
+    pub cycle: StoredCycle,
+    /// The titles of the memories that are there.
+    pub titles: BTreeMap<MemoryId, RedactedText>,
+    /// A chat model is asked for insights, which the plan gets as they come.
+    pub is_asking: bool,
+}
+
+/// The use cases of consolidation.
+#[derive(Clone)]
+pub struct Consolidating {
+    pub(crate) base: Base,
+    pub(crate) index: MemoryIndex,
+    pub(crate) vectors: VectorSearch,
+    pub(crate) spending: Spending,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) traffic: Arc<Traffic>,
+}
+
+impl Consolidating {
+    /// Looks at every memory and writes down what consolidation would change, in the place of a plan that waits.
+    /// Changes no memory. Where there is a chat model, it is asked for insights, which join the plan while it waits; not for
+    /// one that the clock carries out, because nobody would have seen them.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn plan_consolidation(&self, by_clock: bool) -> Result<Consolidation, ServiceError> {
+        let steps = self.steps().await?;
+        let by = if by_clock { "clock" } else { "person" };
+        let planned = self.base.store.transact(&Plan { by, steps }).await?;
+        let is_seen = !by_clock || self.base.settings.consolidate != Consolidate::Apply;
+        let is_asking = is_seen && self.want_insights(&planned.id).await?;
+        Ok(Consolidation { is_asking, ..self.shown(planned).await? })
+    }
+
+    /// Carries a plan out: the one that waits, or that of the id.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where it is not there or does not wait any more.
+    pub async fn apply_consolidation(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
+        let cycle = self.wanted(id, CycleState::Planned).await?;
+        let unfound = self.not_found_by_meaning(&cycle).await?;
+        let applied = self.base.store.transact(&Apply { id: cycle.id, unfound: &unfound }).await?;
+        tracing::info!(cycle = %applied.id, done = applied.count(StepOutcome::Done), "a plan was carried out");
+        self.shown(applied).await
+    }
+
+    /// Takes back what a consolidation did, the last one or that of the id; what was changed since is left.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where it is not there or was not carried out.
+    pub async fn undo_consolidation(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
+        let cycle = self.wanted(id, CycleState::Applied).await?;
+        let undone = self.base.store.transact(&Undo { id: cycle.id }).await?;
+        self.shown(undone).await
+    }
+
+    /// Consolidations, planned or done, the latest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn consolidations(&self, limit: usize) -> Result<Vec<StoredCycle>, ServiceError> {
+        Ok(self.base.store.latest_cycles(limit).await?)
+    }
+
+    /// One consolidation.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where it is not there.
+    pub async fn consolidation(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
+        let found = self.base.store.cycle(&id).await?;
+        self.shown(found.ok_or_else(|| unknown(&id))?).await
+    }
+
+    /// Plans by the clock, and carries out where the settings say so, until `stopping` completes. A failure is logged;
+    /// the next look follows.
+    pub async fn keep_consolidating(&self, stopping: impl Future<Output = ()>) {
+        if self.base.settings.consolidate == Consolidate::Off {
+            return;
+        }
+        tokio::pin!(stopping);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = &mut stopping => return,
+            }
+            if self.traffic.quiet() < QUIET {
+                continue;
+            }
+            // A daemon that leaves does not wait for a plan, of which nothing is left then.
+            let done = tokio::select! {
+                done = self.consolidate_by_clock() => done,
+                () = &mut stopping => return,
+            };
+            if let Err(error) = done {
+                tracing::warn!(%error, "consolidation by the clock failed; it is tried again");
+            }
+        }
+    }
+
+    /// Makes a plan when a night has passed since the last one, and carries it out where the settings say so.
+    pub(crate) async fn consolidate_by_clock(&self) -> Result<(), ServiceError> {
+        let last = self.base.store.latest_cycles(1).await?.into_iter().next();
+        let age = last.map_or(Duration::MAX, |last| {
+            Duration::try_from(self.base.now().duration_since(last.at)).unwrap_or(Duration::ZERO)
+        });
+        if age < NIGHT || self.index.memories_indexed() == 0 {
+            return Ok(());
+        }
+        let planned = self.plan_consolidation(true).await?.cycle;
+        tracing::info!(cycle = %planned.id, steps = planned.steps.len(), "a consolidation was planned");
+        if self.base.settings.consolidate == Consolidate::Apply && !planned.steps.is_empty() {
+            self.apply_consolidation(Some(planned.id)).await?;
+        }
+        Ok(())
+    }
+
+    /// What consolidation would change now.
+    async fn steps(&self) -> Result<Vec<Step>, ServiceError> {
+        let begun = Instant::now();
+        let edges = self.base.store.all_supersessions().await?;
+        let said = edges.iter().filter(|edge| edge.by != Supersession::CYCLE);
+        let mut survey =
+            Survey::new(self.base.now(), said.flat_map(|edge| [edge.newer, edge.older]).collect());
+        let mut after: Option<String> = None;
+        while begun.elapsed() < PLANNING_MAX {
+            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (_, memory) in &page {
+                survey.look(memory);
+            }
+            tokio::task::yield_now().await;
+        }
+        let mut merges: Vec<Merge> = Vec::new();
+        for pairs in survey.pairs().chunks(PAIRS) {
+            if begun.elapsed() >= PLANNING_MAX || merges.len() >= CHANGES_MAX {
+                break;
+            }
+            let memories = self.memories_of(pairs.iter().flat_map(|(one, other)| [*one, *other])).await?;
+            let both = |(one, other): &(MemoryId, MemoryId)| Some((memories.get(one)?, memories.get(other)?));
+            merges.extend(pairs.iter().filter_map(both).filter_map(|(one, other)| truth::merge(one, other)));
+        }
+        Ok(survey.plan(&merges))
+    }
+
+    /// The consolidation of an id, or the latest that is in a state; it must be in that state.
+    async fn wanted(&self, id: Option<CycleId>, state: CycleState) -> Result<StoredCycle, ServiceError> {
+        let Some(id) = id else {
+            let latest = self.base.store.latest_cycles(LATEST).await?;
+            let why = match state {
+                CycleState::Planned => "no plan waits; make one and look at it first",
+                _ => "none was carried out that is not undone",
+            };
+            let found = latest.into_iter().find(|cycle| cycle.state == state);
+            return found.ok_or_else(|| ServiceError::invalid("id", "latest", why));
+        };
+        let cycle = self.base.store.cycle(&id).await?.ok_or_else(|| unknown(&id))?;
+        in_state(cycle, state)
+    }
+
+    /// The memories that stay for others and that a model knows no vector of yet.
+    async fn not_found_by_meaning(&self, cycle: &StoredCycle) -> Result<BTreeSet<MemoryId>, ServiceError> {
+        let Some(ready) = self.vectors.ready().await? else { return Ok(BTreeSet::new()) };
+        let stays = cycle.steps.iter().filter_map(|stored| stored.step.into);
+        let memories = self.memories_of(stays).await?;
+        let ids: Vec<MemoryId> = memories.keys().copied().collect();
+        let have = self.base.store.vectors_of(&ready.model, &ids).await?;
+        let is_known = |memory: &Memory| have.get(&memory.id) == Some(&i64::from(memory.revision));
+        Ok(memories.into_values().filter(|memory| !is_known(memory)).map(|memory| memory.id).collect())
+    }
+
+    async fn memories_of(
+        &self,
+        ids: impl Iterator<Item = MemoryId>,
+    ) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
+        let ids: BTreeSet<MemoryId> = ids.collect();
+        let found = self.base.store.memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+        Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+    }
+
+    async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
+        let memories = self.memories_of(ids_of(&cycle)).await?;
+        let titles = memories.into_iter().map(|(id, memory)| (id, memory.body.title)).collect();
+        Ok(Consolidation { cycle, titles, is_asking: false })
+    }
+}
+
+fn unknown(id: &CycleId) -> ServiceError {
+    ServiceError::invalid("id", id.as_str(), "there is no such plan; the log shows those that are there")
+}
+
+fn in_state(cycle: StoredCycle, state: CycleState) -> Result<StoredCycle, ServiceError> {
+    if cycle.state == state {
+        return Ok(cycle);
+    }
+    let problem = format!("it is {}, not {}", cycle.state.as_str(), state.as_str());
+    Err(ServiceError::invalid("id", cycle.id.as_str(), problem))
+}
+
+/// Every memory that a consolidation speaks of.
+fn ids_of(cycle: &StoredCycle) -> impl Iterator<Item = MemoryId> {
+    cycle.steps.iter().flat_map(|stored| std::iter::once(stored.step.memory).chain(stored.step.into))
+}
+
+/// The state of every memory of a consolidation, within its transaction.
+async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
+    let ids: BTreeSet<MemoryId> = ids_of(cycle).collect();
+    let found = write.store().memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+    Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+}
+
+/// Writes a plan down.
+struct Plan {
+    by: &'static str,
+    steps: Vec<Step>,
+}
+
+impl Decision for Plan {
+    type Output = StoredCycle;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
+        let before = write.store().latest_cycles(LATEST).await?;
+        let (insights, asked) = insight::inherited(write, &before).await?;
+        let steps = self.steps.iter().map(|step| StoredStep::planned(step.clone(), None));
+        let cycle = StoredCycle {
+            id: CycleId::random(),
+            state: CycleState::Planned,
+            by: self.by.to_owned(),
+            at: write.at(),
+            applied_at: None,
+            undone_at: None,
+            steps: steps.chain(insights).collect(),
+            asked,
+            version: 0,
+        };
+        let waiting = before.into_iter();
+        let mut replaced: Vec<CycleId> =
+            waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
+        replaced.extend(write.store().old_cycles().await?);
+        write.put_cycle(&cycle, replaced);
+        Ok(cycle)
+    }
+}
+
+/// Carries a plan out.
+struct Apply<'a> {
+    id: CycleId,
+    /// Memories that cannot stay for others yet.
+    unfound: &'a BTreeSet<MemoryId>,
+}
+
+impl Decision for Apply<'_> {
+    type Output = StoredCycle;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
+        let cycle = write.store().cycle(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
+        let mut cycle = in_state(cycle, CycleState::Planned)?;
+        let present = present(write, &cycle).await?;
+        let planned: BTreeMap<MemoryId, u64> =
+            cycle.steps.iter().map(|stored| (stored.step.memory, stored.step.version)).collect();
+        let in_place =
+            |id: &MemoryId| present.get(id).filter(|memory| memory.is_live() && !memory.is_archived());
+        let as_planned = |id: &MemoryId| {
+            in_place(id).filter(|memory| planned.get(id).is_none_or(|version| *version == memory.version))
+        };
+        let mut united: BTreeMap<MemoryId, Vec<Memory>> = BTreeMap::new();
+        for stored in &mut cycle.steps {
+            stored.outcome = Some(StepOutcome::Skipped);
+            if stored.step.action == Action::Derive {
+                if insight::derive(write, stored).await? {
+                    (stored.outcome, stored.after) = (Some(StepOutcome::Done), Some(1));
+                }
+                continue;
+            }
+            let step = &stored.step;
+            let stays =
+                step.into.is_none_or(|into| as_planned(&into).is_some() && !self.unfound.contains(&into));
+            let Some(memory) = as_planned(&step.memory).filter(|_| stays) else { continue };
+            match step.action {
+                Action::Unite => {
+                    let Some(others) = united.remove(&memory.id) else { continue };
+                    stored.alone = Some(alone(memory));
+                    write.unite_memory(&unite(memory, &others));
+                }
+                // Done above.
+                Action::Derive => continue,
+                Action::Merge | Action::Compact | Action::Archive => {
+                    put_aside(write, memory);
+                    if let (Action::Merge, Some(into)) = (step.action, step.into) {
+                        write.replace_memory(into, memory);
+                        united.entry(into).or_default().push(memory.clone());
+                    }
+                }
+            }
+            stored.outcome = Some(StepOutcome::Done);
+            stored.after = Some(memory.version + 1);
+        }
+        (cycle.state, cycle.applied_at) = (CycleState::Applied, Some(write.at()));
+        write.put_cycle(&cycle, Vec::new());
+        Ok(cycle)
+    }
+}
+
+fn put_aside(write: &mut Write<'_>, memory: &Memory) {
+    let archived = Memory { archived_at: Some(write.at()), ..memory.clone() };
+    write.archive_memory(&archived, None);
+}
+
+fn alone(memory: &Memory) -> Alone {
+    let Memory { duplicate_count, last_seen_at, .. } = *memory;
+    Alone { tags: memory.tags.len(), duplicate_count, last_seen_at }
+}
+
+/// A memory with the tags and counts of others that say nothing else.
+fn unite(memory: &Memory, others: &[Memory]) -> Memory {
+    let said = others.iter().map(|other| other.duplicate_count.saturating_add(1));
+    let seen: Option<Timestamp> = others.iter().map(|other| other.last_seen_at).max();
+    let tags = truth::united(&memory.tags, others.iter().map(|other| &other.tags[..]));
+    Memory {
+        body: Body { tags, ..memory.body.clone() },
+        duplicate_count: said.fold(memory.duplicate_count, u32::saturating_add),
+        last_seen_at: seen.map_or(memory.last_seen_at, |seen| seen.max(memory.last_seen_at)),
+        ..memory.clone()
+    }
+}
+
+/// Takes a consolidation back.
+struct Undo {
+    id: CycleId,
+}
+
+impl Decision for Undo {
+    type Output = StoredCycle;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
+        let cycle = write.store().cycle(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
+        let mut cycle = in_state(cycle, CycleState::Applied)?;
+        let present = present(write, &cycle).await?;
+        let done = |stored: &&mut StoredStep| stored.outcome == Some(StepOutcome::Done);
+        for stored in cycle.steps.iter_mut().rev().filter(done) {
+            let step = &stored.step;
+            let as_left = present.get(&step.memory).filter(|memory| Some(memory.version) == stored.after);
+            let Some(memory) = as_left else {
+                stored.outcome = Some(StepOutcome::Left);
+                continue;
+            };
+            match stored.alone {
+                _ if step.action == Action::Derive => insight::take_back(write, memory),
+                Some(was) => {
+                    let mut memory = memory.clone();
+                    memory.tags.truncate(was.tags);
+                    (memory.duplicate_count, memory.last_seen_at) = (was.duplicate_count, was.last_seen_at);
+                    write.unite_memory(&memory);
+                }
+                None => {
+                    let memory = Memory { archived_at: None, ..memory.clone() };
+                    write.archive_memory(&memory, None);
+                    reinstate(write, &memory).await?;
+                }
+            }
+            stored.outcome = Some(StepOutcome::Undone);
+        }
+        (cycle.state, cycle.undone_at) = (CycleState::Undone, Some(write.at()));
+        write.put_cycle(&cycle, Vec::new());
+        Ok(cycle)
+    }
+}
+
+/// Gives a memory that comes out of the archive its place back, if consolidation gave that to another one.
+pub(crate) async fn reinstate(write: &mut Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
+    let edges = write.supersessions(&[memory.id]).await?;
+    for edge in edges.iter().filter(|edge| edge.older == memory.id && edge.by == Supersession::CYCLE) {
+        write.reinstate_memory(edge.newer, memory);
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! What the index of chunks holds, and how it follows the log.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use crate::{
+    ServiceError,
+    index::{Evidence, blocking},
+};
+use cerebro_core::domain::{
+    Body, Document, DocumentChunk, DocumentId, Event, EventKind, Project, Scope, SessionId, SubjectId,
+    Timestamp, Validity,
+};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_search::lexical::{Change, Doc, Index};
+use cerebro_store::Store;
+
+/// How many documents or chunks are read at once.
+const PAGE: usize = 200;
+
+/// Fills a new index.
+pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.page_of_documents(after.as_deref(), PAGE).await?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        after = Some(last.clone());
+        for (_, document) in page {
+            push(store, index, &document, &HashSet::new()).await?;
+        }
+    }
+}
+
+/// Takes in what events tell of documents.
+pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
+    let mut told: HashMap<DocumentId, bool> = HashMap::new();
+    for event in events {
+        let Some(id) = event.session.as_ref().and_then(|id| DocumentId::parse(id.as_str()).ok()) else {
+            continue;
+        };
+        let moved = match event.kind {
+            EventKind::DocumentIngested | EventKind::DocumentRemoved | EventKind::DocumentForgotten => false,
+            // All of it is found elsewhere now.
+            EventKind::ProjectMerged => true,
+            _ => continue,
+        };
+        *told.entry(id).or_default() |= moved;
+    }
+    let ids: Vec<DocumentId> = told.keys().copied().collect();
+    let here = store.documents_by_id(&ids).await?;
+    for (id, moved) in told {
+        let document = here.iter().find(|document| document.id == id && !document.removed);
+        let kept: HashSet<SubjectId> =
+            document.into_iter().flat_map(|document| &document.chunks).map(|id| (*id).into()).collect();
+        let name = SessionId::from(id);
+        let held: HashSet<SubjectId> = blocking(index, move |index| {
+            let held = index.of_session(&name)?;
+            let gone = held.iter().filter(|id| !kept.contains(id)).map(|id| Change::Erase(*id));
+            gone.into_iter().try_for_each(|change| index.push(change))?;
+            Ok(held.into_iter().collect())
+        })
+        .await?;
+        let none = HashSet::new();
+        if let Some(document) = document {
+            // A chunk never changes: one that is held is held as it is.
+            push(store, index, document, if moved { &none } else { &held }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the chunks of a document that are not held yet.
+async fn push(
+    store: &Store,
+    index: &Arc<Index>,
+    document: &Document,
+    held: &HashSet<SubjectId>,
+) -> Result<(), ServiceError> {
+    if document.removed {
+        return Ok(());
+    }
+    let wanted: BTreeSet<_> =
+        document.chunks.iter().copied().filter(|id| !held.contains(&(*id).into())).collect();
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    for page in wanted.chunks(PAGE) {
+        let chunks = store.chunks_by_id(page).await?;
+        let document = document.clone();
+        blocking(index, move |index| {
+            let docs = chunks.into_iter().map(|chunk| doc(&document, chunk));
+            docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
+        })
+        .await?;
+    }
+    Ok(())
+}
+/// The title under which a chunk is found: that of its document, and the headings above it.
+pub(crate) fn title(document: &Document, heading: &RedactedText) -> RedactedText {
+    match (heading.is_empty(), heading.starts_with(document.title.as_str())) {
+        (true, _) => document.title.clone(),
+        (false, true) => heading.clone(),
+        (false, false) => redact_text(&format!("{} › {heading}", document.title)).kept,
+    }
+}
+
+/// What the index holds of a chunk.
+fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
+    let is_everywhere = !document.loaded_by.is_empty() && document.project == Project::general();
+    let by =
+        if document.loaded_by.is_empty() { document.format.clone() } else { document.loaded_by.join(" ") };
+    Doc {
+        id: chunk.id.into(),
+        body: Body {
+            project: document.project.clone(),
+            // What an agent loads everywhere is found everywhere.
+            scope: if is_everywhere { Scope::Personal } else { Scope::Project },
+            kind: Evidence::Documents.kind(),
+            title: title(document, &chunk.heading),
+            content: chunk.text,
+            topic_key: None,
+            tags: Vec::new(),
+        },
+        agent: redact_text(&by).kept,
+        date: document.at,
+        valid: Validity::default(),
+        archived: false,
+        held: (Timestamp::MIN, Timestamp::MAX),
+        session: Some(document.id.into()),
+        near_keys: Vec::new(),
+        title_key: 0,
+    }
+}

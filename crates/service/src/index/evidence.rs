@@ -1,0 +1,312 @@
+//! Keeps the indexes of evidence beside the memories at the log's end: exchanges of past sessions, and chunks of
+//! documents.
+//!
+//! Each is an index of its own, so that no order of memories depends on it. It is opened when there is something to put
+//! into it or to look for, and follows the log in the background: a commit does not wait for it, a search does.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use super::{Evidence, chunks, exchanges, memories::is_continued};
+use crate::{ServiceError, base::Base, lock};
+use cerebro_search::lexical::{Index, LexicalError};
+
+/// How many events are read at once.
+const EVENTS: usize = 500;
+/// How long changes are gathered before the index takes them in.
+const GATHER: Duration = Duration::from_millis(500);
+
+/// How long a search waits for the index to be at the log's end.
+pub(crate) const WAIT: Duration = Duration::from_secs(60);
+
+/// The indexes of all evidence.
+#[derive(Clone)]
+pub(crate) struct EvidenceIndexes {
+    base: Base,
+    history: Arc<EvidenceIndex>,
+    documents: Arc<EvidenceIndex>,
+}
+
+/// An index, and how it stands to the log.
+struct EvidenceIndex {
+    of: Evidence,
+    dir: PathBuf,
+    index: Mutex<Option<Arc<Index>>>,
+    /// Whether the store has any of it, once somebody asked.
+    has_any: AtomicBool,
+    was_asked: AtomicBool,
+    /// How often something was committed that the index must take in, one more than that at first.
+    changes: AtomicU64,
+    /// How many of these it has taken in.
+    taken: AtomicU64,
+    following: tokio::sync::Mutex<()>,
+    changed: Arc<Notify>,
+    is_followed: AtomicBool,
+}
+
+impl EvidenceIndex {
+    fn beside(memories: &Path, of: Evidence) -> Self {
+        let mut name = memories.file_name().unwrap_or_default().to_owned();
+        name.push(format!("-{}", of.name()));
+        Self {
+            of,
+            dir: memories.with_file_name(name),
+            index: Mutex::default(),
+            has_any: AtomicBool::new(false),
+            was_asked: AtomicBool::new(false),
+            changes: AtomicU64::new(1),
+            taken: AtomicU64::new(0),
+            following: tokio::sync::Mutex::default(),
+            changed: Arc::default(),
+            is_followed: AtomicBool::new(false),
+        }
+    }
+
+    async fn open(&self) -> Result<Arc<Index>, ServiceError> {
+        let dir = self.dir.clone();
+        let opening = tokio::task::spawn_blocking(move || Index::open(&dir));
+        let (index, _) = opening.await.map_err(|error| broke_off(&error))??;
+        Ok(Arc::new(index))
+    }
+
+    fn close(&self) {
+        let Some(index) = lock(&self.index).take() else { return };
+        if let Err(error) = index.close() {
+            tracing::warn!(%error, of = self.of.name(), "an index did not close cleanly and may be built anew");
+        }
+    }
+
+    /// Throws the index away: the next one to need it builds it anew.
+    fn start_over(&self) {
+        self.close();
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            tracing::debug!(%error, of = self.of.name(), "an index could not be removed");
+        }
+        self.taken.store(0, Ordering::SeqCst);
+    }
+}
+
+impl EvidenceIndexes {
+    /// Indexes that will be in folders beside that of the memories.
+    pub(crate) fn beside(base: &Base, memories: &Path) -> Self {
+        let index = |of| Arc::new(EvidenceIndex::beside(memories, of));
+        Self { base: base.clone(), history: index(Evidence::History), documents: index(Evidence::Documents) }
+    }
+
+    pub(crate) fn close(&self) {
+        for of in Evidence::ALL {
+            self.evidence(of).close();
+        }
+    }
+
+    /// Whether there is any of it. Looked up once; a commit makes it known too.
+    pub(crate) async fn has_evidence(&self, of: Evidence) -> Result<bool, ServiceError> {
+        let evidence = self.evidence(of);
+        if !evidence.was_asked.load(Ordering::SeqCst) {
+            let has_any = match of {
+                Evidence::History => self.base.store.has_history().await?,
+                Evidence::Documents => self.base.store.has_documents().await?,
+            };
+            if has_any {
+                evidence.has_any.store(true, Ordering::SeqCst);
+            }
+            evidence.was_asked.store(true, Ordering::SeqCst);
+        }
+        Ok(evidence.has_any.load(Ordering::SeqCst))
+    }
+
+    /// What an import may have brought is looked for again.
+    pub(crate) async fn evidence_imported(&self) -> Result<(), ServiceError> {
+        for of in Evidence::ALL {
+            self.evidence(of).was_asked.store(false, Ordering::SeqCst);
+            if self.has_evidence(of).await? {
+                self.evidence_changed(of);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the index follow in the background, soon.
+    pub(crate) fn evidence_changed(&self, of: Evidence) {
+        let evidence = self.evidence(of);
+        evidence.has_any.store(true, Ordering::SeqCst);
+        evidence.changes.fetch_add(1, Ordering::SeqCst);
+        evidence.changed.notify_one();
+        if evidence.is_followed.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (changed, stopping) = (Arc::clone(&evidence.changed), self.base.tasks.stopping());
+        let indexes = self.clone();
+        self.base.tasks.spawn("indexing evidence", async move {
+            loop {
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    () = changed.notified() => {}
+                }
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    () = tokio::time::sleep(GATHER) => {}
+                }
+                if let Err(error) = indexes.caught_up(of).await {
+                    tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
+                }
+            }
+        });
+    }
+
+    /// The index at the log's end. The work goes on when the wait is over.
+    ///
+    /// # Errors
+    /// [`ServiceError::IndexBusy`] when it is not there in time; a failing store or index.
+    pub(crate) async fn evidence_index(
+        &self,
+        of: Evidence,
+        wait: Duration,
+    ) -> Result<Arc<Index>, ServiceError> {
+        let indexes = self.clone();
+        let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
+        match tokio::time::timeout(wait, work).await {
+            Ok(Ok(index)) => index,
+            Ok(Err(error)) => Err(broke_off(&error)),
+            Err(_) => Err(ServiceError::IndexBusy),
+        }
+    }
+
+    async fn caught_up(&self, of: Evidence) -> Result<Arc<Index>, ServiceError> {
+        let evidence = self.evidence(of);
+        let _one_at_a_time = evidence.following.lock().await;
+        let changes = evidence.changes.load(Ordering::SeqCst);
+        let opened = lock(&evidence.index).clone();
+        let index = match opened {
+            Some(index) => index,
+            None => self.open_evidence(of).await?,
+        };
+        // On a server others write too, and nobody tells.
+        if evidence.taken.load(Ordering::SeqCst) < changes || self.base.store.is_shared() {
+            self.follow_evidence(of, &index).await?;
+            evidence.taken.store(changes, Ordering::SeqCst);
+        }
+        Ok(index)
+    }
+
+    async fn open_evidence(&self, of: Evidence) -> Result<Arc<Index>, ServiceError> {
+        let mut index = self.evidence(of).open().await?;
+        if !is_continued(&self.base.store, &index.checkpoint()).await? {
+            // It is new, of another store, or was not filled to the end.
+            if !index.is_empty() {
+                blocking(&index, Index::close).await?;
+                self.evidence(of).start_over();
+                index = self.evidence(of).open().await?;
+            }
+            self.fill_evidence(of, &index).await?;
+        }
+        *lock(&self.evidence(of).index) = Some(Arc::clone(&index));
+        Ok(index)
+    }
+
+    async fn fill_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
+        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        let places = self.base.store.places().await?;
+        match of {
+            Evidence::History => exchanges::fill(&self.base.store, index).await?,
+            Evidence::Documents => chunks::fill(&self.base.store, index).await?,
+        }
+        index.belong(self.base.store.id());
+        index.reach(self.base.store.writer(), 0);
+        for (writer, seq) in &places.0 {
+            index.reach(writer, *seq);
+        }
+        blocking(index, Index::flush).await
+    }
+
+    /// Brings the index to the log's end, and commits it.
+    async fn follow_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
+        let held = index.checkpoint();
+        for writer in self.base.store.writers().await? {
+            let mut seq = held.places.get(&writer).copied().unwrap_or(0);
+            loop {
+                let events = self.base.store.events_after(&writer, seq, EVENTS).await?;
+                let Some(last) = events.last() else { break };
+                seq = last.seq;
+                match of {
+                    Evidence::History => exchanges::follow(&self.base.store, index, &events).await?,
+                    Evidence::Documents => chunks::follow(&self.base.store, index, &events).await?,
+                }
+                index.reach(&writer, seq);
+            }
+        }
+        blocking(index, Index::flush).await
+    }
+
+    /// Asks the index. One that turns out to be damaged is built anew.
+    pub(crate) async fn ask_evidence<T, F>(&self, of: Evidence, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
+    {
+        let index = self.evidence_index(of, WAIT).await?;
+        match blocking(&index, question.clone()).await {
+            Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
+                tracing::warn!(%reason, of = of.name(), "an index is damaged and is built anew");
+                drop(index);
+                self.rebuild_evidence(of).await?;
+                blocking(&self.evidence_index(of, WAIT).await?, question).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Throws the index away and builds it anew from the store, where there is anything for it.
+    pub(crate) async fn rebuild_evidence(&self, of: Evidence) -> Result<(), ServiceError> {
+        if !self.has_evidence(of).await? {
+            return Ok(());
+        }
+        {
+            let _one_at_a_time = self.evidence(of).following.lock().await;
+            self.evidence(of).start_over();
+        }
+        self.evidence_index(of, WAIT).await.map(drop)
+    }
+
+    /// Brings the indexes to the log's end, where there are any: so no file of them holds what was forgotten.
+    pub(crate) async fn settle_evidence(&self) -> Result<(), ServiceError> {
+        for of in Evidence::ALL {
+            let index = self.evidence(of);
+            let is_open = lock(&index.index).is_some();
+            if is_open || index.dir.exists() {
+                self.evidence_index(of, WAIT).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evidence(&self, of: Evidence) -> &EvidenceIndex {
+        match of {
+            Evidence::History => &self.history,
+            Evidence::Documents => &self.documents,
+        }
+    }
+}
+
+/// Asks on a thread for blocking work.
+pub(crate) async fn blocking<T, F>(index: &Arc<Index>, question: F) -> Result<T, ServiceError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
+{
+    let index = Arc::clone(index);
+    let answer = tokio::task::spawn_blocking(move || question(&index)).await;
+    Ok(answer.map_err(|error| broke_off(&error))??)
+}
+
+fn broke_off(error: &tokio::task::JoinError) -> ServiceError {
+    LexicalError::Damaged(format!("a question to it broke off: {error}")).into()
+}

@@ -1,0 +1,115 @@
+//! What the index of exchanges holds, and how it follows the log.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{Evidence, evidence::blocking};
+use crate::ServiceError;
+use cerebro_core::domain::{
+    Body, Event, EventKind, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, ToldExchange, Validity,
+};
+use cerebro_search::lexical::{Change, Doc, Index};
+use cerebro_store::Store;
+
+/// How many exchanges are read at once.
+const PAGE: usize = 200;
+
+/// The type of those that are left out unless asked for.
+fn hidden_kind() -> Kind {
+    Kind::parse("automated").unwrap_or_else(Kind::manual)
+}
+
+/// Fills a new index.
+pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.page_of_exchanges(after.as_deref(), PAGE).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.clone());
+        let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
+        push(store, index, store.with_texts(exchanges).await?).await?;
+    }
+    Ok(())
+}
+
+/// Takes in what events tell of history.
+pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
+    let mut grown: BTreeMap<&SessionId, Timestamp> = BTreeMap::new();
+    let mut shrunk: HashSet<&SessionId> = HashSet::new();
+    for event in events {
+        let Some(session) = &event.session else { continue };
+        let since = match event.kind {
+            EventKind::HistoryImported => event.at,
+            // All of it is found elsewhere now.
+            EventKind::ProjectMerged => Timestamp::UNIX_EPOCH,
+            EventKind::HistoryForgotten => {
+                shrunk.insert(session);
+                continue;
+            }
+            _ => continue,
+        };
+        grown.entry(session).and_modify(|at| *at = since.min(*at)).or_insert(since);
+    }
+    for (session, since) in grown {
+        let mut seq = 0;
+        loop {
+            let page = store.exchanges_stored(session, seq, since, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            seq = last.seq.saturating_add(1);
+            push(store, index, store.with_texts(page).await?).await?;
+        }
+    }
+    for session in shrunk {
+        let kept: HashSet<SubjectId> =
+            store.exchange_ids(session).await?.into_iter().map(SubjectId::from).collect();
+        let session = session.clone();
+        blocking(index, move |index| {
+            let held = index.of_session(&session)?;
+            let gone = held.into_iter().filter(|id| !kept.contains(id));
+            gone.map(Change::Erase).try_for_each(|change| index.push(change))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn push(store: &Store, index: &Arc<Index>, told: Vec<ToldExchange>) -> Result<(), ServiceError> {
+    let mut ids: Vec<SessionId> = told.iter().map(|told| told.exchange.session.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let sessions = store.past_sessions_by_id(&ids).await?;
+    let sessions: HashMap<SessionId, PastSession> =
+        sessions.into_iter().map(|session| (session.id.clone(), session)).collect();
+    blocking(index, move |index| {
+        let docs =
+            told.into_iter().filter_map(|told| Some(document(sessions.get(&told.exchange.session)?, told)));
+        docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
+    })
+    .await
+}
+/// What the index holds of an exchange.
+fn document(session: &PastSession, told: ToldExchange) -> Doc {
+    let ToldExchange { exchange, text, .. } = told;
+    Doc {
+        id: exchange.id.into(),
+        body: Body {
+            project: session.project.clone(),
+            scope: Scope::Project,
+            kind: if session.is_hidden() { hidden_kind() } else { Evidence::History.kind() },
+            title: exchange.title,
+            content: text,
+            topic_key: None,
+            tags: Vec::new(),
+        },
+        agent: session.agent.clone(),
+        date: exchange.at,
+        valid: Validity::default(),
+        archived: false,
+        held: (Timestamp::MIN, Timestamp::MAX),
+        session: Some(exchange.session),
+        near_keys: Vec::new(),
+        title_key: 0,
+    }
+}

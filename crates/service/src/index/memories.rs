@@ -1,0 +1,407 @@
+//! Keeps the lexical index at the log's end.
+//!
+//! The index is derived: each commit is handed to it in order while the writer waits, so a search sees
+//! every save that was acknowledged before it. What it missed (it was closed, damaged or failed) it reads
+//! from the log, or from all memories when it has no checkpoint.
+
+use crate::base::Base;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::ServiceError;
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
+use cerebro_core::hygiene;
+use cerebro_core::sync::{read, write};
+use cerebro_search::lexical::{Change, Checkpoint, Doc, Index, LexicalError};
+use cerebro_store::{Committed, Places, Store};
+
+/// How many rows are read at once when the index catches up.
+const PAGE: usize = 500;
+
+/// How long a search waits for the index to catch up.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(60);
+
+/// The index, and how it stands to the log.
+pub(crate) struct Follower {
+    index: RwLock<Arc<Index>>,
+    dir: PathBuf,
+    /// Commits are not taken in one by one: [`MemoryIndex::catch_up`] will read them from the log.
+    behind: AtomicBool,
+    /// What the index holds cannot be used.
+    damaged: AtomicBool,
+    catching_up: tokio::sync::Mutex<()>,
+}
+
+impl Follower {
+    /// Follows with an index just opened, which may lack what was committed while it was closed.
+    pub(crate) fn new(index: Index, dir: &Path) -> Self {
+        Self {
+            index: RwLock::new(Arc::new(index)),
+            dir: dir.to_path_buf(),
+            behind: AtomicBool::new(true),
+            damaged: AtomicBool::new(false),
+            catching_up: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn index(&self) -> Arc<Index> {
+        Arc::clone(&read(&self.index))
+    }
+
+    /// Takes in one commit. A failure, a panic too, loses nothing: the next search catches up from the log first.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub(crate) fn follow(self: &Arc<Self>, committed: &Committed) {
+        // The commit is done, and whoever waits for its answer must get it.
+        if catch_unwind(AssertUnwindSafe(|| self.take_in(committed))).is_err() {
+            tracing::error!("the lexical index broke off at a commit and will catch up from the log");
+            self.behind.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn take_in(self: &Arc<Self>, committed: &Committed) {
+        if self.behind.load(Ordering::SeqCst) {
+            return;
+        }
+        let Some(last) = committed.events.last() else { return };
+        let erased = erased(&committed.events);
+        let index = self.index();
+        for memory in &committed.memories {
+            if let Err(error) = index.push(change(memory, &erased)) {
+                tracing::warn!(%error, "the lexical index missed a commit and will catch up from the log");
+                self.behind.store(true, Ordering::SeqCst);
+                return;
+            }
+        }
+        index.reach(&last.writer, last.seq);
+        if index.is_due() {
+            // Nobody waits for it: a search sees what is queued, too.
+            let follower = Arc::clone(self);
+            tokio::task::spawn_blocking(move || follower.commit(&index));
+        }
+    }
+
+    fn commit(&self, index: &Index) {
+        let Err(error) = index.flush_if_due() else { return };
+        tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
+        if matches!(error, LexicalError::Damaged(_)) {
+            // The next search builds it anew.
+            self.damaged.store(true, Ordering::SeqCst);
+            self.behind.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Replaces a broken index by an empty one.
+    fn reopen(&self) -> Result<(), LexicalError> {
+        // The old one may not be usable at all; what it held is in the store.
+        if let Err(error) = self.index().close() {
+            tracing::debug!(%error, "the broken index did not close");
+        }
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            tracing::debug!(%error, "the broken index could not be removed");
+        }
+        let (index, _) = Index::open(&self.dir)?;
+        *write(&self.index) = Arc::new(index);
+        self.damaged.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        if let Err(error) = self.index().close() {
+            tracing::warn!(%error, "the lexical index did not close cleanly and may be built anew");
+        }
+    }
+}
+
+/// How what an index holds stands to a store.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has no place in any log: it is new, or was not filled to the end.
+    Empty,
+    /// It holds the beginning of the store's log.
+    Behind,
+    /// It holds what this store never had, or has no more: why that is known.
+    Other(&'static str),
+}
+
+/// Compares the place that an index tells with the store and the ends of its logs.
+fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &Places) -> Standing {
+    if held.places.is_empty() {
+        return Standing::Empty;
+    }
+    if held.store != store {
+        return Standing::Other("it is of another store");
+    }
+    if Places(held.places.clone()).are_beyond(ends) {
+        return Standing::Other("the store was put back to an earlier state");
+    }
+    if held.places.contains_key(writer) {
+        Standing::Behind
+    } else {
+        Standing::Other("this home has a new name")
+    }
+}
+
+/// How what an index holds stands to the store.
+async fn standing_of(store: &Store, held: &Checkpoint) -> Result<Standing, ServiceError> {
+    let writers: Vec<String> = held.places.keys().cloned().collect();
+    Ok(standing(held, store.id(), store.writer(), &store.ends(&writers).await?))
+}
+
+/// Whether an index that holds this can follow the log on from there.
+pub(super) async fn is_continued(store: &Store, held: &Checkpoint) -> Result<bool, ServiceError> {
+    Ok(standing_of(store, held).await? == Standing::Behind)
+}
+
+fn erased(events: &[Event]) -> Vec<MemoryId> {
+    events
+        .iter()
+        .filter(|event| event.kind == EventKind::MemoryPurged)
+        .filter_map(|event| event.memory)
+        .collect()
+}
+
+fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
+    if memory.purged || erased.contains(&memory.id) {
+        return Change::Erase(memory.id.into());
+    }
+    if !memory.is_live() {
+        return Change::Remove(memory.id.into());
+    }
+    Change::Put(Box::new(document(memory)))
+}
+
+/// What the index holds of a memory.
+pub(crate) fn document(memory: &Memory) -> Doc {
+    Doc {
+        id: memory.id.into(),
+        body: memory.body.clone(),
+        agent: memory.agent.clone(),
+        date: memory.updated_at,
+        session: memory.session.clone(),
+        near_keys: hygiene::near_keys(&hygiene::Shingles::of(&memory.content)),
+        title_key: hygiene::title_key(&memory.title),
+        valid: memory.valid,
+        archived: memory.is_archived(),
+        held: (Timestamp::MIN, Timestamp::MAX),
+    }
+}
+
+/// The index of memories, which follows each commit.
+#[derive(Clone)]
+pub(crate) struct MemoryIndex {
+    base: Base,
+    follower: Arc<Follower>,
+}
+
+impl MemoryIndex {
+    pub(crate) fn new(base: &Base, follower: Arc<Follower>) -> Self {
+        Self { base: base.clone(), follower }
+    }
+
+    /// Catches up in the background.
+    pub(crate) fn begin_catching_up(&self) {
+        let index = self.clone();
+        self.base.tasks.spawn("catching the index up", async move {
+            if let Err(error) = index.catch_up().await {
+                tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
+            }
+        });
+    }
+
+    /// Closes the index.
+    pub(crate) fn close(&self) {
+        self.follower.close();
+    }
+
+    /// How many memories it has.
+    pub(crate) fn memories_indexed(&self) -> u64 {
+        self.index().len()
+    }
+
+    pub(crate) fn index(&self) -> Arc<Index> {
+        self.follower.index()
+    }
+
+    /// Whether the index has taken in every commit so far.
+    pub(crate) fn index_is_current(&self) -> bool {
+        !self.follower.behind.load(Ordering::SeqCst)
+    }
+
+    /// Brings the index to the log's end: from its checkpoint, or from all memories without one. Writers
+    /// wait only for the last few steps, so that nothing slips by between the log and the live commits.
+    pub(crate) async fn catch_up(&self) -> Result<(), ServiceError> {
+        let follower = &self.follower;
+        let _one_at_a_time = follower.catching_up.lock().await;
+        if !follower.behind.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let begun = std::time::Instant::now();
+        if follower.damaged.load(Ordering::SeqCst) {
+            follower.reopen()?;
+        }
+        let mut index = self.index();
+        match standing_of(&self.base.store, &index.checkpoint()).await? {
+            Standing::Behind => self.follow_logs(&index).await?,
+            Standing::Empty if index.is_empty() => self.fill(&index).await?,
+            Standing::Empty => index = self.fill_anew("it was not filled to the end").await?,
+            Standing::Other(why) => index = self.fill_anew(why).await?,
+        }
+        let pause = self.base.store.pause().await;
+        self.follow_logs(&index).await?;
+        follower.behind.store(false, Ordering::SeqCst);
+        drop(pause);
+        tracing::info!(ms = begun.elapsed().as_millis(), "the lexical index is at the log's end");
+        Ok(())
+    }
+
+    /// Follows the log of each writer from the last event of it that the index holds.
+    async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
+        let held = index.checkpoint();
+        for writer in self.base.store.writers().await? {
+            self.follow_log(index, &writer, held.places.get(&writer).copied().unwrap_or(0)).await?;
+        }
+        Ok(())
+    }
+
+    async fn follow_log(&self, index: &Index, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
+        loop {
+            let events = self.base.store.events_after(writer, seq, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            seq = last.seq;
+            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
+            ids.sort();
+            ids.dedup();
+            let erased = erased(&events);
+            for memory in self.base.store.memories_by_id(&ids).await? {
+                index.push(change(&memory, &erased))?;
+            }
+            index.reach(writer, seq);
+        }
+    }
+
+    /// Fills an empty index in place of one whose content is of no use.
+    async fn fill_anew(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
+        tracing::warn!("the lexical index is built anew: {why}");
+        self.follower.reopen()?;
+        let index = self.index();
+        self.fill(&index).await?;
+        Ok(index)
+    }
+
+    async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
+        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        let places = self.base.store.places().await?;
+        let mut after: Option<String> = None;
+        let mut count = 0;
+        index.belong(self.base.store.id());
+        // A fill that is cut off goes on from the log's beginning.
+        index.reach(self.base.store.writer(), 0);
+        loop {
+            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            count += page.len();
+            for (_, memory) in page.iter().filter(|(_, memory)| memory.is_live()) {
+                index.push(change(memory, &[]))?;
+            }
+            if count % (PAGE * 10) == 0 {
+                tracing::info!(count, "building the lexical index anew");
+            }
+        }
+        for (writer, seq) in &places.0 {
+            index.reach(writer, *seq);
+            self.follow_log(index, writer, *seq).await?;
+        }
+        Ok(index.flush()?)
+    }
+
+    /// Throws the index away and builds it anew from the store.
+    pub(crate) async fn rebuild_index(&self) -> Result<(), ServiceError> {
+        self.start_over();
+        self.at_the_end().await
+    }
+
+    /// Has the next search build the index anew.
+    pub(crate) fn start_over(&self) {
+        self.follower.damaged.store(true, Ordering::SeqCst);
+        self.follower.behind.store(true, Ordering::SeqCst);
+    }
+
+    /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
+    pub(crate) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
+    {
+        self.at_the_end().await?;
+        match self.ask_once(question.clone()).await {
+            Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
+                tracing::warn!(%reason, "the lexical index is damaged and is built anew");
+                self.start_over();
+                self.at_the_end().await?;
+                self.ask_once(question).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Waits until the index is at the log's end. The work goes on when the wait is over.
+    async fn at_the_end(&self) -> Result<(), ServiceError> {
+        if self.index_is_current() {
+            return Ok(());
+        }
+        let index = self.clone();
+        let work = self.base.tasks.spawn("catching the index up", async move { index.catch_up().await });
+        match tokio::time::timeout(CATCH_UP_WAIT, work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => Err(LexicalError::Damaged(format!("building it broke off: {error}")).into()),
+            Err(_) => Err(ServiceError::IndexBusy),
+        }
+    }
+
+    /// Asks the index as it is, which may have fallen behind: it does not wait for a writer.
+    pub(crate) async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
+    {
+        let index = self.index();
+        let span = tracing::Span::current();
+        let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
+        match answer {
+            Ok(answer) => Ok(answer?),
+            Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_is_followed_on_only_where_it_is_of_this_store_and_its_past() {
+        let places = |all: &[(&str, u64)]| -> std::collections::BTreeMap<String, u64> {
+            all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect()
+        };
+        let held = |store: &str, all| Checkpoint { store: store.to_owned(), places: places(all) };
+        let is_other = |held: &Checkpoint, ends| {
+            matches!(standing(held, "s", "me", &Places(places(ends))), Standing::Other(_))
+        };
+        let mine = held("s", &[("me", 5), ("you", 7)]);
+        assert_eq!(standing(&Checkpoint::default(), "s", "me", &Places::default()), Standing::Empty);
+        assert_eq!(standing(&mine, "s", "me", &Places(places(&[("me", 5), ("you", 9)]))), Standing::Behind);
+        assert!(is_other(&mine, &[("me", 4), ("you", 9)]), "our own log went back");
+        assert!(is_other(&mine, &[("me", 5), ("you", 6)]), "another's log went back");
+        assert!(is_other(&mine, &[("me", 5)]), "another's log is gone");
+        assert!(is_other(&held("t", &[("me", 5)]), &[("me", 5)]), "another store");
+        assert!(is_other(&held("s", &[("you", 7)]), &[("you", 7)]), "another name");
+    }
+}

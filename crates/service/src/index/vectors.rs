@@ -1,0 +1,579 @@
+//! The vector leg of a search: what is near in meaning.
+//!
+//! Inside a project every vector is compared, in memory; the vectors of a project are read when it is first
+//! asked for, and every later change is told to them. Across all projects, and in one whose vectors take more
+//! than [`EXACT_BYTES_MAX`], the database's graph index makes the candidates; their similarities are exact too.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Semaphore;
+
+use crate::{
+    DistilOptions, ServiceError,
+    base::Base,
+    jobs::{InferenceSettings, Spending},
+    lock,
+};
+use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
+use cerebro_core::pace::{self, Breaker, Budget, Spent};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::relate::{self, Likeness};
+use cerebro_core::sync::{read, write};
+use cerebro_models::embed::{Embedder, Purpose};
+use cerebro_models::provider::ProviderError;
+use cerebro_search::lexical::Projects;
+use cerebro_search::vector::{Near, Packed, Space};
+use cerebro_store::{Committed, ModelState, StoredModel, StoredVector};
+
+/// Bytes of the largest project whose vectors are all compared: 65,536 passages of 384 numbers.
+pub const EXACT_BYTES_MAX: usize = 24 << 20;
+/// Bytes that the vectors of all projects in memory may take.
+const VECTORS_BYTES_MAX: usize = 48 << 20;
+/// How many vectors are read at once.
+const PAGE: usize = 500;
+/// How long a search waits for the vectors of a project to be read.
+const LOAD_WAIT: Duration = Duration::from_secs(3);
+/// How long a search waits for the vector of its question.
+const QUERY_WAIT: Duration = Duration::from_secs(1);
+/// How long it waits after one took too long, until another one comes in time.
+const QUERY_WAIT_SLOW: Duration = Duration::from_millis(30);
+/// How many passages of a memory are compared with all others to relate it.
+const LIKENESS_PASSAGES_MAX: usize = 4;
+/// Most questions that a model is asked at once, those among them that nobody waits for any more.
+const ASKING_MAX: usize = 2 * SEARCHES_AT_ONCE_MAX;
+/// Questions whose vectors are kept.
+const QUERIES_MAX: usize = 128;
+
+/// Opens a provider of vectors: the one of the settings, or the one that makes the vectors of a stored
+/// model, by its name. `None` when there is none.
+pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, ProviderError> + Send + Sync>;
+
+/// How texts become vectors.
+#[derive(Clone)]
+pub struct Embedding {
+    /// Opens a provider; cheap.
+    pub open: Opener,
+    /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
+    pub batch: Option<NonZeroUsize>,
+    /// What may be spent in a day with a provider that is paid for.
+    pub budget: Budget,
+    /// How long an unused model stays in memory; zero is for ever.
+    pub unload_after: Duration,
+    /// Who says how memories stand to each other.
+    pub inference: InferenceSettings,
+    /// Whether past sessions are distilled, and by whom.
+    pub distil: DistilOptions,
+}
+
+impl Embedding {
+    /// No vectors at all.
+    pub fn none() -> Self {
+        Self {
+            open: Arc::new(|_| Ok(None)),
+            batch: None,
+            budget: Budget::default(),
+            unload_after: Duration::ZERO,
+            inference: InferenceSettings::nobody(),
+            distil: DistilOptions::off(),
+        }
+    }
+}
+
+/// What is near to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorLeg {
+    /// The nearest memories, each with its nearest passage, the nearest first.
+    pub hits: Vec<Near>,
+    /// The model that compared them.
+    pub model: String,
+    /// Whether every memory was compared; else a few of the nearest may be missing.
+    pub exact: bool,
+}
+
+/// The model that searches ask.
+pub(crate) struct Ready {
+    pub(crate) model: StoredModel,
+    queries: Arc<dyn Embedder>,
+}
+
+enum Known {
+    NotYet,
+    None,
+    Ready(Arc<Ready>),
+}
+
+/// The vectors in memory, and the model that made them.
+pub(crate) struct Vectors {
+    pub(crate) embedding: Embedding,
+    known: RwLock<Known>,
+    looking: tokio::sync::Mutex<()>,
+    space: RwLock<Option<Space>>,
+    loading: tokio::sync::Mutex<()>,
+    asked: Mutex<VecDeque<(RedactedText, Arc<Vec<f32>>)>>,
+    asking: Arc<Semaphore>,
+    breaker: Mutex<Breaker>,
+    slow: AtomicBool,
+    used: Mutex<Option<Instant>>,
+    begun: Instant,
+}
+
+impl Vectors {
+    pub(crate) fn new(embedding: Embedding) -> Self {
+        Self {
+            embedding,
+            known: RwLock::new(Known::NotYet),
+            looking: tokio::sync::Mutex::new(()),
+            space: RwLock::new(None),
+            loading: tokio::sync::Mutex::new(()),
+            asked: Mutex::default(),
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
+            breaker: Mutex::default(),
+            slow: AtomicBool::new(false),
+            used: Mutex::new(None),
+            begun: Instant::now(),
+        }
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut Space) -> T) -> Option<T> {
+        write(&self.space).as_mut().map(act)
+    }
+
+    fn read<T>(&self, act: impl FnOnce(&Space) -> T) -> Option<T> {
+        read(&self.space).as_ref().map(act)
+    }
+
+    /// Takes in a commit: memories that went, or that belong to another project now.
+    pub(crate) fn follow(&self, committed: &Committed) {
+        if self.read(|_| ()).is_none() {
+            return;
+        }
+        self.change(|space| {
+            for memory in &committed.memories {
+                if memory.is_live() {
+                    space.settle(&memory.id.into(), &memory.project);
+                } else {
+                    space.remove(&memory.id.into());
+                }
+            }
+        });
+    }
+
+    /// Takes in the new vectors of a memory, made by a model.
+    pub(crate) fn put(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        memory: &MemoryId,
+        vectors: &[Vec<f32>],
+    ) {
+        if !matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
+            return;
+        }
+        let packed: Vec<Packed> = vectors.iter().map(|vector| Packed::new(vector)).collect();
+        self.change(|space| space.put(project, &(*memory).into(), packed));
+    }
+
+    fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+        read(&self.known)
+    }
+
+    fn set(&self, known: Known) {
+        let dimension = match &known {
+            Known::Ready(ready) => Some(ready.model.dimension),
+            _ => None,
+        };
+        *write(&self.known) = known;
+        // The vectors of another model are of no use.
+        *write(&self.space) =
+            dimension.map(|dimension| Space::new(dimension, EXACT_BYTES_MAX, VECTORS_BYTES_MAX));
+        lock(&self.asked).clear();
+    }
+
+    /// The name of the model that searches ask.
+    pub(crate) fn active(&self) -> Option<String> {
+        match &*self.known() {
+            Known::Ready(ready) => Some(ready.model.name.clone()),
+            _ => None,
+        }
+    }
+
+    /// Lets the model of the questions give its memory back when it was not used for long enough. Says
+    /// whether it is still held.
+    pub(crate) fn rest(&self) -> bool {
+        let mut used = lock(&self.used);
+        let Some(last) = *used else { return false };
+        let after = self.embedding.unload_after;
+        if after.is_zero() || last.elapsed() < after {
+            return true;
+        }
+        if let Known::Ready(ready) = &*self.known() {
+            ready.queries.rest();
+        }
+        *used = None;
+        false
+    }
+
+    fn recall(&self, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
+        let mut asked = lock(&self.asked);
+        let at = asked.iter().position(|(other, _)| other == text)?;
+        let found = asked.remove(at)?;
+        let vector = Arc::clone(&found.1);
+        asked.push_back(found);
+        Some(vector)
+    }
+
+    fn remember(&self, text: RedactedText, vector: &Arc<Vec<f32>>) {
+        let mut asked = lock(&self.asked);
+        asked.push_back((text, Arc::clone(vector)));
+        if asked.len() > QUERIES_MAX {
+            asked.pop_front();
+        }
+    }
+}
+
+/// Searching by meaning.
+#[derive(Clone)]
+pub(crate) struct VectorSearch {
+    base: Base,
+    spending: Spending,
+    pub(crate) held: Arc<Vectors>,
+}
+
+impl VectorSearch {
+    pub(crate) fn new(base: &Base, held: Arc<Vectors>) -> Self {
+        Self { base: base.clone(), spending: Spending::new(base), held }
+    }
+
+    /// How texts become vectors.
+    pub(crate) fn embedding(&self) -> &Embedding {
+        &self.held.embedding
+    }
+
+    /// The model that searches ask, if the store has vectors and their provider is there.
+    pub(crate) async fn ready(&self) -> Result<Option<Arc<Ready>>, ServiceError> {
+        let vectors = &self.held;
+        for _ in 0..2 {
+            match &*vectors.known() {
+                Known::None => return Ok(None),
+                Known::Ready(ready) => return Ok(Some(Arc::clone(ready))),
+                Known::NotYet => {}
+            }
+            self.look().await?;
+        }
+        Ok(None)
+    }
+
+    /// Looks anew which model searches ask. Vectors in memory stay when it is the same one.
+    pub(crate) async fn look(&self) -> Result<(), ServiceError> {
+        let vectors = &self.held;
+        let _one = vectors.looking.lock().await;
+        let models = self.base.store.models().await?;
+        let Some(active) = models.into_iter().find(|model| model.state == ModelState::Active) else {
+            vectors.set(Known::None);
+            return Ok(());
+        };
+        if matches!(&*vectors.known(), Known::Ready(ready) if ready.model == active) {
+            return Ok(());
+        }
+        let open = &vectors.embedding.open;
+        let fits = |embedder: &Arc<dyn Embedder>| {
+            embedder.model().name == active.name && embedder.model().dimension == active.dimension
+        };
+        let configured = open(None).ok().flatten().filter(fits);
+        let opened = configured.or_else(|| open(Some(&active.name)).ok().flatten().filter(fits));
+        vectors.set(match opened {
+            Some(queries) => Known::Ready(Arc::new(Ready { model: active, queries })),
+            None => Known::None,
+        });
+        Ok(())
+    }
+
+    /// The `k` memories nearest in meaning to a question, of those in `within` where it is given. `None` when
+    /// there is no model, or it does not answer in time: search goes on without.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn vector_candidates(
+        &self,
+        projects: &Projects,
+        question: &RedactedText,
+        k: usize,
+        within: Option<&HashSet<SubjectId>>,
+    ) -> Result<Option<VectorLeg>, ServiceError> {
+        let Some(ready) = self.ready().await? else { return Ok(None) };
+        let mut asked = Vec::new();
+        if let Projects::Of { project, with_personal } = projects {
+            asked.push(project.clone());
+            asked.extend((*with_personal && !project.is_none()).then(Project::none));
+        }
+        // The first search after a start reads the vectors while the model is loaded.
+        let (vector, loaded) = tokio::join!(self.question(&ready, question), self.load(&ready, &asked));
+        let (Some(vector), loaded) = (vector, loaded?) else { return Ok(None) };
+        let keep = |subject: &SubjectId| within.is_none_or(|within| within.contains(subject));
+        if asked.is_empty() {
+            return self.by_graph(&ready, None, &vector, k, &keep).await.map(Some);
+        }
+        if loaded {
+            let packed = Packed::new(&vector);
+            let nearest = |space: &Space| space.nearest(&asked, &packed, k, &keep);
+            let hits = tracing::debug_span!("compare").in_scope(|| self.held.read(nearest).flatten());
+            if let Some(hits) = hits {
+                let model = ready.model.name.clone();
+                return Ok(Some(VectorLeg { hits, model, exact: true }));
+            }
+        }
+        self.by_graph(&ready, Some(&asked), &vector, k, &keep).await.map(Some)
+    }
+
+    /// Begins to read the vectors of a project, in the background: who asks for its context will search it.
+    pub(crate) fn warm(&self, project: &Project) {
+        let (search, projects) = (self.clone(), [project.clone(), Project::none()]);
+        self.base.tasks.spawn("reading vectors ahead", async move {
+            let warmed = async {
+                let Some(ready) = search.ready().await? else { return Ok(false) };
+                search.load(&ready, &projects).await
+            };
+            if let Err(error) = warmed.await {
+                tracing::warn!(%error, "vectors could not be read ahead; the next search tries again");
+            }
+        });
+    }
+
+    /// The vector of a question, if the model gives it in time. The work goes on when the wait is over, so
+    /// that the same question asked again has it.
+    #[tracing::instrument(level = "debug", skip_all)]
+    async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
+        let vectors = &self.held;
+        if let Some(vector) = vectors.recall(text) {
+            return Some(vector);
+        }
+        if lock(&vectors.breaker).wait(vectors.begun.elapsed()).is_some() {
+            return None;
+        }
+        let wait = if vectors.slow.load(Ordering::Relaxed) { QUERY_WAIT_SLOW } else { QUERY_WAIT };
+        // A question that nobody waits for any more is under way still: there is an end to them, too.
+        let place = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
+        let (search, ready, text) = (self.clone(), Arc::clone(ready), text.clone());
+        let work = self.base.tasks.spawn("a question's vector", async move {
+            let _place = place;
+            search.embed_question(&ready, text).await
+        });
+        match tokio::time::timeout(wait, work).await {
+            Ok(done) => done.ok().flatten(),
+            Err(_) => {
+                vectors.slow.store(true, Ordering::Relaxed);
+                tracing::info!("the model took too long for a question; the search went on with words alone");
+                None
+            }
+        }
+    }
+
+    async fn embed_question(&self, ready: &Ready, text: RedactedText) -> Option<Arc<Vec<f32>>> {
+        let vectors = &self.held;
+        let metered = ready.queries.is_metered();
+        if metered && !self.spending.fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await {
+            return None;
+        }
+        *lock(&vectors.used) = Some(Instant::now());
+        let answer = ready.queries.embed(Purpose::Query, vec![text.clone()]).await;
+        let now = vectors.begun.elapsed();
+        if metered {
+            let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
+            self.spending.note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
+        }
+        match answer {
+            Ok(embedded) => {
+                lock(&vectors.breaker).succeed();
+                vectors.slow.store(false, Ordering::Relaxed);
+                let vector = Arc::new(embedded.vectors.into_iter().next()?);
+                if vector.len() != ready.model.dimension {
+                    return None;
+                }
+                vectors.remember(text, &vector);
+                Some(vector)
+            }
+            Err(error) => {
+                let after = if let ProviderError::Later { after, .. } = &error { *after } else { None };
+                if !matches!(error, ProviderError::Refused { .. }) {
+                    lock(&vectors.breaker).fail(now, after);
+                }
+                tracing::warn!(%error, "a question got no vector; the search went on with words alone");
+                None
+            }
+        }
+    }
+
+    /// Reads the vectors of projects that are not in memory. `false` when they are too many, or reading takes
+    /// too long; it goes on then.
+    async fn load(&self, ready: &Arc<Ready>, projects: &[Project]) -> Result<bool, ServiceError> {
+        if self.base.store.is_shared() {
+            // The log does not tell of vectors that another process puts.
+            return Ok(false);
+        }
+        let vectors = &self.held;
+        let missing: Vec<Project> = projects
+            .iter()
+            .filter(|project| vectors.read(|space| space.holds(project)) != Some(true))
+            .cloned()
+            .collect();
+        if missing.is_empty() {
+            vectors.change(|space| projects.iter().for_each(|project| space.touch(project)));
+            return Ok(true);
+        }
+        let (search, ready) = (self.clone(), Arc::clone(ready));
+        let work = self.base.tasks.spawn("reading vectors", async move {
+            for project in missing {
+                if !search.load_one(&ready, &project).await? {
+                    return Ok(false);
+                }
+            }
+            Ok::<bool, ServiceError>(true)
+        });
+        match tokio::time::timeout(LOAD_WAIT, work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) | Err(_) => Ok(false),
+        }
+    }
+
+    async fn load_one(&self, ready: &Ready, project: &Project) -> Result<bool, ServiceError> {
+        let vectors = &self.held;
+        let _one = vectors.loading.lock().await;
+        if vectors.read(|space| space.holds(project)) == Some(true) {
+            return Ok(true);
+        }
+        let count = self.base.store.count_vectors(&ready.model, project).await?;
+        if count * ready.model.dimension > EXACT_BYTES_MAX {
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        vectors.change(|space| space.begin(project));
+        let rows = match self.read_vectors(&ready.model, project, count).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                vectors.change(|space| space.forget(project));
+                return Err(error);
+            }
+        };
+        let count = rows.len();
+        // Another model may have been chosen while this was read.
+        if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
+            vectors.change(|space| space.fill(project, rows));
+        }
+        tracing::debug!(count, ms = begun.elapsed().as_millis(), "the vectors of a project are in memory");
+        Ok(true)
+    }
+
+    /// The vectors of a project, of which there are `count`: packed, or from their arrays where the packed ones are not
+    /// complete, which are packed again then.
+    async fn read_vectors(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        count: usize,
+    ) -> Result<Vec<(SubjectId, u32, Packed)>, ServiceError> {
+        let store = &self.base.store;
+        let pack = |row: &StoredVector| (row.memory.into(), row.passage, Packed::new(&row.embedding));
+        let (mut rows, mut after) = (Vec::with_capacity(count), String::new());
+        loop {
+            let page = store.page_of_packed(model, project, &after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.place);
+            rows.extend(page.iter().map(pack));
+        }
+        if rows.len() == count {
+            return Ok(rows);
+        }
+        tracing::info!(packed = rows.len(), count, "the packed vectors of a project are made anew");
+        let mut all = Vec::with_capacity(count);
+        after.clear();
+        loop {
+            let page = store.page_of_vectors(model, project, &after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.place);
+            all.extend(page);
+        }
+        rows = all.iter().map(pack).collect();
+        let (search, model, project) = (self.clone(), model.clone(), project.clone());
+        self.base.tasks.spawn("packing vectors", async move {
+            if let Err(error) = search.base.store.pack_vectors(&model, &project, &all).await {
+                tracing::warn!(%error, "vectors could not be packed; the next start reads them one by one");
+            }
+        });
+        Ok(rows)
+    }
+
+    /// How like a memory is to the others of its project, of all of them. `None` where they are too many to be
+    /// compared one by one, or where the model is not the one that searches ask.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn likeness(
+        &self,
+        memory: &Memory,
+        model: &StoredModel,
+        vectors: &[Vec<f32>],
+    ) -> Result<Option<Likeness>, ServiceError> {
+        let Some(ready) = self.ready().await? else { return Ok(None) };
+        if ready.model.table != model.table {
+            return Ok(None);
+        }
+        let places = [memory.project.clone()];
+        let vectors = vectors.iter().take(LIKENESS_PASSAGES_MAX);
+        if !self.base.store.is_shared() {
+            if !self.load(&ready, &places).await? {
+                return Ok(None);
+            }
+            let packed: Vec<Packed> = vectors.map(|vector| Packed::new(vector)).collect();
+            let own = memory.id.into();
+            let likeness = |space: &Space| space.likeness(&memory.project, &packed, &own, relate::DEGREE_MAX);
+            return Ok(self.held.read(likeness).flatten());
+        }
+        let mut sample: BTreeMap<SubjectId, f32> = BTreeMap::new();
+        let keep = |other: &SubjectId| *other != memory.id.into();
+        for vector in vectors {
+            for near in self.by_graph(&ready, Some(&places), vector, usize::MAX, &keep).await?.hits {
+                let best = sample.entry(near.subject).or_insert(near.similarity);
+                *best = best.max(near.similarity);
+            }
+        }
+        Ok(Some(Likeness::to(sample.into_iter().collect())))
+    }
+
+    /// Candidates by the database's graph index.
+    async fn by_graph(
+        &self,
+        ready: &Ready,
+        projects: Option<&[Project]>,
+        vector: &[f32],
+        k: usize,
+        keep: &(dyn Fn(&SubjectId) -> bool + Sync),
+    ) -> Result<VectorLeg, ServiceError> {
+        let rows = self.base.store.nearest_vectors(&ready.model, projects, vector).await?;
+        let mut hits: Vec<Near> = rows
+            .into_iter()
+            .map(|(memory, passage, distance)| Near {
+                subject: memory.into(),
+                passage,
+                similarity: 1.0 - distance,
+            })
+            .collect();
+        hits.sort_by(|a, b| {
+            b.similarity
+                .total_cmp(&a.similarity)
+                .then_with(|| a.subject.cmp(&b.subject))
+                .then_with(|| a.passage.cmp(&b.passage))
+        });
+        let mut seen = HashSet::new();
+        hits.retain(|near| seen.insert(near.subject) && keep(&near.subject));
+        hits.truncate(k);
+        Ok(VectorLeg { hits, model: ready.model.name.clone(), exact: false })
+    }
+}

@@ -1,0 +1,74 @@
+//! The daily budgets of providers that are paid for: what was spent is kept by the store, so it holds over restarts
+//! and for all that ask a provider, be it for vectors or for text.
+
+use crate::ServiceError;
+use crate::base::Base;
+use cerebro_core::pace::{Budget, Spent};
+
+/// What was spent, and may be.
+#[derive(Clone)]
+pub(crate) struct Spending {
+    base: Base,
+}
+
+impl Spending {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self { base: base.clone() }
+    }
+
+    /// Whether a day's budget has room for one more request of about `tokens`. When what was spent cannot be
+    /// read, nothing more is spent.
+    pub(crate) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
+        if budget == Budget::default() {
+            return true;
+        }
+        match self.spent_today().await {
+            Ok(spent) => budget.allows(spent, tokens),
+            Err(error) => {
+                tracing::warn!(%error, "what was spent today cannot be read; nothing more is spent");
+                false
+            }
+        }
+    }
+
+    /// Adds to what was spent today with a model, `provider/name`.
+    pub(crate) async fn note_spent(&self, model: &str, spent: Spent) {
+        if let Err(error) = self.base.store.spend(&self.today(), model, spent).await {
+            tracing::warn!(%error, "what was spent could not be noted");
+        }
+    }
+
+    /// What was spent today with all providers that are paid for.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn spent_today(&self) -> Result<Spent, ServiceError> {
+        Ok(self.base.store.spent(&self.today()).await?)
+    }
+
+    /// What distilling cost today, with all providers: it has a bound of its own.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn distil_spent_today(&self) -> Result<Spent, ServiceError> {
+        Ok(self.base.store.spent(&self.distil_ledger()).await?)
+    }
+
+    /// Adds to what distilling cost today with a model.
+    ///
+    /// # Errors
+    /// A failing store: then nothing may be asked.
+    pub(crate) async fn note_distilled(&self, model: &str, spent: Spent) -> Result<(), ServiceError> {
+        Ok(self.base.store.spend(&self.distil_ledger(), model, spent).await?)
+    }
+
+    /// The account of distilling for the day.
+    fn distil_ledger(&self) -> String {
+        format!("distil {}", self.today())
+    }
+
+    /// The day whose budget counts, in UTC.
+    fn today(&self) -> String {
+        self.base.now().strftime("%Y-%m-%d").to_string()
+    }
+}

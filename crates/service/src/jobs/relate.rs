@@ -1,0 +1,69 @@
+//! Drawing what relates a memory to others: the worker's second task.
+
+use crate::{ServiceError, Worker};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::relate::{self, HOLDERS_MAX, Mention, Relation};
+use cerebro_store::{Provenance, StoredModel};
+
+/// By what names and codes two texts share.
+const MENTIONS: Provenance<'_> = Provenance { method: "mentions", model: None };
+
+impl Worker {
+    /// Draws anew what relates a memory to others: shared files, symbols, error codes and packages, and an
+    /// unusual likeness of the vectors that a model just gave it. Nothing is drawn for a memory that was
+    /// revised meanwhile; its next job does it.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(crate) async fn relate(
+        &self,
+        memory: &Memory,
+        model: &StoredModel,
+        vectors: &[Vec<f32>],
+    ) -> Result<(), ServiceError> {
+        self.relate_by_mentions(memory).await?;
+        let likeness = self.vectors.likeness(memory, model, vectors).await?;
+        let similar = likeness.as_ref().map(relate::by_likeness).unwrap_or_default();
+        let by = Provenance { method: "vectors", model: Some(&model.name) };
+        self.put_relations(memory, by, &similar).await
+    }
+
+    async fn relate_by_mentions(&self, memory: &Memory) -> Result<(), ServiceError> {
+        let mentions = relate::mentions(memory);
+        let holders = self.holders(memory, mentions).await?;
+        let relations = relate::by_mentions(&holders);
+        self.put_relations(memory, MENTIONS, &relations).await
+    }
+
+    /// A memory's first revision has no older relations to take away, so none means no write.
+    async fn put_relations(
+        &self,
+        memory: &Memory,
+        by: Provenance<'_>,
+        relations: &[Relation],
+    ) -> Result<(), ServiceError> {
+        if !(relations.is_empty() && memory.revision == 1) {
+            self.base.store.put_relations(&memory.id, memory.revision, by, relations).await?;
+        }
+        Ok(())
+    }
+
+    /// Which other memories of its place share each mention.
+    async fn holders(
+        &self,
+        memory: &Memory,
+        mentions: Vec<Mention>,
+    ) -> Result<Vec<(Mention, Vec<MemoryId>)>, ServiceError> {
+        if mentions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<String> = mentions.iter().map(|mention| mention.name.to_string()).collect();
+        let (project, scope) = (memory.project.clone(), memory.scope);
+        let found =
+            self.index.ask(move |index| index.holders(&project, scope, &names, HOLDERS_MAX + 1)).await?;
+        let others = found
+            .into_iter()
+            .map(|holders| holders.into_iter().map(MemoryId::from).filter(|id| *id != memory.id).collect());
+        Ok(mentions.into_iter().zip(others).collect())
+    }
+}

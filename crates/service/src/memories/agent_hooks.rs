@@ -1,0 +1,106 @@
+//! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
+
+use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
+use cerebro_core::domain::{Origin, Scope, SessionId};
+use cerebro_core::hygiene::{summary_key, summary_title};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_store::{Decision, Saying, Write};
+
+/// The tag of a summary that a compaction left. An agent's own summary has none.
+const COMPACTION: &str = "compaction";
+
+impl Memories {
+    /// Keeps the last message of a session as its summary while there is no better one; says whether it did.
+    ///
+    /// It is kept on the session only: as a memory, the last message of each turn would be noise in searches.
+    /// So a better summary is one that a memory holds.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for an empty message, or a failing store.
+    pub async fn note_last_message(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        message: &str,
+    ) -> Result<bool, ServiceError> {
+        let message = Fields::default().message(message)?;
+        self.base.store.transact(&NoteLastMessage { memories: self, caller, id, message: &message }).await
+    }
+
+    /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent
+    /// has written one itself; says whether it did. The summary of a later compaction revises the earlier one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for an empty summary, or a failing store.
+    pub async fn note_compaction(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        summary: &str,
+    ) -> Result<bool, ServiceError> {
+        let summary = Fields::default().content(summary)?;
+        self.base.store.transact(&NoteCompaction { memories: self, caller, id, summary: &summary }).await
+    }
+}
+
+struct NoteLastMessage<'a> {
+    memories: &'a Memories,
+    caller: &'a Caller,
+    id: &'a SessionId,
+    message: &'a RedactedText,
+}
+
+impl Decision for NoteLastMessage<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Self { memories, caller, id, message } = *self;
+        memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
+        let Some(mut session) = write.session(id).await? else { return Ok(false) };
+        let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
+        if better.is_some() || session.summary.as_ref() == Some(message) {
+            return Ok(false);
+        }
+        let title = summary_title(message);
+        let saying =
+            Saying { project: &session.project, scope: Scope::Project, title: &title, content: message };
+        if !write.tombstones(saying, None).await?.is_empty() {
+            return Ok(false);
+        }
+        session.summary = Some(message.clone());
+        session.seen_at = write.at();
+        write.summarise_session(&session);
+        Ok(true)
+    }
+}
+
+struct NoteCompaction<'a> {
+    memories: &'a Memories,
+    caller: &'a Caller,
+    id: &'a SessionId,
+    summary: &'a RedactedText,
+}
+
+impl Decision for NoteCompaction<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Self { memories, caller, id, summary } = *self;
+        let project = match write.store().session(id).await? {
+            Some(session) => session.project,
+            None => caller.project.clone(),
+        };
+        let standing = write.store().topic_holder(&project, Scope::Project, &summary_key(id)).await?;
+        if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
+            return Ok(false);
+        }
+        let tags = vec![redact_text(COMPACTION).kept];
+        match memories.put_summary(write, caller, id, summary, tags, Door::Brought(Origin::Hook)).await {
+            Ok(_) => Ok(true),
+            Err(ServiceError::Corrected(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

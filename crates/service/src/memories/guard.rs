@@ -1,0 +1,127 @@
+//! The one guard of all ways in: a text that no longer holds does not come back by itself, and whoever says it again is told.
+
+use std::{fs, io, path::Path};
+
+use crate::{Caller, ServiceError};
+use cerebro_core::domain::{Memory, Origin, SessionId};
+use cerebro_durable as durable;
+use cerebro_store::{Saying, Tombstone, Write};
+use rand::Rng;
+
+/// Beside the index, the secret by which this home knows texts again that no longer hold.
+pub const SECRET_FILE: &str = "tombstone.key";
+const SECRET_BYTES: usize = 32;
+
+/// How a text comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// An agent or a person says it in a call of its own. With `revive` also what was corrected.
+    Said {
+        /// It holds again, whatever was noted of it.
+        revive: bool,
+    },
+    /// An import, an adoption, a hook or a piece of work brings it from there: nobody decided on this text.
+    Brought(Origin),
+}
+
+impl Default for Door {
+    fn default() -> Self {
+        Self::SAID
+    }
+}
+
+impl Door {
+    /// Somebody says it, and knows of nothing that stands against it.
+    pub const SAID: Self = Self::Said { revive: false };
+
+    /// Whether nobody decided on the text.
+    pub(crate) fn is_automatic(self) -> bool {
+        matches!(self, Self::Brought(_))
+    }
+
+    /// Where a text comes from that a caller brings or says.
+    pub(crate) fn origin(self, caller: &Caller) -> Origin {
+        match self {
+            Self::Said { .. } => caller.origin(),
+            Self::Brought(origin) => origin,
+        }
+    }
+}
+
+/// What was noted of a text that is let in.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted {
+    /// What [`Self::settle`] forgets.
+    lifted: Vec<Tombstone>,
+    /// What whoever says the text is told.
+    pub noted: Option<Tombstone>,
+}
+
+impl Admitted {
+    /// Notes that the text holds again, if anything stood against it, with what else this writes.
+    pub(crate) fn settle(self, write: &mut Write<'_>, memory: &Memory, session: &SessionId) {
+        if !self.lifted.is_empty() {
+            write.revive_memory(memory, &self.lifted, session);
+        }
+    }
+}
+
+/// Lets a text in, within its transaction, or says what stands against it. `own` is the memory that gets the text: who says
+/// so may have it return to what it said before.
+///
+/// # Errors
+/// [`ServiceError::Corrected`] where the text was corrected or superseded and nobody revives it, or where it does not hold
+/// for any reason and nobody says it.
+pub(crate) async fn admit(
+    write: &mut Write<'_>,
+    saying: Saying<'_>,
+    own: Option<&Memory>,
+    door: Door,
+) -> Result<Admitted, ServiceError> {
+    let lifted = write.tombstones(saying, own).await?;
+    let is_own = |stone: &&Tombstone| !door.is_automatic() && own.is_some_and(|own| own.id == stone.memory);
+    let against = lifted.iter().filter(|stone| !is_own(stone));
+    let noted = against.max_by_key(|stone| (stone.why.is_correction(), stone.at)).cloned();
+    match (noted, door) {
+        (Some(stone), Door::Brought(_)) => Err(ServiceError::Corrected(Box::new(stone))),
+        (Some(stone), Door::Said { revive: false }) if stone.why.is_correction() => {
+            Err(ServiceError::Corrected(Box::new(stone)))
+        }
+        (noted, _) => Ok(Admitted { lifted, noted }),
+    }
+}
+
+/// The secret of the home with this index, and whether it was made now because there was none.
+///
+/// # Errors
+/// When it can be neither read nor made.
+pub(crate) fn secret(index_dir: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let file = index_dir.with_file_name(SECRET_FILE);
+    match fs::read(&file) {
+        Ok(secret) if secret.len() >= SECRET_BYTES => return Ok((secret, false)),
+        Ok(_) => tracing::warn!("the secret of tombstones was cut off and is made anew"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let secret: [u8; SECRET_BYTES] = rand::rng().random();
+    durable::write(&file, durable::Kind::Own, &secret)?;
+    Ok((secret.to_vec(), true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_of_a_home_stays_the_same_and_homes_differ() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let index = |home: &tempfile::TempDir| home.path().join("index");
+        let (first, is_new) = secret(&index(&one)).unwrap();
+        assert!(is_new);
+        assert_eq!(secret(&index(&one)).unwrap(), (first.clone(), false));
+        assert_ne!(secret(&index(&other)).unwrap().0, first);
+        fs::write(one.path().join(SECRET_FILE), b"short").unwrap();
+        let (again, is_new) = secret(&index(&one)).unwrap();
+        assert_eq!((again.len(), is_new), (SECRET_BYTES, true));
+    }
+}

@@ -1,0 +1,328 @@
+//! Handbooks over the store: the items that are there, what the accepted arrangements make of them, and the memories that
+//! hold what is rendered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::distil::TAG;
+use crate::{Caller, Door, Memories, ServiceError, agent_name};
+use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render};
+use cerebro_core::distil::operations::{Handbook, Item};
+use cerebro_core::distil::skill::{self, Skill};
+use cerebro_core::domain::{
+    Arrangement, ArrangementState, Body, Candidate, CandidateState, ItemOperation, Kind, Memory, MemoryId,
+    Origin, Project, Scope, SessionId, Validity,
+};
+use cerebro_core::hygiene::Draft;
+use cerebro_core::{redact::redact_text, taint};
+use cerebro_store::{Decision, Store, Write};
+
+/// Most candidates that handbooks are made of.
+const CANDIDATES_MAX: usize = 5_000;
+/// Most arrangements that make a handbook; of more, the oldest count no longer.
+const ARRANGEMENTS_MAX: usize = 2_000;
+/// How many rows are read at once.
+const PAGE: usize = 500;
+/// Who writes what is rendered, and works without being asked.
+const NAME: &str = "distil";
+
+/// What handbooks are made of.
+pub(crate) struct Shelf {
+    items: BTreeMap<Project, Vec<Item>>,
+    /// The accepted arrangements, in the order in which they were.
+    pub(crate) arrangements: Vec<Arrangement>,
+}
+
+impl Shelf {
+    pub(crate) async fn of(store: &Store) -> Result<Self, ServiceError> {
+        let mut arrangements = store.arrangements(ArrangementState::Accepted, ARRANGEMENTS_MAX).await?;
+        arrangements.sort_by_key(|arrangement| (arrangement.decided_at, arrangement.at));
+        Ok(Self { items: items(store).await?, arrangements })
+    }
+
+    /// The projects that have an item.
+    pub(crate) fn projects(&self) -> impl Iterator<Item = &Project> {
+        self.items.keys()
+    }
+
+    /// The handbook of a project. That of all has what the others show, each item with all that was merged into it.
+    pub(crate) fn handbook(&self, project: Option<&Project>) -> Handbook {
+        // An operation is about an item wherever that is by now: a project may have been merged into another.
+        let mine = |arrangement: &&Arrangement| arrangement.project.is_some() == project.is_some();
+        let operations =
+            self.arrangements.iter().filter(mine).flat_map(|arrangement| &arrangement.operations);
+        if let Some(project) = project {
+            return Handbook::arranged(self.items.get(project).cloned().unwrap_or_default(), operations);
+        }
+        let handbooks: Vec<Handbook> =
+            self.items.keys().map(|project| self.handbook(Some(project))).collect();
+        // What was merged since is carried by another item, which has its place.
+        let carrier = |id| handbooks.iter().find_map(|handbook| handbook.carrier(id)).unwrap_or(id);
+        let operations: Vec<ItemOperation> = operations.map(|operation| operation.about(carrier)).collect();
+        Handbook::arranged(handbooks.iter().flat_map(shown).collect(), &operations)
+    }
+}
+
+/// The items that a handbook shows, each with what it carries.
+fn shown(handbook: &Handbook) -> Vec<Item> {
+    let whole = |item: &Item| Item {
+        sessions: handbook.sessions(item.memory).into_iter().cloned().collect(),
+        evidence: handbook.evidence(item.memory),
+        ..item.clone()
+    };
+    handbook.standing().map(|(item, _)| whole(item)).collect()
+}
+
+/// The accepted claims by the projects of their memories. A memory that is not live, was put aside, is personal or reads
+/// like an attack is no item.
+async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceError> {
+    let mut of_memory: BTreeMap<MemoryId, Vec<Candidate>> = BTreeMap::new();
+    for candidate in store.candidates(CandidateState::Accepted, CANDIDATES_MAX).await? {
+        if let Some((memory, _)) = candidate.memory.filter(|_| !candidate.evidence.is_empty()) {
+            of_memory.entry(memory).or_default().push(candidate);
+        }
+    }
+    let sessions: BTreeSet<SessionId> =
+        of_memory.values().flatten().map(|candidate| candidate.session.clone()).collect();
+    let mut began = BTreeMap::new();
+    for page in Vec::from_iter(sessions).chunks(PAGE) {
+        let page = store.past_sessions_by_id(page).await?;
+        began.extend(page.into_iter().map(|session| (session.id, session.started_at)));
+    }
+    let mut items: BTreeMap<Project, Vec<Item>> = BTreeMap::new();
+    for page in of_memory.keys().copied().collect::<Vec<_>>().chunks(PAGE) {
+        for memory in store.memories_by_id(page).await? {
+            let is_item = memory.is_live() && !memory.is_archived() && memory.taint.flags.is_empty();
+            let candidates = of_memory.get(&memory.id).map(Vec::as_slice).unwrap_or_default();
+            let Some(first) = candidates.first().filter(|_| is_item && !memory.project.is_none()) else {
+                continue;
+            };
+            let sessions: BTreeSet<SessionId> =
+                candidates.iter().map(|candidate| candidate.session.clone()).collect();
+            let item = Item {
+                memory: memory.id,
+                kind: first.kind,
+                title: memory.body.title,
+                text: memory.body.content,
+                said_at: sessions.iter().filter_map(|id| began.get(id).copied()).max().unwrap_or(first.at),
+                evidence: candidates
+                    .iter()
+                    .flat_map(|one| &one.evidence)
+                    .map(|cited| cited.exchange)
+                    .collect(),
+                sessions,
+            };
+            items.entry(memory.body.project).or_default().push(item);
+        }
+    }
+    Ok(items)
+}
+
+/// Where the memories of a handbook are.
+fn place(project: Option<&Project>) -> (Project, Scope) {
+    project.map_or((Project::none(), Scope::Personal), |project| (project.clone(), Scope::Project))
+}
+
+/// The live memories that were rendered for a project or for all, and that nobody wrote anew.
+pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
+    let (project, scope) = place(project);
+    let mut rendered = Vec::new();
+    for key in [HANDBOOK_KEY, SUMMARY_KEY] {
+        let holder = store.topic_holder(&project, scope, key).await?;
+        rendered.extend(holder.filter(|holder| holder.agent.as_str() == NAME));
+    }
+    Ok(rendered)
+}
+
+/// Whether claims became this memory.
+pub(crate) async fn is_item(store: &Store, memory: &MemoryId) -> Result<bool, ServiceError> {
+    Ok(!store.candidates_of_memory(memory).await?.is_empty())
+}
+
+/// Whether a memory was made of claims by its tag, so that handbooks may tell of it.
+pub(crate) fn is_distilled(memory: &Memory) -> bool {
+    let is_rendered =
+        memory.topic_key.as_deref().is_some_and(|key| [HANDBOOK_KEY, SUMMARY_KEY].contains(&key));
+    !is_rendered && memory.tags.iter().any(|tag| tag.as_str() == TAG)
+}
+
+impl Memories {
+    /// The handbook of a project, or of all, as it is now.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn handbook(
+        &self,
+        project: Option<&Project>,
+    ) -> Result<(Handbook, Vec<Rendered>), ServiceError> {
+        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
+        let rendered = render(&handbook, project);
+        Ok((handbook, rendered))
+    }
+
+    /// Has the memories of a handbook say what it says now; gives those that are there. Equal text writes nothing, and one
+    /// that somebody wrote anew is left alone.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn render_handbook(&self, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
+        self.rendered_as(project, &[HANDBOOK_KEY, SUMMARY_KEY]).await
+    }
+
+    async fn rendered_as(
+        &self,
+        project: Option<&Project>,
+        keys: &[&str],
+    ) -> Result<Vec<Memory>, ServiceError> {
+        let by = Distiller::of(self);
+        self.base.store.transact(&Render { memories: self, by: &by, project, keys }).await
+    }
+
+    /// The drafts of skills that handbooks have, of a project or of each.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn skills(&self, project: Option<&Project>) -> Result<Vec<(Project, Skill)>, ServiceError> {
+        let shelf = Shelf::of(&self.base.store).await?;
+        let wanted = shelf.projects().filter(|known| project.is_none_or(|project| project == *known));
+        let drafts = |project: &Project| {
+            let of = |skill| (project.clone(), skill);
+            skill::drafts(&shelf.handbook(Some(project))).into_iter().map(of).collect::<Vec<_>>()
+        };
+        Ok(wanted.flat_map(drafts).collect())
+    }
+
+    /// The handbooks that tell of a project and are rendered: its own, and that of all.
+    pub(crate) async fn rendered_handbooks(
+        &self,
+        project: &Project,
+    ) -> Result<Vec<Option<Project>>, ServiceError> {
+        let mut there = Vec::new();
+        for one in [Some(project), None] {
+            if !rendered(&self.base.store, one).await?.is_empty() {
+                there.push(one.cloned());
+            }
+        }
+        Ok(there)
+    }
+
+    /// Renders handbooks whose memories are gone. A failure is logged: the next arrangement renders them.
+    pub(crate) async fn render_anew(&self, handbooks: &[Option<Project>]) {
+        for project in handbooks {
+            if let Err(error) = self.render_handbook(project.as_ref()).await {
+                tracing::warn!(%error, "a handbook could not be rendered");
+            }
+        }
+    }
+
+    /// Renders the handbook of all projects anew, where it is rendered, after that of one has changed.
+    pub(crate) async fn render_all_again(&self) {
+        let there = rendered(&self.base.store, None).await;
+        self.render_again(there.map(|there| if there.is_empty() { Vec::new() } else { vec![None] })).await;
+    }
+
+    /// Renders handbooks anew after what they tell of has changed. A failure is logged: the change is made, and the next
+    /// rendering tells of it.
+    pub(crate) async fn render_again(&self, handbooks: Result<Vec<Option<Project>>, ServiceError>) {
+        let rendered = async {
+            for project in handbooks? {
+                // One that somebody deleted stays so until a handbook is arranged, or asked for.
+                let there = rendered(&self.base.store, project.as_ref()).await?;
+                let keys: Vec<&str> = there.iter().filter_map(|memory| memory.topic_key.as_deref()).collect();
+                self.rendered_as(project.as_ref(), &keys).await?;
+            }
+            Ok::<_, ServiceError>(())
+        };
+        if let Err(error) = rendered.await {
+            tracing::warn!(%error, "a handbook could not be rendered anew");
+        }
+    }
+}
+
+/// Who works where no person asked: a caller of its own, in a session of the day.
+pub(crate) struct Distiller {
+    pub(crate) caller: Caller,
+    pub(crate) session: SessionId,
+}
+
+impl Distiller {
+    pub(crate) fn of(memories: &Memories) -> Self {
+        let day = memories.base.now().strftime("%Y-%m-%d");
+        Self {
+            caller: Caller { project: Project::general(), agent: agent_name(NAME), person: false },
+            session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
+        }
+    }
+}
+
+/// Renders a handbook as it is committed.
+struct Render<'a> {
+    memories: &'a Memories,
+    by: &'a Distiller,
+    project: Option<&'a Project>,
+    keys: &'a [&'a str],
+}
+
+impl Decision for Render<'_> {
+    type Output = Vec<Memory>;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Vec<Memory>, ServiceError> {
+        let handbook = Shelf::of(write.store()).await?.handbook(self.project);
+        put_rendered(self.memories, write, self.by, (&handbook, self.project), self.keys).await
+    }
+}
+
+/// Puts what the handbook of a project, or of all, is rendered to under these keys, within a transaction.
+pub(crate) async fn put_rendered(
+    memories: &Memories,
+    write: &mut Write<'_>,
+    by: &Distiller,
+    (handbook, project): (&Handbook, Option<&Project>),
+    keys: &[&str],
+) -> Result<Vec<Memory>, ServiceError> {
+    let texts = render(handbook, project);
+    let (home, scope) = place(project);
+    let mut put = Vec::new();
+    for key in keys.iter().copied() {
+        let holder = write.store().topic_holder(&home, scope, key).await?;
+        // Whoever wrote it anew stands for its words.
+        if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
+            continue;
+        }
+        match (texts.iter().find(|text| text.topic_key == key), holder) {
+            (Some(text), _) => {
+                let draft = draft(text, by, &home, scope);
+                // It was rendered, not said: what was corrected is what the claims say, and those are told of.
+                let door = Door::Said { revive: true };
+                let home = if home.is_none() { &by.caller.project } else { &home };
+                put.push(memories.put_draft(write, &by.caller, &draft, Vec::new(), home, door).await?.memory);
+            }
+            (None, Some(mut empty)) => {
+                empty.deleted_at = Some(write.at());
+                write.delete_memory(&empty, &by.session);
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(put)
+}
+
+fn draft(text: &Rendered, by: &Distiller, home: &Project, scope: Scope) -> Draft {
+    Draft {
+        body: Body {
+            project: home.clone(),
+            scope,
+            kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
+            title: text.title.clone(),
+            content: text.content.clone(),
+            topic_key: Some(redact_text(text.topic_key).kept),
+            tags: vec![redact_text(TAG).kept],
+        },
+        taint: taint::of(&text.title, &text.content, Origin::Transcript),
+        agent: by.caller.agent.clone(),
+        session: by.session.clone(),
+        valid: Validity::default(),
+        nature: None,
+        trigger: None,
+    }
+}

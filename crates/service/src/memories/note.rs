@@ -1,0 +1,168 @@
+//! A memory that comes back as a note from outside: new, changed by hand, or as it was.
+
+use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Scope, SessionId, Validity};
+use cerebro_store::StoredRelation;
+
+/// Most relations of one page.
+const PAGE_MAX: usize = 500;
+
+/// A file says it, and nobody here: its text is from outside.
+const DOOR: Door = Door::Brought(Origin::Import);
+
+/// A note as it was read; what it does not say is `None` and stays as it is.
+#[derive(Debug, Clone)]
+pub struct NoteRequest {
+    /// The memory that it was written from.
+    pub id: Option<MemoryId>,
+    /// That memory's revision then.
+    pub revision: Option<u32>,
+    pub title: String,
+    pub content: String,
+    pub kind: Option<Kind>,
+    pub project: Option<Project>,
+    pub scope: Option<Scope>,
+    /// Another topic key, or none.
+    pub topic_key: Change<String>,
+    pub tags: Option<Vec<String>>,
+}
+
+/// What a note became.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noted {
+    pub outcome: SaveOutcome,
+    /// The memory, unless it is new and nothing was written.
+    pub memory: Option<(MemoryId, u32)>,
+}
+
+impl Memories {
+    /// Takes a note in: a change of its memory is a new revision, a note without one a new memory. With
+    /// `dry_run` nothing is written and the answer is what would be done.
+    ///
+    /// # Errors
+    /// [`ServiceError::RevisionMismatch`] when the memory was revised since the note was written and the
+    /// note is another one; [`ServiceError::Deleted`]; those of [`Memories::save`] and [`Memories::update`].
+    pub async fn take_note(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        note: NoteRequest,
+        dry_run: bool,
+    ) -> Result<Noted, ServiceError> {
+        let known = match &note.id {
+            Some(id) => self.base.store.memory(id).await?,
+            None => None,
+        };
+        match known {
+            Some(memory) => self.take_change(caller, session, memory, note, dry_run).await,
+            None => self.take_new(caller, session, note, dry_run).await,
+        }
+    }
+
+    async fn take_new(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        note: NoteRequest,
+        dry_run: bool,
+    ) -> Result<Noted, ServiceError> {
+        if dry_run {
+            let mut fields = Fields::default();
+            fields.title(&note.title)?;
+            fields.content(&note.content)?;
+            fields.tags(&note.tags.unwrap_or_default())?;
+            return Ok(Noted { outcome: SaveOutcome::Created, memory: None });
+        }
+        let saved = self
+            .save(
+                caller,
+                SaveRequest {
+                    title: note.title,
+                    content: note.content,
+                    kind: note.kind.unwrap_or_else(Kind::manual),
+                    project: note.project,
+                    scope: note.scope.unwrap_or_default(),
+                    topic_key: note.topic_key.of(None),
+                    tags: note.tags.unwrap_or_default(),
+                    session: session.clone(),
+                    supersedes: Vec::new(),
+                    valid: Validity::default(),
+                    nature: None,
+                    trigger: None,
+                    door: DOOR,
+                },
+            )
+            .await?;
+        Ok(Noted { outcome: saved.outcome, memory: Some((saved.memory.id, saved.memory.revision)) })
+    }
+
+    async fn take_change(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        memory: Memory,
+        note: NoteRequest,
+        dry_run: bool,
+    ) -> Result<Noted, ServiceError> {
+        if memory.purged {
+            return Err(ServiceError::Purged(memory.id));
+        }
+        if !memory.is_live() {
+            return Err(ServiceError::Deleted(memory.id));
+        }
+        if is_the_same(&memory, &note)? {
+            let place = Some((memory.id, memory.revision));
+            return Ok(Noted { outcome: SaveOutcome::Unchanged, memory: place });
+        }
+        if let Some(expected) = note.revision.filter(|expected| *expected != memory.revision) {
+            return Err(ServiceError::RevisionMismatch { id: memory.id, expected, present: memory.revision });
+        }
+        if dry_run {
+            return Ok(Noted { outcome: SaveOutcome::Updated, memory: Some((memory.id, memory.revision)) });
+        }
+        let patch = Patch {
+            title: Some(note.title),
+            content: Some(note.content),
+            kind: note.kind,
+            project: note.project.filter(|_| note.scope != Some(Scope::Personal)),
+            scope: note.scope,
+            topic_key: note.topic_key,
+            tags: note.tags,
+            expected_revision: Some(memory.revision),
+            door: DOOR,
+            ..Patch::default()
+        };
+        let updated = self.update(caller, session, &memory.id, patch).await?;
+        let outcome = if updated.changed { SaveOutcome::Updated } else { SaveOutcome::Unchanged };
+        Ok(Noted { outcome, memory: Some((updated.memory.id, updated.memory.revision)) })
+    }
+
+    /// A page of the relations between memories, each with its key; `after` is the last key of the page before.
+    pub async fn relations(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
+        Ok(self.base.store.page_of_relations(after, PAGE_MAX).await?)
+    }
+
+    /// Those of the memories that are here, live or not.
+    pub async fn known(&self, ids: &[MemoryId]) -> Result<Vec<MemoryId>, ServiceError> {
+        Ok(self.base.store.memories_by_id(ids).await?.into_iter().map(|memory| memory.id).collect())
+    }
+}
+
+/// Whether a note says nothing that its memory does not. Blanks at the ends come and go in editors.
+fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError> {
+    let mut fields = Fields::default();
+    let topic_key = note.topic_key.clone().read(|key| fields.topic_key(&key))?;
+    let tags = note.tags.as_deref().map(|tags| fields.tags(tags)).transpose()?;
+    let same_project = note.project.as_ref().is_none_or(|project| *project == memory.project)
+        || memory.scope == Scope::Personal;
+    Ok(fields.title(&note.title)? == memory.title
+        && fields.content(&note.content)?.trim() == memory.content.trim()
+        && note.kind.as_ref().is_none_or(|kind| *kind == memory.kind)
+        && same_project
+        && note.scope.is_none_or(|scope| scope == memory.scope)
+        && topic_key.of(memory.topic_key.clone()) == memory.topic_key
+        && tags.is_none_or(|tags| tags == memory.tags))
+}

@@ -1,0 +1,90 @@
+//! Keeping what the user asked for.
+
+use crate::{Caller, Memories, ServiceError, fields::Fields};
+use cerebro_core::domain::{Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
+use cerebro_store::{Decision, Write};
+
+/// The answer to saving a prompt.
+#[derive(Debug, Clone)]
+pub struct PromptSaved {
+    /// The prompt.
+    pub prompt: Prompt,
+    /// Whether it is new; the same prompt of the same session within the window is not.
+    pub created: bool,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+impl Memories {
+    /// Saves a prompt of a session.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn save_prompt(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        project: Option<Project>,
+        content: &str,
+    ) -> Result<PromptSaved, ServiceError> {
+        let mut fields = Fields::default();
+        let content = fields.content(content)?;
+        let project = project.unwrap_or_else(|| caller.project.clone());
+        let elsewhere = self.projects.leads_elsewhere(Some(&project), caller).await?;
+        let decision = SavePrompt { memories: self, caller, session, project: &project, content: &content };
+        let (prompt, created) = self.base.store.transact(&decision).await?;
+        let new_project =
+            if created && elsewhere { self.projects.meet(&prompt.project, caller).await? } else { None };
+        Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
+    }
+
+    /// The prompts of a project, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn prompts(
+        &self,
+        project: Option<&Project>,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, ServiceError> {
+        Ok(self.base.store.latest_prompts(project, Timestamp::MAX, limit).await?)
+    }
+}
+
+struct SavePrompt<'a> {
+    memories: &'a Memories,
+    caller: &'a Caller,
+    session: &'a SessionId,
+    project: &'a Project,
+    content: &'a RedactedText,
+}
+
+impl Decision for SavePrompt<'_> {
+    /// The prompt, and whether it is new.
+    type Output = (Prompt, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Prompt, bool), ServiceError> {
+        let Self { memories, caller, session, project, content } = *self;
+        let window = jiff::SignedDuration::try_from(memories.base.settings.dedup_window).unwrap_or_default();
+        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
+            return Ok((prompt, false));
+        }
+        memories.sessions.ensure_session(write, session, &caller.project, caller).await?;
+        let prompt = Prompt {
+            id: PromptId::random(),
+            session: session.clone(),
+            project: project.clone(),
+            agent: caller.agent.clone(),
+            content: content.clone(),
+            created_at: write.at(),
+            last_seen_at: write.at(),
+        };
+        write.save_prompt(&prompt);
+        Ok((prompt, true))
+    }
+}

@@ -1,0 +1,478 @@
+//! Saving a memory: look, decide, write, in one transaction.
+
+use crate::{
+    Caller, Door, Memories, ServiceError,
+    fields::{Fields, checked_validity},
+    guard::{self, Admitted},
+    memories::supersede::supersede,
+};
+use cerebro_core::domain::{
+    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
+};
+use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::taint;
+use cerebro_search::lexical::Index;
+use cerebro_store::{Decision, Saying, Tombstone, Write};
+
+/// Most recent twins that a decision looks at.
+const TWINS_MAX: usize = 16;
+/// Most memories that are compared word by word.
+const CANDIDATES_MAX: usize = 16;
+
+/// What to save, as the caller gave it: its texts are not redacted yet.
+#[derive(Debug, Clone)]
+pub struct SaveRequest {
+    /// One line.
+    pub title: String,
+    /// What / Why / Where / Learned, or any text.
+    pub content: String,
+    /// The type.
+    pub kind: Kind,
+    /// Where it belongs; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// Who it is for.
+    pub scope: Scope,
+    /// The stable subject, if it has one.
+    pub topic_key: Option<String>,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// The session it is saved in.
+    pub session: SessionId,
+    /// Memories whose place it takes.
+    pub supersedes: Vec<MemoryId>,
+    /// When it is so.
+    pub valid: Validity,
+    /// What kind of memory it is; by its type when `None`.
+    pub nature: Option<Nature>,
+    /// Where a thing to be done is told: [`cerebro_core::domain::Trigger`]. What has one is to be done.
+    pub trigger: Option<String>,
+    /// How it comes in.
+    pub door: Door,
+}
+
+/// What a save did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaveOutcome {
+    /// A memory of its own.
+    Created,
+    /// A new revision of the topic's memory.
+    Updated,
+    /// The same text was saved a moment ago.
+    Duplicate,
+    /// The memory already was so.
+    Unchanged,
+}
+
+impl SaveOutcome {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Duplicate => "duplicate",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// What a revision replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The title before.
+    pub title: RedactedText,
+    /// Who wrote that.
+    pub agent: RedactedText,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A live memory that is nearly the one saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Similar {
+    /// Its id.
+    pub id: MemoryId,
+    /// Its title.
+    pub title: RedactedText,
+    /// Who wrote it.
+    pub agent: RedactedText,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What a draft became.
+pub(crate) struct Written {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// What happened.
+    pub outcome: SaveOutcome,
+    /// What a revision replaced.
+    pub replaced: Option<Replaced>,
+    /// What was noted of the text before, which holds again.
+    pub noted: Option<Tombstone>,
+}
+
+/// A draft, and what is found out about it before the writer is taken.
+pub(crate) struct Prepared {
+    draft: Draft,
+    shingles: Shingles,
+    title_key: u64,
+    /// Memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    near: Option<Vec<MemoryId>>,
+    /// How far the index had heard, at least, when it was asked.
+    heard: u64,
+}
+
+/// The answer to a save. It means durable.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// What happened.
+    pub outcome: SaveOutcome,
+    /// A key for the next save of this subject, when none was given.
+    pub suggested_topic_key: Option<String>,
+    /// What a revision replaced.
+    pub replaced: Option<Replaced>,
+    /// The memories whose place it took.
+    pub superseded: Vec<Memory>,
+    /// What was noted of the text before: it went with a memory that was deleted, or was corrected and is revived.
+    pub noted: Option<Tombstone>,
+    /// Up to three memories that may be meant.
+    pub similar: Vec<Similar>,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+impl Memories {
+    /// Saves a memory by the contract's steps. What the reply names is on disk.
+    ///
+    /// Runs to its end even when the caller goes away.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a field, or a failing store.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let mut fields = Fields::default();
+        let (supersedes, door) = (request.supersedes.clone(), request.door);
+        let draft = draft(&mut fields, caller, &project, request)?;
+        let elsewhere = self.projects.leads_elsewhere(Some(&draft.project), caller).await?;
+        let mut prepared = self.prepare(draft).await;
+        let draft = &prepared.draft;
+        // Thought of while the disk is waited for.
+        let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
+        let decision =
+            SaveDraft { memories: self, caller, prepared: &prepared, supersedes: &supersedes, door };
+        let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
+        let Done { written: Written { memory, outcome, replaced, noted }, superseded, is_alone } = written?;
+        let new_project = if elsewhere { self.projects.meet(&memory.project, caller).await? } else { None };
+        let revised = (outcome == SaveOutcome::Updated).then_some(&memory);
+        self.feedback.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
+        let mut similar = Vec::new();
+        if outcome == SaveOutcome::Created {
+            if !is_alone || prepared.near.is_none() {
+                // Others saved something since the index was asked, or it was catching up; it knows that by now.
+                prepared.near = self.near(&prepared.draft, &prepared.shingles, prepared.title_key).await;
+            }
+            similar = self.similar_to(&memory.id, &prepared).await?;
+            similar.retain(|near| superseded.iter().all(|older| older.id != near.id));
+        }
+        let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
+        let redacted = fields.redacted();
+        Ok(Saved {
+            memory,
+            outcome,
+            suggested_topic_key,
+            replaced,
+            superseded,
+            noted,
+            similar,
+            new_project,
+            redacted,
+        })
+    }
+
+    /// Makes ready what another use case saves in its transaction, of a text that comes from `origin`.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a field.
+    pub(crate) async fn prepare_save(
+        &self,
+        caller: &Caller,
+        request: SaveRequest,
+        origin: Origin,
+    ) -> Result<Prepared, ServiceError> {
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let mut draft = draft(&mut Fields::default(), caller, &project, request)?;
+        draft.taint = taint::of(&draft.title, &draft.content, origin);
+        Ok(self.prepare(draft).await)
+    }
+
+    /// Decides and writes what was made ready.
+    pub(crate) async fn put_prepared(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        prepared: &Prepared,
+        door: Door,
+    ) -> Result<Written, ServiceError> {
+        let twins = self.twins(write, prepared).await?;
+        self.put_draft(write, caller, &prepared.draft, twins, &caller.project, door).await
+    }
+
+    /// Decides and writes a draft of which `twins` are the live ones that were saved lately; a session that it begins is
+    /// one of `home`.
+    pub(crate) async fn put_draft(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        draft: &Draft,
+        twins: Vec<Memory>,
+        home: &Project,
+        door: Door,
+    ) -> Result<Written, ServiceError> {
+        let holder = match &draft.topic_key {
+            Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
+            None => None,
+        };
+        let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
+        let decision = hygiene::decide(draft, &standing);
+        // What a session says of itself is no fact that was corrected, and brings none back.
+        let tells_of_session = draft.kind == Kind::session_summary() && !door.is_automatic();
+        let admitted = match decision {
+            hygiene::Decision::Unchanged { .. } => Admitted::default(),
+            _ if tells_of_session => Admitted::default(),
+            _ => guard::admit(write, saying(draft), holder.as_ref(), door).await?,
+        };
+        let noted = admitted.noted.clone();
+        let written = |memory, outcome, replaced| Written { memory, outcome, replaced, noted };
+        let written = match decision {
+            hygiene::Decision::Unchanged { id } => {
+                written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None)
+            }
+            hygiene::Decision::Repeat { id } => {
+                let mut memory = found(holder, twins, &id)?;
+                memory.duplicate_count = memory.duplicate_count.saturating_add(1);
+                memory.last_seen_at = write.at();
+                memory.archived_at = None;
+                write.repeat_memory(&memory, &draft.session);
+                written(memory, SaveOutcome::Duplicate, None)
+            }
+            hygiene::Decision::Revise { id } => {
+                let old = found(holder, twins, &id)?;
+                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                let replaced =
+                    Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
+                let memory = self.revise(write, old, |memory| {
+                    memory.kind = draft.kind.clone();
+                    memory.title.clone_from(&draft.title);
+                    memory.content.clone_from(&draft.content);
+                    memory.tags.clone_from(&draft.tags);
+                    memory.taint.clone_from(&draft.taint);
+                    memory.agent.clone_from(&draft.agent);
+                    memory.session = Some(draft.session.clone());
+                    memory.valid = draft.valid;
+                    memory.nature = draft.nature.or(memory.nature);
+                    memory.trigger = draft.trigger.clone().or(memory.trigger.take());
+                    // Said again, it is to be done again.
+                    memory.done_at = None;
+                });
+                written(memory, SaveOutcome::Updated, Some(replaced))
+            }
+            hygiene::Decision::Create => {
+                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                written(create(write, draft), SaveOutcome::Created, None)
+            }
+        };
+        admitted.settle(write, &written.memory, &draft.session);
+        Ok(written)
+    }
+
+    /// Puts a new revision of `old` as `edit` makes it, and keeps what it was.
+    pub(crate) fn revise(
+        &self,
+        write: &mut Write<'_>,
+        old: Memory,
+        edit: impl FnOnce(&mut Memory),
+    ) -> Memory {
+        let mut memory = old.clone();
+        edit(&mut memory);
+        // Who writes it anew wants it read.
+        memory.archived_at = None;
+        memory.revision = old.revision.saturating_add(1);
+        memory.updated_at = write.at();
+        memory.last_seen_at = write.at();
+        write.revise_memory(old, &memory, self.base.settings.revisions_keep);
+        memory
+    }
+
+    /// Finds out what does not need the writer.
+    async fn prepare(&self, draft: Draft) -> Prepared {
+        // Before the index answers: what it is told meanwhile does not count as heard.
+        let heard = self.base.store.announced();
+        let shingles = Shingles::of(&draft.content);
+        let title_key = hygiene::title_key(&draft.title);
+        let near = self.near(&draft, &shingles, title_key).await;
+        Prepared { draft, shingles, title_key, near, heard }
+    }
+
+    /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    #[tracing::instrument(level = "debug", skip_all)]
+    async fn near(&self, draft: &Draft, shingles: &Shingles, title_key: u64) -> Option<Vec<MemoryId>> {
+        if !self.index.index_is_current() {
+            return None;
+        }
+        let (keys, project, scope) = (hygiene::near_keys(shingles), draft.project.clone(), draft.scope);
+        let near = move |index: &Index| index.near(&project, scope, &keys, title_key, CANDIDATES_MAX);
+        match self.index.ask_once(near).await {
+            Ok(ids) => Some(ids.into_iter().map(MemoryId::from).collect()),
+            Err(error) => {
+                tracing::warn!(%error, "the lexical index could not name similar memories");
+                None
+            }
+        }
+    }
+
+    /// The live memories that a draft may repeat.
+    async fn twins(&self, write: &Write<'_>, prepared: &Prepared) -> Result<Vec<Memory>, ServiceError> {
+        let Prepared { draft, near, heard, .. } = prepared;
+        // A live memory with the draft's topic key is its holder, and no twin beside it.
+        if draft.topic_key.is_some() {
+            return Ok(Vec::new());
+        }
+        // A twin has the draft's title, and then the index names it; unless it was saved since the index was asked, or
+        // by another home.
+        let is_alone = *heard == write.last_seq() && !write.store().is_shared();
+        if is_alone && near.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let window = jiff::SignedDuration::try_from(self.base.settings.dedup_window).unwrap_or_default();
+        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        Ok(write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
+    }
+
+    /// Those of the memories that the index named which nearly say the same as a draft, or have its title; the nearest
+    /// first. `id` is what the draft became.
+    #[tracing::instrument(name = "similar", level = "debug", skip_all)]
+    async fn similar_to(&self, id: &MemoryId, prepared: &Prepared) -> Result<Vec<Similar>, ServiceError> {
+        let Prepared { shingles, title_key, near: Some(candidates), .. } = prepared else {
+            return Ok(Vec::new());
+        };
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.base.store.memories_by_id(candidates).await?;
+        let others =
+            found.into_iter().filter(|other| other.is_live() && !other.is_archived() && other.id != *id);
+        let mut near: Vec<(f64, Memory)> = others
+            .filter_map(|other| {
+                let jaccard = hygiene::jaccard(shingles, &Shingles::of(&other.content));
+                let is_near =
+                    jaccard >= SIMILAR_JACCARD_MIN || hygiene::title_key(&other.title) == *title_key;
+                is_near.then_some((jaccard, other))
+            })
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.updated_at.cmp(&a.1.updated_at)));
+        near.truncate(SIMILAR_MAX);
+        let similar = |(_, other): (f64, Memory)| Similar {
+            id: other.id,
+            title: other.body.title,
+            agent: other.agent,
+            at: other.updated_at,
+        };
+        Ok(near.into_iter().map(similar).collect())
+    }
+}
+
+struct SaveDraft<'a> {
+    memories: &'a Memories,
+    caller: &'a Caller,
+    prepared: &'a Prepared,
+    supersedes: &'a [MemoryId],
+    door: Door,
+}
+
+/// What a save did within its transaction.
+struct Done {
+    written: Written,
+    superseded: Vec<Memory>,
+    /// This process committed nothing since the index was asked.
+    is_alone: bool,
+}
+
+impl Decision for SaveDraft<'_> {
+    type Output = Done;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
+        let Self { memories, caller, prepared, supersedes, door } = *self;
+        let is_alone = prepared.heard == write.last_seq();
+        let written = memories.put_prepared(write, caller, prepared, door).await?;
+        // A topic's next revision already takes the place of the one before.
+        let others: Vec<MemoryId> =
+            supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
+        let session = &prepared.draft.session;
+        let superseded = supersede(write, caller, session, &written.memory, &others).await?;
+        Ok(Done { written, superseded, is_alone })
+    }
+}
+
+/// What a draft says, as the guard knows it.
+fn saying(draft: &Draft) -> Saying<'_> {
+    Saying { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
+}
+
+/// The request validated, redacted and normalised.
+#[tracing::instrument(name = "fields", level = "debug", skip_all)]
+fn draft(
+    fields: &mut Fields,
+    caller: &Caller,
+    home: &Project,
+    request: SaveRequest,
+) -> Result<Draft, ServiceError> {
+    let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
+    let trigger = request.trigger.map(|trigger| fields.trigger(&trigger)).transpose()?.flatten();
+    Ok(Draft {
+        taint: taint::of(&title, &content, request.door.origin(caller)),
+        body: Body {
+            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
+            scope: request.scope,
+            kind: request.kind,
+            title,
+            content,
+            topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+            tags: fields.tags(&request.tags)?,
+        },
+        agent: caller.agent.clone(),
+        session: request.session,
+        valid: checked_validity(request.valid)?,
+        nature: request.nature.or(trigger.is_some().then_some(Nature::Prospective)),
+        trigger,
+    })
+}
+
+#[tracing::instrument(level = "debug", skip_all)]
+fn suggest(draft: &Draft) -> String {
+    hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content))
+}
+
+fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
+    let (body, taint, agent) = (draft.body.clone(), draft.taint.clone(), draft.agent.clone());
+    let memory = Memory {
+        session: Some(draft.session.clone()),
+        valid: draft.valid,
+        nature: draft.nature,
+        trigger: draft.trigger.clone(),
+        ..Memory::new(MemoryId::random(), body, taint, agent, write.at())
+    };
+    write.create_memory(&memory);
+    memory
+}
+
+fn found(holder: Option<Memory>, twins: Vec<Memory>, id: &MemoryId) -> Result<Memory, ServiceError> {
+    holder.into_iter().chain(twins).find(|memory| memory.id == *id).ok_or(ServiceError::NoMemory(*id))
+}

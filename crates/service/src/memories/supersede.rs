@@ -1,0 +1,92 @@
+//! Taking another memory's place, within a write's transaction.
+
+use std::collections::BTreeMap;
+
+use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
+use cerebro_core::domain::{Memory, MemoryId, SessionId};
+use cerebro_core::truth;
+use cerebro_store::Write;
+
+use crate::{Caller, ServiceError};
+
+/// Has a memory take the place of others, within its transaction; says of which it had not yet.
+///
+/// # Errors
+/// [`ServiceError::Invalid`] for too many, for one of another project, and where it would go in a circle;
+/// [`ServiceError::NoMemory`], [`ServiceError::Deleted`].
+pub(crate) async fn supersede(
+    write: &mut Write<'_>,
+    caller: &Caller,
+    session: &SessionId,
+    newer: &Memory,
+    ids: &[MemoryId],
+) -> Result<Vec<Memory>, ServiceError> {
+    let mut superseded: Vec<Memory> = Vec::new();
+    if ids.len() > SUPERSEDES_MAX {
+        let problem =
+            format!("{} ids are given, at most {SUPERSEDES_MAX} at once; do it in parts", ids.len());
+        return Err(ServiceError::invalid("supersedes", ids[SUPERSEDES_MAX].as_str(), problem));
+    }
+    for id in ids {
+        if superseded.iter().any(|other| other.id == *id) {
+            continue;
+        }
+        let refuse = |problem: String| Err(ServiceError::invalid("supersedes", id.as_str(), problem));
+        if *id == newer.id {
+            return refuse("it is this memory itself; an update replaces its text".to_owned());
+        }
+        let older = write.memory(id).await?.ok_or(ServiceError::NoMemory(*id))?;
+        if !older.is_live() {
+            return Err(ServiceError::gone(&older));
+        }
+        if (&older.project, older.scope) != (&newer.project, newer.scope) {
+            let place = |memory: &Memory| {
+                if memory.project.is_none() {
+                    "personal".to_owned()
+                } else {
+                    format!("of project `{}`", memory.project)
+                }
+            };
+            return refuse(format!("it is {}, this one {}", place(&older), place(newer)));
+        }
+        if let Err(unfit) = may_supersede(write, newer.id, *id).await? {
+            return refuse(unfit.to_string());
+        }
+        let known = write.supersessions(&[newer.id]).await?;
+        if !known.iter().any(|edge| (edge.newer, edge.older) == (newer.id, *id)) {
+            let by = if caller.person { "person" } else { "agent" };
+            write.supersede_memory(newer, &older, by, session);
+            superseded.push(older);
+        }
+    }
+    Ok(superseded)
+}
+
+/// Whether a memory may take an older one's place, by all edges below that one.
+pub(crate) async fn may_supersede(
+    write: &Write<'_>,
+    newer: MemoryId,
+    older: MemoryId,
+) -> Result<Result<(), truth::Unfit>, ServiceError> {
+    let mut below: BTreeMap<MemoryId, Vec<MemoryId>> = BTreeMap::new();
+    let mut level = vec![older];
+    for _ in 0..SUPERSEDED_DEPTH_MAX {
+        let mut next = Vec::new();
+        for edge in write.supersessions(&level).await? {
+            let is_new = level.contains(&edge.newer) && !below.contains_key(&edge.older);
+            if is_new {
+                next.push(edge.older);
+            }
+            if level.contains(&edge.newer) {
+                below.entry(edge.newer).or_default().push(edge.older);
+            }
+        }
+        next.sort();
+        next.dedup();
+        if next.is_empty() {
+            break;
+        }
+        level = next;
+    }
+    Ok(truth::check_place(newer, older, &below))
+}

@@ -1,0 +1,188 @@
+//! Looking after tombstones: they are made anew where the home has another secret, bounded in number, and shown to people,
+//! who may forget them.
+
+use std::collections::BTreeSet;
+
+use crate::{Memories, ServiceError};
+use cerebro_core::domain::{Memory, MemoryId, Revision, Timestamp};
+use cerebro_store::{Decision, Fallen, Supersession, Tombstone, Why, Write};
+
+/// Most texts that are noted; beyond it what went with its memory is forgotten first, then the oldest corrections.
+pub const TOMBSTONES_MAX: usize = 100_000;
+/// Most notes of one page for people, and of one memory.
+pub const TOMBSTONES_LISTED_MAX: usize = 1_000;
+/// How many rows are read or written at once.
+const BATCH: usize = 200;
+
+/// A text that no longer holds, as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FallenText {
+    /// The memory that said it.
+    pub memory: MemoryId,
+    /// The title of that memory now; none where it is gone, or its text.
+    pub title: Option<String>,
+    /// Why the text no longer holds.
+    pub why: Why,
+    /// What holds in its place.
+    pub replaced_by: Option<MemoryId>,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl Memories {
+    /// The texts that no longer hold, the latest first, each once; and how many notes of them there are in all.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn tombstones(&self, limit: usize) -> Result<(Vec<FallenText>, usize), ServiceError> {
+        let limit = limit.min(TOMBSTONES_LISTED_MAX);
+        // A text has up to two notes, made at one moment.
+        let mut stones = self.base.store.latest_tombstones(None, 2 * limit).await?;
+        stones.dedup_by_key(|stone| (stone.memory, stone.at, stone.why));
+        stones.truncate(limit);
+        let ids: BTreeSet<MemoryId> = stones.iter().map(|stone| stone.memory).collect();
+        let memories = self.base.store.memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let title = |id: MemoryId| {
+            let memory = memories.iter().find(|memory| memory.id == id && !memory.purged)?;
+            Some(memory.title.to_string())
+        };
+        let told = |stone: Tombstone| {
+            let Tombstone { memory, why, replaced_by, at, .. } = stone;
+            FallenText { memory, title: title(memory), why, replaced_by, at }
+        };
+        Ok((stones.into_iter().map(told).collect(), self.base.store.tombstone_count().await?))
+    }
+
+    /// Forgets what is noted of the texts of one memory: they may be said, and brought in, as any other. Says of how many
+    /// notes.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn forget_tombstones(&self, memory: &MemoryId) -> Result<usize, ServiceError> {
+        let mut forgotten = 0;
+        loop {
+            let stones = self.base.store.latest_tombstones(Some(memory), BATCH).await?;
+            if stones.is_empty() {
+                return Ok(forgotten);
+            }
+            self.base.store.transact(&Forget { stones: &stones }).await?;
+            forgotten += stones.len();
+        }
+    }
+
+    /// Sees to it, when the store is opened, that the tombstones can be read and are not too many.
+    ///
+    /// A home whose secret made none here, though there may be texts that no longer hold (the store was restored from a
+    /// backup of another home, or the secret was lost), notes them anew from what the rows tell: earlier revisions,
+    /// superseded and deleted memories. Purged texts are in no row, so those stay unknown to it.
+    ///
+    /// # Errors
+    /// A failing store. What was begun is begun anew at the next opening.
+    pub(crate) async fn keep_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
+        let (is_known, any_is_known) = self.base.store.knows_secret().await?;
+        if !is_known {
+            // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.
+            if is_new_secret || any_is_known {
+                self.remake_tombstones().await?;
+            }
+            self.base.store.note_secret().await?;
+        }
+        self.trim_tombstones(TOMBSTONES_MAX).await
+    }
+
+    async fn trim_tombstones(&self, most: usize) -> Result<(), ServiceError> {
+        let mut beyond = self.base.store.tombstone_count().await?.saturating_sub(most);
+        while beyond > 0 {
+            let stones = self.base.store.oldest_tombstones(beyond.min(BATCH)).await?;
+            if stones.is_empty() {
+                break;
+            }
+            self.base.store.transact(&Forget { stones: &stones }).await?;
+            beyond = beyond.saturating_sub(stones.len());
+        }
+        Ok(())
+    }
+
+    async fn remake_tombstones(&self) -> Result<(), ServiceError> {
+        let edges = self.base.store.all_supersessions().await?;
+        let corrected: Vec<&Supersession> =
+            edges.iter().filter(|edge| edge.by != Supersession::CYCLE).collect();
+        self.remake_of_revisions().await?;
+        self.remake_of_superseded(&corrected).await?;
+        let superseded: BTreeSet<MemoryId> = corrected.iter().map(|edge| edge.older).collect();
+        let mut after: Option<String> = None;
+        // What is deleted is noted first, and then what is said all the same is not noted any more.
+        for is_live in [false, true] {
+            loop {
+                let page = self.base.store.page_of_memories(after.as_deref(), BATCH).await?;
+                let Some((last, _)) = page.last() else { break };
+                after = Some(last.clone());
+                let memories: Vec<Memory> = page
+                    .into_iter()
+                    .map(|(_, memory)| memory)
+                    .filter(|memory| memory.is_live() == is_live && !memory.purged)
+                    .filter(|memory| !is_live || !superseded.contains(&memory.id))
+                    .collect();
+                if is_live && !memories.is_empty() {
+                    self.base.store.keep_holding(&memories).await?;
+                } else if !is_live {
+                    let deleted = |was: Memory| {
+                        let at = was.deleted_at.unwrap_or(was.updated_at);
+                        Fallen { was, now: None, why: Why::Deleted, at }
+                    };
+                    let fallen: Vec<Fallen> = memories.into_iter().map(deleted).collect();
+                    self.base.store.remake_tombstones(&fallen).await?;
+                }
+            }
+            after = None;
+        }
+        Ok(())
+    }
+
+    async fn remake_of_revisions(&self) -> Result<(), ServiceError> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.base.store.page_of_revisions(after.as_deref(), BATCH).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(last.clone());
+            let owners: BTreeSet<MemoryId> = page.iter().map(|(_, revision)| revision.memory).collect();
+            let owners = self.base.store.memories_by_id(&owners.into_iter().collect::<Vec<_>>()).await?;
+            let fallen = |revision: &Revision| {
+                let now = owners.iter().find(|owner| owner.id == revision.memory && !owner.purged)?;
+                let (was, at) = (revision.of(now), now.updated_at);
+                Some(Fallen { was, now: Some(now.clone()), why: Why::Corrected, at })
+            };
+            let fallen: Vec<Fallen> = page.iter().filter_map(|(_, revision)| fallen(revision)).collect();
+            self.base.store.remake_tombstones(&fallen).await?;
+        }
+    }
+
+    async fn remake_of_superseded(&self, edges: &[&Supersession]) -> Result<(), ServiceError> {
+        for edges in edges.chunks(BATCH) {
+            let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
+            let ends = self.base.store.memories_by_id(&ends.into_iter().collect::<Vec<_>>()).await?;
+            let end = |id: MemoryId| ends.iter().find(|memory| memory.id == id).cloned();
+            let fallen = |edge: &&Supersession| {
+                let (was, now) = (end(edge.older)?, end(edge.newer)?);
+                Some(Fallen { was, now: Some(now), why: Why::Superseded, at: edge.at })
+            };
+            let fallen: Vec<Fallen> = edges.iter().filter_map(fallen).collect();
+            self.base.store.remake_tombstones(&fallen).await?;
+        }
+        Ok(())
+    }
+}
+
+struct Forget<'a> {
+    stones: &'a [Tombstone],
+}
+
+impl Decision for Forget<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        write.forget_tombstones(self.stones);
+        Ok(())
+    }
+}

@@ -1,0 +1,551 @@
+//! Changing what is stored: update, delete, restore, purge, pin.
+
+use super::{Door, Memories, guard, handbook, summary::carry_summary, supersede::supersede};
+use crate::{
+    Caller, ServiceError, consolidation,
+    fields::{Fields, checked_validity},
+};
+use cerebro_core::domain::{
+    Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Trigger, Validity,
+};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::taint;
+use cerebro_store::{Decision, Saying, Write};
+
+/// What becomes of a field that need not be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Change<T> {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is another one, or none any more.
+    To(Option<T>),
+}
+
+impl<T> Change<T> {
+    /// The field afterwards.
+    pub(crate) fn of(self, present: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => present,
+            Self::To(new) => new,
+        }
+    }
+
+    /// The same with what `read` makes of the new one.
+    pub(crate) fn read<U, E>(self, read: impl FnOnce(T) -> Result<Option<U>, E>) -> Result<Change<U>, E> {
+        Ok(match self {
+            Self::Keep => Change::Keep,
+            Self::To(new) => Change::To(new.map(read).transpose()?.flatten()),
+        })
+    }
+}
+
+/// Which fields an update changes, as the caller gave them; `None` leaves one as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Patch {
+    /// A new title.
+    pub title: Option<String>,
+    /// New content.
+    pub content: Option<String>,
+    /// A new type.
+    pub kind: Option<Kind>,
+    /// Another project.
+    pub project: Option<Project>,
+    /// Another scope.
+    pub scope: Option<Scope>,
+    /// Another topic key, or none.
+    pub topic_key: Change<String>,
+    /// Other tags.
+    pub tags: Option<Vec<String>>,
+    /// The revision that the caller read; another present one is an error.
+    pub expected_revision: Option<u32>,
+    /// Memories whose place it takes from now on.
+    pub supersedes: Vec<MemoryId>,
+    /// Since when it is so.
+    pub valid_from: Change<Timestamp>,
+    /// Until when it is so.
+    pub valid_until: Change<Timestamp>,
+    /// Another kind of memory.
+    pub nature: Option<Nature>,
+    /// Where it is told, of a thing to be done; an empty one is everywhere.
+    pub trigger: Option<String>,
+    /// Whether it is done, of a thing to be done.
+    pub done: Option<bool>,
+    /// How its text comes in.
+    pub door: Door,
+}
+
+/// The answer to an update, restore or pin.
+#[derive(Debug, Clone)]
+pub struct Updated {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// Whether anything changed.
+    pub changed: bool,
+    /// The memories whose place it took.
+    pub superseded: Vec<Memory>,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+/// What a delete did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    /// Hidden; a person can restore it.
+    Deleted,
+    /// It was hidden or purged before.
+    AlreadyDeleted,
+    /// Its text is gone for good.
+    Purged,
+}
+
+impl DeleteOutcome {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::AlreadyDeleted => "already_deleted",
+            Self::Purged => "purged",
+        }
+    }
+}
+
+/// A patch, validated, redacted and normalised.
+#[derive(Debug, Clone)]
+struct CleanPatch {
+    title: Option<RedactedText>,
+    content: Option<RedactedText>,
+    kind: Option<Kind>,
+    project: Option<Project>,
+    scope: Option<Scope>,
+    topic_key: Change<RedactedText>,
+    tags: Option<Vec<RedactedText>>,
+    expected_revision: Option<u32>,
+    supersedes: Vec<MemoryId>,
+    valid_from: Change<Timestamp>,
+    valid_until: Change<Timestamp>,
+    nature: Option<Nature>,
+    trigger: Change<Trigger>,
+    done: Option<bool>,
+    door: Door,
+}
+
+impl CleanPatch {
+    fn read(fields: &mut Fields, patch: Patch) -> Result<Self, ServiceError> {
+        Ok(Self {
+            title: patch.title.map(|title| fields.title(&title)).transpose()?,
+            content: patch.content.map(|content| fields.content(&content)).transpose()?,
+            kind: patch.kind,
+            project: patch.project,
+            scope: patch.scope,
+            topic_key: patch.topic_key.read(|key| fields.topic_key(&key))?,
+            tags: patch.tags.map(|tags| fields.tags(&tags)).transpose()?,
+            expected_revision: patch.expected_revision,
+            supersedes: patch.supersedes,
+            valid_from: patch.valid_from,
+            valid_until: patch.valid_until,
+            nature: patch.nature,
+            trigger: match patch.trigger {
+                Some(trigger) => Change::To(fields.trigger(&trigger)?),
+                None => Change::Keep,
+            },
+            done: patch.done,
+            door: patch.door,
+        })
+    }
+}
+
+/// A change of one memory, made within its transaction.
+#[derive(Debug, Clone)]
+enum Edit {
+    Patch(Box<CleanPatch>),
+    Delete,
+    Purge,
+    Restore,
+    Pin(bool),
+    Archive(bool),
+}
+
+impl Memories {
+    /// Changes fields of a live memory. An update that changes its text is a new revision.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`], [`ServiceError::RevisionMismatch`],
+    /// [`ServiceError::TopicTaken`] and [`ServiceError::Invalid`] leave it as it was.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        patch: Patch,
+    ) -> Result<Updated, ServiceError> {
+        let mut fields = Fields::default();
+        let patch = CleanPatch::read(&mut fields, patch)?;
+        let elsewhere = self.projects.leads_elsewhere(patch.project.as_ref(), caller).await?;
+        let Edited { memory, changed, corrected, superseded, .. } =
+            self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
+        self.feedback.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
+        let new_project = if elsewhere { self.projects.meet(&memory.project, caller).await? } else { None };
+        Ok(Updated { memory, changed, superseded, new_project, redacted: fields.redacted() })
+    }
+
+    /// Hides a memory, or with `hard` destroys its text and revisions.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent where the user says so.
+    pub async fn delete(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        hard: bool,
+    ) -> Result<DeleteOutcome, ServiceError> {
+        if hard && !caller.person && !self.base.settings.agent_hard_delete {
+            return Err(ServiceError::PurgeForbidden(*id));
+        }
+        let edit = if hard { Edit::Purge } else { Edit::Delete };
+        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, edit).await?;
+        self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+        if hard {
+            // So that no byte of the text waits in the index for the next search.
+            self.index.ask(cerebro_search::lexical::Index::flush).await?;
+            Box::pin(self.past.purge_past()).await?;
+            return Ok(DeleteOutcome::Purged);
+        }
+        Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
+    }
+
+    /// Makes a deleted memory live again.
+    ///
+    /// # Errors
+    /// [`ServiceError::Purged`]; [`ServiceError::TopicTaken`] when its key has another holder by now.
+    pub async fn restore(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+    ) -> Result<Updated, ServiceError> {
+        self.simple(caller, session, id, Edit::Restore).await
+    }
+
+    /// Keeps a memory at the top of every context, or no longer.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
+    pub async fn pin(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        pinned: bool,
+    ) -> Result<Updated, ServiceError> {
+        self.simple(caller, session, id, Edit::Pin(pinned)).await
+    }
+
+    /// Puts a memory aside, or back in its place: archived, it is kept whole and left out of what is found and told unless
+    /// somebody asks for it.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]; [`ServiceError::Invalid`] for one that is pinned.
+    pub async fn archive(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        archived: bool,
+    ) -> Result<Updated, ServiceError> {
+        self.simple(caller, session, id, Edit::Archive(archived)).await
+    }
+
+    async fn simple(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        edit: Edit,
+    ) -> Result<Updated, ServiceError> {
+        let Edited { memory, changed, superseded, .. } = self.edit(caller, session, id, edit).await?;
+        Ok(Updated { memory, changed, superseded, new_project: None, redacted: 0 })
+    }
+
+    async fn edit(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        edit: Edit,
+    ) -> Result<Edited, ServiceError> {
+        // What is destroyed may stand in what was rendered of it, which goes with it and is rendered anew.
+        let going = matches!(edit, Edit::Purge) && handbook::is_item(&self.base.store, id).await?;
+        let memory = if going { self.base.store.memory(id).await? } else { None };
+        let there = match memory {
+            Some(memory) => self.rendered_handbooks(&memory.project).await?,
+            None => Vec::new(),
+        };
+        let edited =
+            self.base.store.transact(&EditMemory { memories: self, caller, session, id, edit }).await?;
+        if going {
+            self.render_anew(&there).await;
+        } else if edited.changed && handbook::is_distilled(&edited.memory) {
+            self.render_again(self.rendered_handbooks(&edited.memory.project).await).await;
+            if edited.home != edited.memory.project {
+                self.render_again(self.rendered_handbooks(&edited.home).await).await;
+            }
+        }
+        Ok(edited)
+    }
+
+    async fn patch(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        session: &SessionId,
+        old: Memory,
+        patch: &CleanPatch,
+    ) -> Result<(Memory, bool), ServiceError> {
+        live(&old)?;
+        let wanted = patched(&old, patch, &caller.project, write.at());
+        checked_validity(wanted.valid)?;
+        let expected = patch.expected_revision.unwrap_or(old.revision);
+        // A call that is repeated because its answer got lost finds its own revision, one further on.
+        let repeated = wanted == old && expected.checked_add(1) == Some(old.revision);
+        if expected != old.revision && !repeated {
+            return Err(ServiceError::RevisionMismatch { id: old.id, expected, present: old.revision });
+        }
+        if wanted == old {
+            return Ok((old, false));
+        }
+        topic_is_free(write, &wanted).await?;
+        let admitted = guard::admit(write, Saying::from(&wanted), Some(&old), patch.door).await?;
+        self.sessions.ensure_session(write, session, &caller.project, caller).await?;
+        // Another title or tags do not make a text one's own.
+        let is_kept =
+            wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
+        let origin = if is_kept { old.taint.origin } else { patch.door.origin(caller) };
+        let taint = taint::of(&wanted.title, &wanted.content, origin);
+        let memory = self.revise(write, old, |memory| {
+            *memory = wanted;
+            memory.taint = taint;
+            memory.agent.clone_from(&caller.agent);
+            memory.session = Some(session.clone());
+        });
+        admitted.settle(write, &memory, session);
+        Ok((memory, true))
+    }
+}
+
+/// What an edit left behind.
+struct Edited {
+    /// The memory as it is now.
+    memory: Memory,
+    /// Whether that is a change.
+    changed: bool,
+    /// Whether what it said does not hold any more.
+    corrected: bool,
+    /// The memories whose place it took.
+    superseded: Vec<Memory>,
+    /// The project that it was of before.
+    home: Project,
+}
+
+struct EditMemory<'a> {
+    memories: &'a Memories,
+    caller: &'a Caller,
+    session: &'a SessionId,
+    id: &'a MemoryId,
+    edit: Edit,
+}
+
+impl Decision for EditMemory<'_> {
+    type Output = Edited;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Edited, ServiceError> {
+        let Self { memories, caller, session, id, edit } = self;
+        let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(**id))?;
+        let before = memory.clone();
+        let (memory, mut changed) = match edit {
+            Edit::Patch(patch) => memories.patch(write, caller, session, memory, patch).await?,
+            Edit::Delete => delete(write, session, memory),
+            Edit::Purge => purge(write, session, memory).await?,
+            Edit::Restore => restore(write, session, memory).await?,
+            Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
+            Edit::Archive(archived) => archive(write, session, memory, *archived)?,
+        };
+        if before.is_archived() && memory.is_live() && !memory.is_archived() {
+            consolidation::reinstate(write, &memory).await?;
+        }
+        if changed {
+            carry_summary(write, &before, &memory).await?;
+        }
+        let superseded = match edit {
+            Edit::Patch(patch) => supersede(write, caller, session, &memory, &patch.supersedes).await?,
+            _ => Vec::new(),
+        };
+        changed |= !superseded.is_empty();
+        let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
+        let corrected = before.is_live() && (says_other || !memory.is_live());
+        Ok(Edited { memory, changed, corrected, superseded, home: before.body.project })
+    }
+}
+
+/// The memory with the patch's fields. A personal one that becomes a project's again, with no project
+/// named, goes to the caller's.
+fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Memory {
+    let mut memory = old.clone();
+    if let Some(title) = &patch.title {
+        memory.title.clone_from(title);
+    }
+    if let Some(content) = &patch.content {
+        memory.content.clone_from(content);
+    }
+    if let Some(kind) = &patch.kind {
+        memory.kind.clone_from(kind);
+    }
+    if let Some(tags) = &patch.tags {
+        memory.tags.clone_from(tags);
+    }
+    memory.topic_key = patch.topic_key.clone().of(memory.topic_key.take());
+    if let Some(scope) = patch.scope {
+        memory.scope = scope;
+    }
+    memory.nature = patch.nature.or(memory.nature);
+    if let (Change::To(Some(_)), None) = (&patch.trigger, patch.nature) {
+        memory.nature = Some(Nature::Prospective);
+    }
+    memory.trigger = patch.trigger.clone().of(memory.trigger);
+    if let Some(done) = patch.done {
+        memory.done_at = done.then(|| memory.done_at.unwrap_or(at));
+    }
+    memory.valid.from = patch.valid_from.of(memory.valid.from);
+    memory.valid.until = patch.valid_until.of(memory.valid.until);
+    match (memory.scope, &patch.project) {
+        (Scope::Personal, _) => memory.project = Project::none(),
+        (Scope::Project, Some(project)) => memory.project.clone_from(project),
+        (Scope::Project, None) if memory.project.is_none() => memory.project.clone_from(own),
+        (Scope::Project, None) => {}
+    }
+    memory
+}
+
+fn live(memory: &Memory) -> Result<(), ServiceError> {
+    if memory.is_live() { Ok(()) } else { Err(ServiceError::gone(memory)) }
+}
+
+async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
+    let Some(key) = &memory.topic_key else { return Ok(()) };
+    match write.store().topic_holder(&memory.project, memory.scope, key).await? {
+        Some(holder) if holder.id != memory.id => Err(ServiceError::TopicTaken {
+            key: key.to_string(),
+            holder: holder.id,
+            title: holder.body.title.into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Memory, bool) {
+    if !memory.is_live() {
+        return (memory, false);
+    }
+    memory.deleted_at = Some(write.at());
+    write.delete_memory(&memory, session);
+    (memory, true)
+}
+
+/// Destroys a memory, with all that says what it said: the insights that rest on it, and of one that was made of claims
+/// the handbooks that were rendered, whose revisions may hold its text.
+async fn purge(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    before: Memory,
+) -> Result<(Memory, bool), ServiceError> {
+    if before.purged {
+        return Ok((before, false));
+    }
+    let mut with_it = consolidation::resting_on(write, &before.id).await?;
+    if handbook::is_item(write.store(), &before.id).await? {
+        for project in [Some(&before.project), None] {
+            with_it.extend(handbook::rendered(write.store(), project).await?);
+        }
+    }
+    for other in with_it.iter().filter(|other| !other.purged) {
+        write.purge_memory(other, &emptied(other, write.at()), session);
+    }
+    let memory = emptied(&before, write.at());
+    write.purge_memory(&before, &memory, session);
+    Ok((memory, true))
+}
+
+/// What a purge leaves of a memory.
+pub(crate) fn emptied(before: &Memory, at: Timestamp) -> Memory {
+    let mut memory = before.clone();
+    memory.purged = true;
+    memory.deleted_at = memory.deleted_at.or(Some(at));
+    memory.title = RedactedText::default();
+    memory.content = RedactedText::default();
+    memory.tags.clear();
+    memory.taint.flags.clear();
+    memory.topic_key = None;
+    memory.valid = Validity::default();
+    memory.trigger = None;
+    memory.pinned = false;
+    memory.archived_at = None;
+    memory
+}
+
+async fn restore(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    mut memory: Memory,
+) -> Result<(Memory, bool), ServiceError> {
+    if memory.purged {
+        return Err(ServiceError::Purged(memory.id));
+    }
+    if memory.is_live() {
+        return Ok((memory, false));
+    }
+    topic_is_free(write, &memory).await?;
+    let stones = write.tombstones(Saying::from(&memory), None).await?;
+    memory.deleted_at = None;
+    write.restore_memory(&memory, &stones, session);
+    Ok((memory, true))
+}
+
+fn pin(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    mut memory: Memory,
+    pinned: bool,
+) -> Result<(Memory, bool), ServiceError> {
+    live(&memory)?;
+    if memory.pinned == pinned {
+        return Ok((memory, false));
+    }
+    memory.pinned = pinned;
+    // Who pins it wants it read.
+    memory.archived_at = memory.archived_at.filter(|_| !pinned);
+    write.pin_memory(&memory, session);
+    Ok((memory, true))
+}
+
+fn archive(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    mut memory: Memory,
+    archived: bool,
+) -> Result<(Memory, bool), ServiceError> {
+    live(&memory)?;
+    if memory.is_archived() == archived {
+        return Ok((memory, false));
+    }
+    if archived && memory.pinned {
+        let problem = "it is pinned, so that it is always read first; unpin it before";
+        return Err(ServiceError::invalid("id", memory.id.as_str(), problem));
+    }
+    memory.archived_at = archived.then(|| write.at());
+    write.archive_memory(&memory, Some(session));
+    Ok((memory, true))
+}

@@ -1,0 +1,61 @@
+//! What lies beside the texts of memories and may speak for them in a search that asks for it: uses and relations.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{Recall, ServiceError};
+use cerebro_core::domain::SubjectId;
+use cerebro_core::feedback;
+use cerebro_core::recall::{Beside, Weights};
+
+/// How many relations are read at once, and the most that are read.
+const PAGE: usize = 1_000;
+const RELATIONS_MAX: usize = 200_000;
+/// Most memories whose signs are read.
+const USES_MAX: usize = 100_000;
+
+impl Recall {
+    /// What these weights look at beside the texts; nothing, and nothing is read, where it weighs nothing.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn beside(&self, weights: &Weights) -> Result<Arc<Beside>, ServiceError> {
+        let mut beside = Beside::default();
+        if weights.used > 0.0 {
+            let signs = self.base.store.signs_of_memories(USES_MAX).await?;
+            let use_of = |(memory, counts)| {
+                Some((SubjectId::from(memory).as_number(), feedback::usefulness(&counts)?))
+            };
+            beside.uses = signs.into_iter().filter_map(use_of).collect();
+        }
+        if weights.related > 0.0 {
+            beside.relations = self.all_relations().await?;
+        }
+        Ok(Arc::new(beside))
+    }
+
+    async fn all_relations(&self) -> Result<HashMap<u64, Vec<(u64, f32)>>, ServiceError> {
+        let mut relations: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
+        let mut after: Option<String> = None;
+        let mut count = 0;
+        while count < RELATIONS_MAX {
+            let page = self.base.store.page_of_relations(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            count += page.len();
+            for (_, relation) in page {
+                let [from, to] = [relation.from, relation.to].map(|id| SubjectId::from(id).as_number());
+                #[expect(clippy::cast_possible_truncation, reason = "it is at most 1")]
+                let strength = relation.weight as f32;
+                for (one, other) in [(from, to), (to, from)] {
+                    let known = relations.entry(one).or_default();
+                    // Drawn both ways, or by several methods, it is one relation, as strong as the strongest.
+                    match known.iter_mut().find(|(id, _)| *id == other) {
+                        Some((_, known)) => *known = known.max(strength),
+                        None => known.push((other, strength)),
+                    }
+                }
+            }
+        }
+        Ok(relations)
+    }
+}

@@ -1,0 +1,105 @@
+//! What a language model says of how memories stand to each other, as it is shown with hits.
+//!
+//! A claim annotates a hit; it never hides, reorders or deletes one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crate::{Recall, ServiceError, cached::Cached};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::relate::RelationKind;
+use cerebro_store::Committed;
+
+/// Most claims that are kept at hand.
+const CLAIMS_MAX: usize = 10_000;
+/// Most memories that are named beside a hit.
+const NAMED_MAX: usize = 2;
+
+/// What is claimed against one memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Claimed {
+    /// Memories that are said to take its place.
+    pub superseded_by: Vec<MemoryId>,
+    /// Memories that are said to contradict it.
+    pub conflicts_with: Vec<MemoryId>,
+}
+
+impl Claimed {
+    /// What is claimed, by the names under which it is told.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (&'static str, &[MemoryId])> {
+        [("superseded_by", self.superseded_by.as_slice()), ("conflicts_with", self.conflicts_with.as_slice())]
+            .into_iter()
+            .filter(|(_, ids)| !ids.is_empty())
+    }
+}
+
+/// All claims of a moment.
+#[derive(Default)]
+struct Book {
+    /// By the memory that they are against.
+    claimed: BTreeMap<MemoryId, Claimed>,
+    /// The memories at either end of a claim, live or not.
+    ends: BTreeSet<MemoryId>,
+}
+
+/// Who claims what, read from the store when it is first wanted.
+#[derive(Default)]
+pub(crate) struct ClaimBook(Cached<Book>);
+
+impl ClaimBook {
+    /// Forgets what was read: a model claimed something anew, or a person let a pair stand.
+    pub(crate) fn forget(&self) {
+        self.0.forget();
+    }
+
+    /// A memory that goes takes its claims with it, and one that comes back brings them again. Other commits
+    /// cost nothing: what a model claims anew is told by [`Self::forget`].
+    pub(crate) fn follow(&self, committed: &Committed) {
+        self.0.forget_if(|book| committed.memories.iter().any(|one| book.ends.contains(&one.id)));
+    }
+}
+
+impl Recall {
+    /// What is claimed against each of some memories, as far as anything is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn claimed(
+        &self,
+        ids: &[MemoryId],
+    ) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
+        let book = self.claim_book().await?;
+        Ok(ids.iter().filter_map(|id| Some((*id, book.claimed.get(id)?.clone()))).collect())
+    }
+
+    async fn claim_book(&self) -> Result<Arc<Book>, ServiceError> {
+        let ticket = match self.claims.0.get() {
+            Ok(book) => return Ok(book),
+            Err(ticket) => ticket,
+        };
+        let claims = self.base.store.claims(CLAIMS_MAX).await?;
+        let ends: BTreeSet<MemoryId> = claims.iter().flat_map(|claim| [claim.from, claim.to]).collect();
+        let live = self.base.store.memories_by_id(&ends.iter().copied().collect::<Vec<_>>()).await?;
+        let live: BTreeSet<MemoryId> =
+            live.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
+        let mut book = Book { ends, ..Book::default() };
+        for claim in claims.iter().filter(|claim| live.contains(&claim.from) && live.contains(&claim.to)) {
+            let (from, to) = (claim.from, claim.to);
+            if claim.kind == RelationKind::Supersedes.as_str() {
+                note(&mut book.claimed.entry(to).or_default().superseded_by, &claim.from);
+            } else {
+                note(&mut book.claimed.entry(to).or_default().conflicts_with, &claim.from);
+                note(&mut book.claimed.entry(from).or_default().conflicts_with, &claim.to);
+            }
+        }
+        Ok(self.claims.0.keep(ticket, book))
+    }
+}
+
+fn note(ids: &mut Vec<MemoryId>, id: &MemoryId) {
+    if ids.len() < NAMED_MAX && !ids.contains(id) {
+        ids.push(*id);
+    }
+}

@@ -1,0 +1,175 @@
+//! Finding evidence.
+
+use std::{sync::Arc, time::Duration};
+
+use super::Recall;
+use crate::{
+    ServiceError,
+    fields::Fields,
+    index::{Evidence, WAIT},
+};
+use cerebro_core::domain::{
+    Project, Timestamp,
+    limits::{LIMIT_MAX, SEARCH_DEPTH_MAX},
+};
+use cerebro_core::recall::{Match, Weights};
+use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
+
+/// How long a search of memories waits for an index of evidence.
+const HINT_WAIT: Duration = Duration::from_millis(200);
+/// How many passages of what the asking agent loads anyway are passed over in one list.
+const OWN_MAX: usize = 20;
+
+/// What to search a kind of evidence for.
+#[derive(Debug, Clone)]
+pub struct EvidenceRequest {
+    /// The words of the question: data, in any form.
+    pub query: String,
+    /// Where; everywhere when `None`.
+    pub project: Option<Project>,
+    /// Exchanges of sessions without a person, and of sub-agents, too.
+    pub hidden: bool,
+    /// Who asks, by an agent's name: documents that it loads anyway are left out.
+    pub reader: Option<String>,
+    /// Begun, or read anew, at or after.
+    pub since: Option<Timestamp>,
+    /// Begun, or read anew, at or before.
+    pub until: Option<Timestamp>,
+    /// How many hits.
+    pub limit: usize,
+    /// How many hits were shown before.
+    pub offset: usize,
+}
+
+/// The answer to a search of evidence.
+#[derive(Debug, Clone)]
+pub struct EvidenceFound {
+    /// The hits, best first; [`Evidence::id_of`] has their ids.
+    pub hits: Vec<Hit>,
+    /// How well the best hit answers.
+    pub matched: Match,
+    /// No hit holds every meaningful word.
+    pub relaxed: bool,
+    /// How long the whole list is.
+    pub total: usize,
+    /// There are more.
+    pub more: bool,
+    /// How many secrets were taken out of the question.
+    pub redacted: usize,
+}
+
+/// That evidence answers a question which no memory does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvidenceHint {
+    /// How many of its kind hold words of the question.
+    pub n: usize,
+    /// The best one.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// Whether an agent loads what a hit is of.
+fn loads(hit: &Hit, reader: &str) -> bool {
+    hit.agent.split(' ').any(|agent| agent == reader)
+}
+
+impl Recall {
+    /// Searches the evidence of a kind, of a project or of all. `None` when there is none at all: then nothing is opened
+    /// or written.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the query, or a failing index.
+    pub async fn search_evidence(
+        &self,
+        of: Evidence,
+        request: &EvidenceRequest,
+    ) -> Result<Option<EvidenceFound>, ServiceError> {
+        self.found_in_evidence(of, request, WAIT).await
+    }
+
+    async fn found_in_evidence(
+        &self,
+        of: Evidence,
+        request: &EvidenceRequest,
+        wait: Duration,
+    ) -> Result<Option<EvidenceFound>, ServiceError> {
+        if !self.evidence.has_evidence(of).await? {
+            return Ok(None);
+        }
+        let mut fields = Fields::default();
+        let own = if of == Evidence::Documents && request.reader.is_some() { OWN_MAX } else { 0 };
+        let query = Query {
+            text: fields.query(&request.query)?,
+            projects: match &request.project {
+                // Memory files of a person are documents of every project.
+                Some(project) => {
+                    Projects::Of { project: project.clone(), with_personal: of == Evidence::Documents }
+                }
+                None => Projects::All,
+            },
+            scope: None,
+            kind: (!request.hidden).then(|| of.kind()),
+            tags: Vec::new(),
+            since: request.since,
+            until: request.until,
+            limit: request.limit.min(LIMIT_MAX) + own,
+            offset: request.offset.min(SEARCH_DEPTH_MAX),
+            valid_at: None,
+            held_at: None,
+            archived: Archived::With,
+            weights: Weights::default(),
+            successors: Arc::default(),
+            beside: Arc::default(),
+        };
+        // Before a place is taken: building the index may take long.
+        self.evidence.evidence_index(of, wait).await?;
+        let _place = self.searches.acquire().await;
+        let Answer { mut hits, mut total, relaxed, mut matched } =
+            self.evidence.ask_evidence(of, move |index| index.search(&query, Arc::default)).await?;
+        if own > 0 {
+            let before = hits.len();
+            hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
+            total -= before - hits.len();
+            hits.truncate(request.limit);
+            matched = if hits.is_empty() { Match::None } else { matched };
+        }
+        let shown = request.offset + request.limit;
+        let more = total > shown && shown < SEARCH_DEPTH_MAX;
+        Ok(Some(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() }))
+    }
+
+    /// The best of a kind for a question that no memory answers, if one matches strongly. None while the index is being
+    /// built: a search of memories does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Self::search_evidence`].
+    pub async fn evidence_hint(
+        &self,
+        of: Evidence,
+        query: &str,
+        project: Option<&Project>,
+        reader: Option<String>,
+    ) -> Result<Option<EvidenceHint>, ServiceError> {
+        let request = EvidenceRequest {
+            query: query.to_owned(),
+            project: project.cloned(),
+            hidden: false,
+            reader,
+            since: None,
+            until: None,
+            limit: 1,
+            offset: 0,
+        };
+        let found = match self.found_in_evidence(of, &request, HINT_WAIT).await {
+            Err(ServiceError::IndexBusy) => None,
+            found => found?,
+        };
+        let Some(found) = found.filter(|found| found.matched == Match::Strong) else { return Ok(None) };
+        Ok(found.hits.first().map(|best| EvidenceHint {
+            n: found.total,
+            id: of.id_of(best.id),
+            title: best.title.clone(),
+        }))
+    }
+}

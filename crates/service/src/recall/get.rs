@@ -1,0 +1,147 @@
+//! Drilling in: one memory, whole.
+
+use crate::{Recall, ServiceError};
+use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
+use cerebro_core::truth;
+use cerebro_store::{Near, Supersession};
+
+/// Most neighbours that are shown.
+const RELATED_MAX: usize = 20;
+/// How many revisions a page holds.
+const REVISIONS_PAGE: usize = 20;
+
+/// Which part of which memory.
+#[derive(Debug, Clone)]
+pub struct ObservationRequest {
+    /// The memory.
+    pub id: MemoryId,
+    /// With its revisions.
+    pub history: bool,
+    /// From this byte of the content (with `history`: past this many revisions).
+    pub offset: usize,
+    /// At most this much content.
+    pub max_bytes: usize,
+    /// As the store held it at this moment, without revisions and neighbours.
+    pub as_of: Option<Timestamp>,
+}
+
+/// A memory, or a part of a long one.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// The memory, with the requested part of its content.
+    pub memory: Memory,
+    /// The size of the whole content.
+    pub content_bytes: usize,
+    /// Where more content (with `history`: more revisions) follows.
+    pub next_offset: Option<usize>,
+    /// Its neighbours in the graph.
+    pub related: Vec<Near>,
+    /// The memories whose place it took, the latest first.
+    pub supersedes: Vec<MemoryId>,
+    /// The memories that took its place, the latest first.
+    pub superseded_by: Vec<MemoryId>,
+    /// What kind of memory it is.
+    pub nature: Nature,
+    /// How much of its strength it has left, up to 1.
+    pub strength: f64,
+    /// Earlier revisions, newest first, when asked for.
+    pub revisions: Option<Vec<Earlier>>,
+}
+
+/// An earlier revision.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// The revision; of one that is too long for the answer, the beginning of its content.
+    pub revision: Revision,
+    /// The size of its whole content.
+    pub content_bytes: usize,
+}
+
+impl Recall {
+    /// Reads a live memory; a person sees deleted ones too.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
+    pub async fn observation(
+        &self,
+        request: &ObservationRequest,
+        person: bool,
+    ) -> Result<Observation, ServiceError> {
+        let found = self.base.store.observation(&request.id, RELATED_MAX).await?;
+        let (mut memory, mut related) = found.ok_or(ServiceError::NoMemory(request.id))?;
+        if let Some(at) = request.as_of {
+            memory = Box::pin(self.past.as_it_was(memory, at)).await?;
+            related.clear();
+        } else if !memory.is_live() && !person {
+            return Err(ServiceError::gone(&memory));
+        }
+        let content_bytes = memory.content.len();
+        let content_offset = if request.history && request.as_of.is_none() { 0 } else { request.offset };
+        let (piece, mut next_offset) = memory.content.slice_bytes(content_offset, request.max_bytes);
+        memory.content = piece;
+        let revisions = if request.history && request.as_of.is_none() {
+            let (page, next) = self.revisions(&memory, request).await?;
+            next_offset = next;
+            Some(page)
+        } else {
+            None
+        };
+        let mut edges = self.base.store.supersessions(std::slice::from_ref(&memory.id)).await?;
+        edges.retain(|edge| request.as_of.is_none_or(|at| edge.at <= at));
+        let (took, taken): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.newer == memory.id);
+        let nature = truth::nature(&memory);
+        let has_superseded = took.iter().any(|edge| edge.by != Supersession::CYCLE);
+        let strength =
+            truth::strength(&memory, has_superseded, request.as_of.unwrap_or_else(|| self.base.now()));
+        let supersedes = took.iter().map(|edge| edge.older).collect();
+        let superseded_by = taken.iter().map(|edge| edge.newer).collect();
+        Ok(Observation {
+            memory,
+            content_bytes,
+            next_offset,
+            related,
+            supersedes,
+            superseded_by,
+            nature,
+            strength,
+            revisions,
+        })
+    }
+
+    /// A page of revisions whose texts fit into what the request allows; at least one, cut if need be.
+    async fn revisions(
+        &self,
+        memory: &Memory,
+        request: &ObservationRequest,
+    ) -> Result<(Vec<Earlier>, Option<usize>), ServiceError> {
+        let skipped = u32::try_from(request.offset).unwrap_or(u32::MAX);
+        let before = memory.revision.saturating_sub(skipped);
+        let mut page = self.base.store.revisions(&memory.id, before, REVISIONS_PAGE + 1).await?;
+        let mut room = request.max_bytes;
+        let mut fitting = 0;
+        for revision in page.iter().take(REVISIONS_PAGE) {
+            if fitting > 0 && revision.content.len() > room {
+                break;
+            }
+            room = room.saturating_sub(revision.content.len());
+            fitting += 1;
+        }
+        let more = page.len() > fitting;
+        page.truncate(fitting);
+        let next = page.last().filter(|_| more).map(|last| (memory.revision - last.revision) as usize);
+        let earlier = |mut revision: Revision| {
+            let content_bytes = revision.content.len();
+            revision.content = revision.content.cut_bytes(request.max_bytes);
+            Earlier { revision, content_bytes }
+        };
+        Ok((page.into_iter().map(earlier).collect(), next))
+    }
+
+    /// Ids and titles of the memories whose id begins with a part of one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<(MemoryId, String)>, ServiceError> {
+        Ok(self.base.store.memories_by_prefix(prefix, limit).await?)
+    }
+}

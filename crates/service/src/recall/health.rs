@@ -1,0 +1,143 @@
+//! How the memory is: figures over all of it, computed when somebody asks. Nothing of it is stored, and it orders nothing.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use crate::{Pairs, Recall, ServiceError, feedback::Watched, lock};
+use cerebro_anchors::Anchor;
+use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
+use cerebro_core::truth::Vitals;
+use cerebro_store::{FeedbackCounts, HealthCounts};
+
+/// Memories that are read at once.
+const PAGE: usize = 1_000;
+/// Most pairs that are counted of each sort.
+pub const PAIRS_COUNTED_MAX: usize = 1_000;
+/// Most memories whose code is looked at.
+const ANCHORED_MAX: usize = 1_000;
+/// Figures serve again for this many times as long as it took to gather them, so that whoever asks again and again keeps
+/// one processor busy for a twentieth of the time at most, however large the store is.
+const KEPT_TIMES: u32 = 20;
+/// Most projects whose figures are kept.
+const KEPT_MAX: usize = 64;
+
+/// The figures of a project, or of all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Health {
+    /// When they were gathered.
+    pub at: Timestamp,
+    /// Over live memories.
+    pub vitals: Vitals,
+    /// Memories that are not live, purged ones too.
+    pub deleted: u64,
+    /// What there is beside memories.
+    pub beside: HealthCounts,
+    /// Pairs that mean nearly the same, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
+    pub twins: usize,
+    /// Pairs that a model found to be at odds, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
+    pub claims: usize,
+    /// Signs that memories which searches showed were of use, or were not.
+    pub feedback: FeedbackCounts,
+    /// What was shown since the daemon began, and what became of it.
+    pub watched: Watched,
+}
+
+impl Health {
+    /// Nodes of the graph: live memories, and the names that a model read in them.
+    pub fn nodes(&self) -> u64 {
+        self.vitals.live + self.beside.names
+    }
+}
+
+/// Figures that were gathered.
+struct Kept {
+    health: Arc<Health>,
+    /// Until when they serve.
+    until: Instant,
+}
+
+/// The figures of projects, and of all, that were asked for lately.
+#[derive(Default)]
+pub(crate) struct HealthBook(Mutex<BTreeMap<Option<Project>, Kept>>);
+
+impl HealthBook {
+    fn get(&self, project: Option<&Project>) -> Option<Arc<Health>> {
+        let held = lock(&self.0);
+        let kept = held.get(&project.cloned())?;
+        (Instant::now() < kept.until).then(|| Arc::clone(&kept.health))
+    }
+
+    fn keep(&self, project: Option<&Project>, took: Duration, health: &Arc<Health>) {
+        let mut held = lock(&self.0);
+        if held.len() >= KEPT_MAX {
+            held.clear();
+        }
+        let until = Instant::now() + KEPT_TIMES * took;
+        held.insert(project.cloned(), Kept { health: Arc::clone(health), until });
+    }
+}
+
+impl Recall {
+    /// The figures of a project, or of all, as they were a moment ago at most: see [`Self::examine_health`].
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
+        match self.health.get(project) {
+            Some(health) => Ok(health),
+            None => self.examine_health(project).await,
+        }
+    }
+
+    /// Gathers the figures of a project, or of all, anew. It walks all memories, relations and signs.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn examine_health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
+        let begun = Instant::now();
+        let (now, store) = (self.base.now(), &self.base.store);
+        let successors = self.succession().await?.successors();
+        let (mut vitals, mut deleted) = (Vitals::default(), 0);
+        let mut after: Option<MemoryId> = None;
+        loop {
+            let page = store.page_of_bare_memories(after.as_ref(), PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.id);
+            for memory in
+                page.iter().filter(|memory| project.is_none_or(|project| memory.project == *project))
+            {
+                vitals.take(memory, successors.contains(&memory.id), now);
+                deleted += u64::from(!memory.is_live());
+            }
+        }
+        let health = Arc::new(Health {
+            at: now,
+            vitals,
+            deleted,
+            beside: store.health_counts(project).await?,
+            twins: self.count_pairs(Pairs::Twins, project).await?,
+            claims: self.count_pairs(Pairs::Claims, project).await?,
+            feedback: self.feedback.feedback(project).await?,
+            watched: self.feedback.watched(project),
+        });
+        self.health.keep(project, begun.elapsed(), &health);
+        Ok(health)
+    }
+
+    async fn count_pairs(&self, which: Pairs, project: Option<&Project>) -> Result<usize, ServiceError> {
+        let pairs = self.pairs(which, 0, PAIRS_COUNTED_MAX).await?;
+        let is_of = |memory: &Memory| project.is_none_or(|project| memory.project == *project);
+        Ok(pairs.iter().filter(|pair| is_of(&pair.from) || is_of(&pair.to)).count())
+    }
+
+    /// The code that a project's memories are tied to, of a bounded number of them.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
+        Ok(self.base.store.anchored(project, ANCHORED_MAX).await?)
+    }
+}

@@ -1,0 +1,69 @@
+//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory.
+
+mod beside;
+mod browse;
+mod claims;
+mod context;
+mod entity;
+mod evidence;
+mod footing;
+mod get;
+mod graph;
+mod health;
+mod marks;
+mod pairs;
+mod past;
+mod search;
+mod stats;
+mod story;
+mod succession;
+mod timeline;
+mod unfinished;
+
+pub use browse::{BrowseRequest, Browsed, Selected, Selection};
+pub(crate) use claims::ClaimBook;
+pub use context::{Context, ContextRequest, Gathered, Ways};
+pub use entity::EntityGraph;
+pub use evidence::{EvidenceFound, EvidenceHint, EvidenceRequest};
+pub(crate) use footing::FootingBook;
+pub use get::{Earlier, Observation, ObservationRequest};
+pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub(crate) use health::HealthBook;
+pub use health::{Health, PAIRS_COUNTED_MAX};
+pub use marks::{Mark, Marks, Told};
+pub use pairs::{Pair, Pairs};
+pub(crate) use past::{Past, PastIndex};
+pub use search::{Elsewhere, Found, SearchRequest};
+pub use stats::Stats;
+pub use story::Story;
+pub(crate) use succession::SuccessionBook;
+pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::{
+    base::Base,
+    feedback::Feedback,
+    index::{EvidenceIndexes, MemoryIndex, VectorSearch},
+    sessions::Sessions,
+};
+
+/// The use cases that read.
+#[derive(Clone)]
+pub struct Recall {
+    pub(crate) base: Base,
+    pub(crate) index: MemoryIndex,
+    pub(crate) evidence: EvidenceIndexes,
+    pub(crate) vectors: VectorSearch,
+    pub(crate) past: Past,
+    pub(crate) sessions: Sessions,
+    pub(crate) feedback: Feedback,
+    pub(crate) claims: Arc<ClaimBook>,
+    pub(crate) footings: Arc<FootingBook>,
+    pub(crate) succession: Arc<SuccessionBook>,
+    pub(crate) health: Arc<HealthBook>,
+    /// Bounds the searches that compute at once: each holds a thread while it waits for the model.
+    pub(crate) searches: Arc<Semaphore>,
+}

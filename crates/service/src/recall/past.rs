@@ -1,0 +1,330 @@
+//! What the store held at an earlier moment: an index of every text that it still has, with the time in which it held it.
+//!
+//! The index is apart from that of the present, so that texts which were replaced change no order of today. It is made
+//! when somebody first asks about the past, follows the log from then on, and goes when the daemon ends: whoever never
+//! asks pays nothing. Nothing of it outlives a purge.
+
+use crate::base::Base;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{ServiceError, index::document};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
+use cerebro_core::truth::{self, Stretch};
+use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
+use cerebro_store::Store;
+
+/// How many rows are read at once.
+const PAGE: usize = 500;
+/// Most memories that are brought up to date one by one; the index is made anew for more.
+const ONE_BY_ONE_MAX: usize = 2_000;
+/// Most earlier texts of one memory that are looked at.
+pub(crate) const REVISIONS_MAX: usize = 100_000;
+
+/// What is known of the past, as far as anybody asked.
+pub(crate) struct PastIndex {
+    dir: PathBuf,
+    known: tokio::sync::Mutex<Option<Known>>,
+}
+
+/// The past up to a place in each writer's log.
+struct Known {
+    places: BTreeMap<String, u64>,
+    /// When memories were deleted (`true`) and restored, in order of time.
+    deletions: HashMap<MemoryId, Vec<(Timestamp, bool)>>,
+    /// Every text; none until somebody searches.
+    index: Option<Arc<Index>>,
+}
+
+impl PastIndex {
+    /// Beside an index of the present. What an earlier process left is removed.
+    pub(crate) fn new(index_dir: &Path) -> io::Result<Self> {
+        let dir = index_dir.with_extension("past");
+        remove(&dir)?;
+        Ok(Self { dir, known: tokio::sync::Mutex::default() })
+    }
+
+    /// Closes the index and removes it: the next daemon makes it anew if somebody asks.
+    pub(crate) async fn close(&self) {
+        let Some(Known { index: Some(index), .. }) = self.known.lock().await.take() else { return };
+        let dir = self.dir.clone();
+        let closed = tokio::task::spawn_blocking(move || -> Result<(), LexicalError> {
+            let closed = index.close();
+            drop(index);
+            remove(&dir)?;
+            closed
+        });
+        if let Ok(Err(error)) = closed.await {
+            tracing::debug!(%error, "the index of the past was not removed; the next daemon does it");
+        }
+    }
+}
+
+fn remove(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Known {
+    async fn begin(store: &Store) -> Result<Self, ServiceError> {
+        // The places are taken first: what is told meanwhile is read again, which is harmless.
+        let places = store.places().await?.0;
+        let mut known = Self { places, deletions: HashMap::new(), index: None };
+        for (memory, at, is_deleted) in store.deletions().await? {
+            known.note(memory, at, is_deleted);
+        }
+        Ok(known)
+    }
+
+    fn note(&mut self, memory: MemoryId, at: Timestamp, is_deleted: bool) {
+        let log = self.deletions.entry(memory).or_default();
+        if !log.contains(&(at, is_deleted)) {
+            log.push((at, is_deleted));
+            log.sort_unstable();
+        }
+    }
+
+    /// Reads what was told since; says which memories it was about.
+    async fn follow(&mut self, store: &Store) -> Result<BTreeSet<MemoryId>, ServiceError> {
+        let mut changed = BTreeSet::new();
+        for writer in store.writers().await? {
+            let mut seq = self.places.get(&writer).copied().unwrap_or(0);
+            loop {
+                let events = store.events_after(&writer, seq, PAGE).await?;
+                let Some(last) = events.last() else { break };
+                seq = last.seq;
+                for event in &events {
+                    let Some(memory) = event.memory else { continue };
+                    changed.insert(memory);
+                    match event.kind {
+                        EventKind::MemoryDeleted => self.note(memory, event.at, true),
+                        EventKind::MemoryRestored => self.note(memory, event.at, false),
+                        _ => {}
+                    }
+                }
+            }
+            self.places.insert(writer, seq);
+        }
+        Ok(changed)
+    }
+
+    /// The stretches in which a memory was deleted.
+    fn gaps(&self, memory: &Memory) -> Vec<Stretch> {
+        let log = self.deletions.get(&memory.id).map_or(&[][..], Vec::as_slice);
+        truth::gaps(log, memory.deleted_at)
+    }
+
+    /// What the index of the past holds of a memory.
+    fn change(&self, memory: &Memory, revisions: &[Revision]) -> Change {
+        let subject = memory.id.into();
+        if memory.purged {
+            return Change::Erase(subject);
+        }
+        let texts: Vec<Memory> = texts(memory, revisions);
+        let written: Vec<Timestamp> = texts.iter().map(|text| text.updated_at).collect();
+        let held = truth::believed(&written, &self.gaps(memory)).into_iter().map(|(text, stretch)| Doc {
+            held: (stretch.from, stretch.to.map_or(Timestamp::MAX, just_before)),
+            ..document(&texts[text])
+        });
+        Change::Past(subject, held.collect())
+    }
+}
+
+/// The last moment before another.
+fn just_before(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond() - 1).unwrap_or(at)
+}
+
+/// A memory as it was with each of its texts, oldest first, and as it is.
+fn texts(memory: &Memory, revisions: &[Revision]) -> Vec<Memory> {
+    let mut texts: Vec<Memory> = revisions.iter().map(|revision| revision.of(memory)).collect();
+    texts.push(memory.clone());
+    texts.sort_by_key(|text| text.revision);
+    texts
+}
+
+/// Earlier texts in order of their memories, read beside a walk over the memories.
+struct Walk<'a> {
+    store: &'a Store,
+    after: Option<String>,
+    page: VecDeque<Revision>,
+    is_at_end: bool,
+}
+
+impl Walk<'_> {
+    /// The earlier texts of the next memory in the walk.
+    async fn of(&mut self, memory: &MemoryId) -> Result<Vec<Revision>, ServiceError> {
+        let mut found = Vec::new();
+        loop {
+            while let Some(revision) = self.page.pop_front_if(|front| front.memory <= *memory) {
+                found.extend(Some(revision).filter(|revision| revision.memory == *memory));
+            }
+            if self.is_at_end || !self.page.is_empty() {
+                return Ok(found);
+            }
+            let page = self.store.page_of_revisions(self.after.as_deref(), PAGE).await?;
+            self.is_at_end = page.len() < PAGE;
+            self.after = page.last().map(|(key, _)| key.clone()).or(self.after.take());
+            self.page.extend(page.into_iter().map(|(_, revision)| revision));
+        }
+    }
+}
+
+/// Finding what the store held at an earlier moment.
+#[derive(Clone)]
+pub(crate) struct Past {
+    base: Base,
+    held: Arc<PastIndex>,
+}
+
+impl Past {
+    pub(crate) fn new(base: &Base, held: PastIndex) -> Self {
+        Self { base: base.clone(), held: Arc::new(held) }
+    }
+
+    /// See [`PastIndex::close`].
+    pub(crate) async fn close(&self) {
+        self.held.close().await;
+    }
+
+    /// The index of the past, at the log's end.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(crate) async fn past_index(&self) -> Result<Arc<Index>, ServiceError> {
+        let mut held = self.held.known.lock().await;
+        let known = self.followed(&mut held).await?;
+        if let Some(index) = &known.index {
+            return Ok(Arc::clone(index));
+        }
+        let begun = std::time::Instant::now();
+        let dir = self.held.dir.clone();
+        let opened = tokio::task::spawn_blocking(move || -> Result<Arc<Index>, LexicalError> {
+            remove(&dir)?;
+            Ok(Arc::new(Index::open(&dir)?.0))
+        });
+        let index: Arc<Index> = opened.await.map_err(broke_off)?.map_err(ServiceError::Index)?;
+        let mut walk = Walk { store: &self.base.store, after: None, page: VecDeque::new(), is_at_end: false };
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            let mut changes = Vec::with_capacity(page.len());
+            for (_, memory) in &page {
+                let revisions = walk.of(&memory.id).await?;
+                changes.push(known.change(memory, &revisions));
+            }
+            push(&index, changes, false).await?;
+        }
+        push(&index, Vec::new(), true).await?;
+        tracing::info!(ms = begun.elapsed().as_millis(), "the index of the past is made");
+        known.index = Some(Arc::clone(&index));
+        Ok(index)
+    }
+
+    /// What is known of the past, brought to the log's end.
+    async fn followed<'a>(&self, held: &'a mut Option<Known>) -> Result<&'a mut Known, ServiceError> {
+        if held.is_none() {
+            *held = Some(Known::begin(&self.base.store).await?);
+        }
+        // Taken out meanwhile: what breaks off half-way is not kept.
+        let Some(mut known) = held.take() else { return Err(broken("it went away").into()) };
+        let changed = known.follow(&self.base.store).await?;
+        if changed.len() > ONE_BY_ONE_MAX && known.index.take().is_some() {
+            let dir = self.held.dir.clone();
+            let removed = tokio::task::spawn_blocking(move || remove(&dir));
+            removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?;
+        }
+        if let Some(index) = &known.index {
+            let ids: Vec<MemoryId> = changed.into_iter().collect();
+            let mut changes = Vec::with_capacity(ids.len());
+            for memory in self.base.store.memories_by_id(&ids).await? {
+                let revisions = self.base.store.revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
+                changes.push(known.change(&memory, &revisions));
+            }
+            push(index, changes, false).await?;
+        }
+        Ok(held.insert(known))
+    }
+
+    /// Sees to it that no file of the index of the past holds a purged text.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(crate) async fn purge_past(&self) -> Result<(), ServiceError> {
+        let mut held = self.held.known.lock().await;
+        if held.as_ref().is_none_or(|known| known.index.is_none()) {
+            return Ok(());
+        }
+        let index = self.followed(&mut held).await?.index.clone();
+        match index {
+            Some(index) => push(&index, Vec::new(), true).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A memory as the store held it at a moment.
+    ///
+    /// # Errors
+    /// [`ServiceError::Purged`]; [`ServiceError::Invalid`] where it was not there then, or its text is no longer kept.
+    pub(crate) async fn as_it_was(&self, memory: Memory, at: Timestamp) -> Result<Memory, ServiceError> {
+        let refuse = |problem: String| Err(ServiceError::invalid("as_of", &at.to_string(), problem));
+        if memory.purged {
+            return Err(ServiceError::Purged(memory.id));
+        }
+        if at < memory.created_at {
+            return refuse(format!("memory `{}` was first saved at {}", memory.id, memory.created_at));
+        }
+        let mut held = self.held.known.lock().await;
+        let gaps = self.followed(&mut held).await?.gaps(&memory);
+        drop(held);
+        if gaps.iter().any(|gap| gap.has(at)) {
+            return refuse(format!("memory `{}` was deleted then", memory.id));
+        }
+        let id = memory.id;
+        match self.text_at(memory, at).await? {
+            Some(text) => Ok(Memory { deleted_at: None, ..text }),
+            None => refuse(format!("what memory `{id}` said then is no longer kept")),
+        }
+    }
+
+    /// A memory with the text that it had at a moment; none where that is no longer kept.
+    pub(crate) async fn text_at(
+        &self,
+        memory: Memory,
+        at: Timestamp,
+    ) -> Result<Option<Memory>, ServiceError> {
+        if memory.updated_at <= at {
+            return Ok(Some(memory));
+        }
+        let revisions = self.base.store.revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
+        Ok(texts(&memory, &revisions).into_iter().rfind(|text| text.updated_at <= at))
+    }
+}
+
+/// Hands changes to the index, and with `flush` waits until its files hold them.
+async fn push(index: &Arc<Index>, changes: Vec<Change>, flush: bool) -> Result<(), ServiceError> {
+    let index = Arc::clone(index);
+    let pushed = tokio::task::spawn_blocking(move || -> Result<(), LexicalError> {
+        for change in changes {
+            index.push(change)?;
+        }
+        if flush { index.flush() } else { Ok(()) }
+    });
+    Ok(pushed.await.map_err(broke_off)??)
+}
+
+fn broken(reason: &str) -> LexicalError {
+    LexicalError::Damaged(reason.to_owned())
+}
+
+fn broke_off(error: tokio::task::JoinError) -> ServiceError {
+    broken(&format!("work on the index of the past broke off: {error}")).into()
+}

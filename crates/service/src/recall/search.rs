@@ -1,0 +1,243 @@
+//! Searching: one scored list, and a word about other projects when it is not a strong one.
+
+use std::sync::Arc;
+
+use tokio::{runtime::Handle, sync::watch};
+
+use crate::{Caller, Mark, Marks, Recall, ServiceError, Told, fields::Fields};
+use cerebro_core::domain::{Kind, MemoryId, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
+use cerebro_core::recall::{Match, Weights};
+use cerebro_core::truth::{self, Listed};
+use cerebro_search::lexical::{Answer, Archived, Hit, LexicalError, Projects, Query};
+use cerebro_search::vector::Near;
+
+/// Most other projects that an answer names.
+const ELSEWHERE_MAX: usize = 3;
+/// By how much of the query, by rarity, a memory elsewhere must hold more than the best one here.
+const CLEARLY_MORE: f32 = 0.05;
+
+/// How many of the nearest memories are looked at; more where conditions will leave most of them out.
+const NEAR: usize = 1_000;
+const NEAR_FILTERED: usize = 4_000;
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    /// The words of the question: data, in any form.
+    pub query: String,
+    /// Where; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// Everywhere.
+    pub all_projects: bool,
+    /// Only this scope.
+    pub scope: Option<Scope>,
+    /// Only this type.
+    pub kind: Option<Kind>,
+    /// Only with all of these.
+    pub tags: Vec<String>,
+    /// Written at or after.
+    pub since: Option<Timestamp>,
+    /// Written at or before.
+    pub until: Option<Timestamp>,
+    /// How many hits.
+    pub limit: usize,
+    /// How many hits were shown before.
+    pub offset: usize,
+    /// What each signal weighs.
+    pub weights: Weights,
+    /// What is so at this moment.
+    pub valid_at: Option<Timestamp>,
+    /// What the store held at this moment.
+    pub as_of: Option<Timestamp>,
+    /// What is archived too.
+    pub archived: bool,
+}
+
+/// Another project that has better hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its name.
+    pub project: Project,
+    /// How many of its memories match better.
+    pub hits: usize,
+}
+
+/// The answer to a search.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The project that was searched; `None` when all were.
+    pub project: Option<Project>,
+    /// The hits, best first.
+    pub hits: Vec<Hit>,
+    /// How well the best hit answers.
+    pub matched: Match,
+    /// No hit holds every meaningful word.
+    pub relaxed: bool,
+    /// There are more.
+    pub more: bool,
+    /// Other projects with better hits.
+    pub elsewhere: Vec<Elsewhere>,
+    /// How many archived memories answer clearly better than all hits.
+    pub archived: usize,
+    /// What is to be told beside the hits.
+    pub marks: Marks,
+    /// The hits were found by their words alone, though there is a model: they are of an earlier moment.
+    pub words_only: bool,
+    /// How many secrets were taken out of the question.
+    pub redacted: usize,
+}
+
+impl Recall {
+    /// Searches the project and the personal memories, or everything.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the query, or a failing index.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub async fn search(&self, caller: &Caller, request: SearchRequest) -> Result<Found, ServiceError> {
+        let mut fields = Fields::default();
+        let text = fields.query(&request.query)?;
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let projects = if request.all_projects {
+            Projects::All
+        } else {
+            Projects::Of { project: project.clone(), with_personal: true }
+        };
+        let query = Query {
+            text,
+            projects,
+            scope: request.scope,
+            kind: request.kind.clone(),
+            tags: fields.words(&request.tags),
+            since: request.since,
+            until: request.until,
+            limit: request.limit,
+            offset: request.offset.min(SEARCH_DEPTH_MAX),
+            valid_at: request.valid_at,
+            held_at: request.as_of,
+            // What the store held then, it held wherever it is kept now.
+            archived: if request.archived || request.as_of.is_some() {
+                Archived::With
+            } else {
+                Archived::Without
+            },
+            weights: request.weights,
+            successors: self.succession().await?.at(request.as_of),
+            beside: self.beside(&request.weights).await?,
+        };
+        let _place = self.searches.acquire().await;
+        let answer = match request.as_of {
+            Some(_) => Box::pin(self.search_past(query.clone())).await?,
+            None => self.search_now(&query).await?,
+        };
+        let marks = self.marks_of_hits(&answer.hits, &request).await?;
+        let shown = request.offset + request.limit;
+        let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
+        let is_first = !request.all_projects && request.offset == 0 && request.as_of.is_none();
+        let weak = answer.matched != Match::Strong && is_first;
+        let is_hinted = request.offset == 0 && query.archived == Archived::Without;
+        let asked = query.clone();
+        let archived =
+            if is_hinted { self.index.ask(move |index| index.put_aside(&asked)).await? } else { 0 };
+        let elsewhere = if weak { self.elsewhere(query, &answer).await? } else { Vec::new() };
+        Ok(Found {
+            project: (!request.all_projects).then_some(project),
+            hits: answer.hits,
+            matched: answer.matched,
+            relaxed: answer.relaxed,
+            more,
+            elsewhere,
+            archived,
+            marks,
+            words_only: request.as_of.is_some(),
+            redacted: fields.redacted(),
+        })
+    }
+
+    /// Answers by words and meaning.
+    async fn search_now(&self, query: &Query) -> Result<Answer, ServiceError> {
+        let (tell, told) = watch::channel(None);
+        let meaning = async {
+            tell.send_replace(Some(self.nearest(query).await?));
+            Ok::<(), ServiceError>(())
+        };
+        let asked = query.clone();
+        // The words are looked for while the model reads the question.
+        let words = self.index.ask(move |index| index.search(&asked, || awaited(told.clone())));
+        let ((), answer) = tokio::try_join!(meaning, words)?;
+        Ok(answer)
+    }
+
+    /// Answers by the words of what the store held at the query's moment: the vectors are those of the present.
+    async fn search_past(&self, query: Query) -> Result<Answer, ServiceError> {
+        let index = self.past.past_index().await?;
+        let answer = tokio::task::spawn_blocking(move || index.search(&query, Arc::default)).await;
+        let broke_off = |error| LexicalError::Damaged(format!("a question to it broke off: {error}"));
+        Ok(answer.map_err(broke_off)??)
+    }
+
+    /// What is to be told beside hits, as of the moment that is asked about.
+    async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
+        let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
+        let mut marks = match request.as_of {
+            Some(at) => self.past_marks(&ids, at).await?,
+            None => self.marks(&ids).await?,
+        };
+        if request.as_of.is_none() {
+            let listed: Vec<Listed<'_>> = hits.iter().map(listed).collect();
+            for (id, newer) in truth::newer(&listed) {
+                let marks = marks.entry(id).or_default();
+                // What somebody said is told, and not what its title lets suppose.
+                if marks.iter().all(|mark| mark.name != "old") {
+                    marks.push(Mark::new("newer", Told::Id(newer)));
+                }
+            }
+        }
+        let at = request.valid_at.or(request.as_of).unwrap_or_else(|| self.base.now());
+        for hit in hits.iter().filter(|hit| hit.valid_until.is_some_and(|until| until < at)) {
+            marks.entry(hit.id.into()).or_default().push(Mark::new("expired", Told::Yes));
+        }
+        Ok(marks)
+    }
+
+    /// The memories nearest to the query in meaning; none without a model. Bounded in time.
+    async fn nearest(&self, query: &Query) -> Result<Arc<Vec<Near>>, ServiceError> {
+        let filtered = query.scope.is_some()
+            || query.kind.is_some()
+            || !query.tags.is_empty()
+            || query.since.is_some()
+            || query.valid_at.is_some()
+            || query.until.is_some();
+        let depth = if filtered { NEAR_FILTERED } else { NEAR };
+        let leg = self.vectors.vector_candidates(&query.projects, &query.text, depth, None).await?;
+        Ok(Arc::new(leg.map(|leg| leg.hits).unwrap_or_default()))
+    }
+
+    /// The projects with memories that hold more of the query than the best hit here.
+    #[tracing::instrument(level = "debug", skip_all)]
+    async fn elsewhere(&self, query: Query, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
+        let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
+        let outside = self.index.ask(move |index| index.outside(&query, best + CLEARLY_MORE)).await?;
+        let mut elsewhere: Vec<Elsewhere> =
+            outside.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
+        elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
+        elsewhere.truncate(ELSEWHERE_MAX);
+        Ok(elsewhere)
+    }
+}
+
+fn listed(hit: &Hit) -> Listed<'_> {
+    Listed {
+        id: hit.id.into(),
+        project: &hit.project,
+        scope: hit.scope,
+        kind: &hit.kind,
+        title: &hit.title,
+        at: hit.date,
+    }
+}
+
+/// Waits, on a thread for blocking work, for what is near; nothing is when the search was given up.
+fn awaited(mut told: watch::Receiver<Option<Arc<Vec<Near>>>>) -> Arc<Vec<Near>> {
+    let near = Handle::current().block_on(told.wait_for(Option::is_some));
+    near.map(|near| near.clone().unwrap_or_default()).unwrap_or_default()
+}

@@ -1,0 +1,48 @@
+//! Counting what there is.
+
+use std::collections::BTreeMap;
+
+use crate::{Recall, ServiceError};
+use cerebro_core::domain::Project;
+use cerebro_store::{Counts, ProjectCount, Store};
+
+/// What the store holds and how the program stands.
+#[derive(Debug, Clone)]
+pub struct Stats {
+    /// Rows by kind.
+    pub counts: Counts,
+    /// Projects that hold anything.
+    pub projects: usize,
+    /// The version of the schema.
+    pub schema_version: u32,
+    /// Bytes of the lexical index.
+    pub index_bytes: u64,
+}
+
+impl Recall {
+    /// How many memories a search can find. Unlike [`Self::stats`] it walks no rows.
+    pub fn memories_indexed(&self) -> u64 {
+        self.index.memories_indexed()
+    }
+
+    /// Every project that holds anything, with how much.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
+        Ok(self.base.store.projects().await?)
+    }
+
+    /// Counts the rows of a project, or of all.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn stats(&self, project: Option<&Project>) -> Result<Stats, ServiceError> {
+        Ok(Stats {
+            counts: self.base.store.counts(project).await?,
+            projects: self.base.store.projects().await?.len(),
+            schema_version: Store::schema_version(),
+            index_bytes: self.index.index().bytes_on_disk(),
+        })
+    }
+}

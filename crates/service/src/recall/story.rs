@@ -1,0 +1,45 @@
+//! What one session left: its memories and prompts in order of time.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Recall, ServiceError,
+    recall::timeline::{Entry, memory_entry, prompt_entry},
+};
+use cerebro_core::domain::{Session, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
+
+/// A session with what happened in it.
+#[derive(Debug, Clone)]
+pub struct Story {
+    /// The session; `None` when there is none with this id.
+    pub session: Option<Session>,
+    /// Live memories and prompts, oldest first.
+    pub entries: Vec<Entry>,
+    /// The texts of the prompts among them, by their ids.
+    pub prompts: BTreeMap<String, RedactedText>,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+impl Recall {
+    /// The first `limit` things that happened in a session after a moment.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn story(&self, id: &SessionId, after: Timestamp, limit: usize) -> Result<Story, ServiceError> {
+        let store = &self.base.store;
+        let (session, written, prompts) = tokio::try_join!(
+            store.session(id),
+            store.written_in(id, after, true, limit + 1),
+            store.prompts_in(id, after, true, limit + 1),
+        )?;
+        let memories = written.iter().map(|(memory, at)| memory_entry(memory, *at));
+        let mut entries: Vec<Entry> = memories.chain(prompts.iter().map(prompt_entry)).collect();
+        entries.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.id.cmp(&b.id)));
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let prompts = prompts.into_iter().map(|prompt| (prompt.id.to_string(), prompt.content)).collect();
+        Ok(Story { session, entries, prompts, more })
+    }
+}

@@ -1,0 +1,148 @@
+//! Memories that took another's place: drawing the edges, and knowing them when memories are listed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use crate::{Recall, ServiceError, cached::Cached};
+use cerebro_core::domain::limits::SUPERSEDED_DEPTH_MAX;
+use cerebro_core::domain::{EventKind, Memory, MemoryId, SubjectId, Timestamp};
+use cerebro_store::{Committed, Supersession};
+
+/// Everything that took another's place.
+#[derive(Default)]
+pub(crate) struct Succession {
+    /// By the memory whose place was taken: by which, and when, the latest first.
+    successors: BTreeMap<MemoryId, Vec<(MemoryId, Timestamp)>>,
+    /// The memories at either end, and whether they are live.
+    ends: BTreeMap<MemoryId, bool>,
+    /// What stands in the place of what now, as the index counts memories.
+    now: Arc<HashMap<u64, u64>>,
+}
+
+impl Succession {
+    fn new(edges: Vec<Supersession>, live: &BTreeSet<MemoryId>) -> Self {
+        let mut book = Self::default();
+        for Supersession { newer, older, at, .. } in edges {
+            for end in [newer, older] {
+                book.ends.insert(end, live.contains(&end));
+            }
+            book.successors.entry(older).or_default().push((newer, at));
+        }
+        book.successors.values_mut().for_each(|newer| newer.sort_by_key(|(_, at)| std::cmp::Reverse(*at)));
+        book.now = Arc::new(book.numbered(None));
+        book
+    }
+
+    fn numbered(&self, at: Option<Timestamp>) -> HashMap<u64, u64> {
+        let number = |id: MemoryId| SubjectId::from(id).as_number();
+        self.successors.keys().filter_map(|id| Some((number(*id), number(self.successor(id, at)?)))).collect()
+    }
+
+    /// What stands in a memory's place: what took it last and is live; where a successor is deleted, its own one. At an
+    /// earlier moment, what had taken it by then, deleted since or not.
+    pub(crate) fn successor(&self, id: &MemoryId, at: Option<Timestamp>) -> Option<MemoryId> {
+        let mut level = vec![*id];
+        let mut seen = BTreeSet::from([*id]);
+        for _ in 0..SUPERSEDED_DEPTH_MAX {
+            let newer = level.iter().filter_map(|id| self.successors.get(id)).flatten();
+            let newer = newer.filter(|(_, since)| at.is_none_or(|at| *since <= at));
+            let newer: Vec<MemoryId> = newer.map(|(id, _)| *id).filter(|id| seen.insert(*id)).collect();
+            let is_there = |id: &&MemoryId| at.is_some() || self.ends.get(*id).copied().unwrap_or(false);
+            if let Some(live) = newer.iter().find(is_there) {
+                return Some(*live);
+            }
+            level = newer;
+        }
+        None
+    }
+
+    /// The memories that took another's place.
+    pub(crate) fn successors(&self) -> BTreeSet<MemoryId> {
+        self.successors.values().flatten().map(|(newer, _)| *newer).collect()
+    }
+
+    /// What stands in the place of what, now or at an earlier moment, by the numbers of the index.
+    pub(crate) fn at(&self, at: Option<Timestamp>) -> Arc<HashMap<u64, u64>> {
+        match at {
+            None => Arc::clone(&self.now),
+            Some(_) => Arc::new(self.numbered(at)),
+        }
+    }
+}
+
+/// The edges as they were last read.
+#[derive(Default)]
+pub(crate) struct SuccessionBook(Cached<Succession>);
+
+impl SuccessionBook {
+    /// Hears of a commit: of new edges, and of memories at their ends that come or go.
+    pub(crate) fn follow(&self, committed: &Committed) {
+        let changes_places = |kind| matches!(kind, EventKind::MemorySuperseded | EventKind::MemoryReinstated);
+        if committed.events.iter().any(|event| changes_places(event.kind)) {
+            return self.0.forget();
+        }
+        self.0.forget_if(|book| {
+            committed
+                .memories
+                .iter()
+                .any(|memory| book.ends.get(&memory.id).is_some_and(|was_live| *was_live != memory.is_live()))
+        });
+    }
+
+    /// Forgets what was read.
+    pub(crate) fn forget(&self) {
+        self.0.forget();
+    }
+}
+
+impl Recall {
+    /// Everything that took another's place.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn succession(&self) -> Result<Arc<Succession>, ServiceError> {
+        let ticket = match self.succession.0.get() {
+            Ok(book) => return Ok(book),
+            Err(ticket) => ticket,
+        };
+        let edges = self.base.store.all_supersessions().await?;
+        let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
+        let found = self.base.store.memories_by_id(&ends.into_iter().collect::<Vec<_>>()).await?;
+        let live = found.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
+        Ok(self.succession.0.keep(ticket, Succession::new(edges, &live)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_is_the_last_live_one_and_through_deleted_ones_the_next() {
+        let ids: Vec<MemoryId> = (0..5).map(|_| MemoryId::random()).collect();
+        let edge = |newer: usize, older: usize, second: i64| Supersession {
+            newer: ids[newer],
+            older: ids[older],
+            by: "agent".to_owned(),
+            at: Timestamp::from_second(second).unwrap(),
+        };
+        let edges = vec![edge(1, 0, 1), edge(2, 0, 5), edge(3, 1, 3), edge(4, 3, 4)];
+        let book = |live: &[usize]| {
+            Succession::new(edges.clone(), &live.iter().map(|at| ids[*at]).collect::<BTreeSet<_>>())
+        };
+        let successor = |live: &[usize], of: usize| {
+            book(live).successor(&ids[of], None).and_then(|id| ids.iter().position(|other| *other == id))
+        };
+        assert_eq!(successor(&[0, 1, 2, 3, 4], 0), Some(2), "the last that took it");
+        assert_eq!(successor(&[0, 1, 3, 4], 0), Some(1));
+        assert_eq!(successor(&[0, 3, 4], 0), Some(3), "past a deleted one");
+        assert_eq!(successor(&[0, 4], 1), Some(4));
+        assert_eq!(successor(&[0], 0), None);
+        assert_eq!(successor(&[0, 1, 2, 3, 4], 4), None);
+        assert_eq!(book(&[0, 2]).at(None).len(), 1);
+        let then = book(&[]).successor(&ids[0], Some(Timestamp::from_second(2).unwrap()));
+        assert_eq!(then, Some(ids[1]), "at an earlier moment, though it is deleted since");
+    }
+}

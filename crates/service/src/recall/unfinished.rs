@@ -1,0 +1,76 @@
+//! What was left off in a session that only its transcript tells of: no hook or tool reported it.
+
+use std::time::Duration;
+
+use crate::{Recall, ServiceError, index::Evidence};
+use cerebro_core::domain::{Exchange, PastSession, Project, Proven, SessionId, left_to_do};
+use cerebro_core::redact::RedactedText;
+
+/// The latest past sessions of a project that are looked at.
+const SESSIONS_MAX: usize = 5;
+/// The last exchanges of one that are looked at.
+const EXCHANGES_MAX: usize = 40;
+/// What ended so long ago is nothing to go on with.
+const STALE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// What was written to so recently may still be under way.
+const UNDER_WAY: Duration = Duration::from_secs(30 * 60);
+/// Most things to do that are told.
+const TO_DO_MAX: usize = 5;
+
+/// What was left off.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeftOff {
+    /// The session.
+    pub session: PastSession,
+    /// What it had still to do; empty where it was interrupted.
+    pub to_do: Vec<RedactedText>,
+    /// Its last exchange with a prompt.
+    pub last: Exchange,
+}
+
+impl Recall {
+    /// The last session of a project that was left unfinished and that only history knows: it had things to do, or the
+    /// person interrupted it. One whose agent has finished a later one is none, nor one without a person.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn left_off_in_history(
+        &self,
+        project: &Project,
+        own: &SessionId,
+    ) -> Result<Option<LeftOff>, ServiceError> {
+        if !self.evidence.has_evidence(Evidence::History).await? {
+            return Ok(None);
+        }
+        let now = self.base.now();
+        let mut went_on: Vec<RedactedText> = Vec::new();
+        for session in self.base.store.past_sessions(Some(project), 0, SESSIONS_MAX).await? {
+            let age = Duration::try_from(now.duration_since(session.ended_at)).unwrap_or_default();
+            if session.is_hidden() || went_on.contains(&session.agent) || age >= STALE {
+                continue;
+            }
+            went_on.push(session.agent.clone());
+            let is_ours = session.id == *own || age < UNDER_WAY;
+            // A live session is told of by what its hooks reported.
+            if is_ours || self.base.store.session(&session.id).await?.is_some() {
+                continue;
+            }
+            if let Some(left) = self.left_off_in(session).await? {
+                return Ok(Some(left));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn left_off_in(&self, session: PastSession) -> Result<Option<LeftOff>, ServiceError> {
+        let mut last = self.base.store.exchanges_before(&session.id, u32::MAX, EXCHANGES_MAX).await?;
+        last.reverse();
+        last.retain(|exchange| !exchange.withdrawn);
+        let proven: Vec<Proven> = self.base.store.proven(&last).await?;
+        let mut to_do = left_to_do(&proven);
+        to_do.truncate(TO_DO_MAX);
+        let is_interrupted = proven.last().is_some_and(|proven| proven.interrupted);
+        let last = last.into_iter().rfind(|exchange| exchange.part == 0);
+        Ok(last.filter(|_| is_interrupted || !to_do.is_empty()).map(|last| LeftOff { session, to_do, last }))
+    }
+}

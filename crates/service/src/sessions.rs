@@ -1,0 +1,384 @@
+//! Sessions: start, end, summary, and the ones that calls bring into being.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex},
+};
+
+use crate::{Caller, ServiceError, fields::Fields, lock};
+use crate::{base::Base, memories::KnownProjects};
+use cerebro_core::domain::{EndReason, Project, Session, SessionId, Timestamp, limits::DISCONNECT_GRACE};
+use cerebro_core::redact::RedactedText;
+use cerebro_store::{Decision, Write};
+
+/// Most sessions that are kept in mind as live; beyond it they are looked up.
+const LIVE_MAX: usize = 10_000;
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The client's id for it, or one minted for the connection.
+    pub id: SessionId,
+    /// Where the work is; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// The folder the work is in.
+    pub directory: Option<String>,
+    /// Who works; the client's name when `None`.
+    pub agent: Option<String>,
+    /// The session that started this one as a sub-agent.
+    pub parent: Option<SessionId>,
+}
+
+/// A session that is live now.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// The session.
+    pub session: Session,
+    /// It had ended and goes on.
+    pub resumed: bool,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+/// A request to start, redacted.
+struct Start {
+    id: SessionId,
+    project: Option<Project>,
+    directory: Option<RedactedText>,
+    agent: RedactedText,
+    parent: Option<SessionId>,
+}
+
+impl Start {
+    fn read(fields: &mut Fields, caller: &Caller, request: StartRequest) -> Self {
+        let agent = request.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty());
+        Self {
+            id: request.id,
+            project: request.project,
+            directory: request.directory.map(|path| fields.directory(&path)),
+            agent: agent.unwrap_or_else(|| caller.agent.clone()),
+            parent: request.parent,
+        }
+    }
+}
+
+/// Sessions as they go on: who is connected, and which ones are known to be live.
+#[derive(Clone)]
+pub struct Sessions {
+    pub(crate) base: Base,
+    pub(crate) projects: KnownProjects,
+    pub(crate) held: Arc<Held>,
+}
+
+/// What is held of sessions in memory.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// Sessions known to be live in the store, so that a save need not look.
+    pub(crate) live: Mutex<BTreeSet<SessionId>>,
+    /// The other homes that are at work on the same database.
+    pub(crate) others: Mutex<BTreeSet<String>>,
+    /// How many connections each session has now.
+    connected: Mutex<HashMap<SessionId, usize>>,
+}
+
+impl Sessions {
+    /// Starts a session, goes on with an ended one, or returns a live one as it is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn start_session(
+        &self,
+        caller: &Caller,
+        request: StartRequest,
+    ) -> Result<Started, ServiceError> {
+        let mut fields = Fields::default();
+        let request = Start::read(&mut fields, caller, request);
+        let elsewhere = self.projects.leads_elsewhere(request.project.as_ref(), caller).await?;
+        let (session, resumed) =
+            self.base.store.transact(&StartSession { caller, request: &request }).await?;
+        self.remember_live(&session.id);
+        let new_project = if elsewhere { self.projects.meet(&session.project, caller).await? } else { None };
+        Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
+    }
+
+    /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
+    /// ends at once.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoSession`] when it is unknown and no caller is named.
+    pub async fn end_session(
+        &self,
+        caller: Option<&Caller>,
+        id: &SessionId,
+        reason: EndReason,
+    ) -> Result<Session, ServiceError> {
+        lock(&self.held.live).remove(id);
+        self.base.store.transact(&EndSession { caller, id, reason }).await
+    }
+
+    /// Sees to it that a write's session exists and is live, within the write's transaction.
+    pub(super) async fn ensure_session(
+        &self,
+        write: &mut Write<'_>,
+        id: &SessionId,
+        project: &Project,
+        caller: &Caller,
+    ) -> Result<(), ServiceError> {
+        if lock(&self.held.live).contains(id) || write.changed_session(id).is_some() {
+            return Ok(());
+        }
+        match write.store().session(id).await? {
+            None => drop(fresh(write, id, project, &caller.agent).await?),
+            Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
+                resume(write, &mut session, None);
+            }
+            Some(session) if session.ended_at.is_none() => self.remember_live(id),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn remember_live(&self, id: &SessionId) {
+        let mut live = lock(&self.held.live);
+        if live.len() >= LIVE_MAX {
+            live.clear();
+        }
+        live.insert(id.clone());
+    }
+
+    /// Notes that a connection works in a session, until [`Sessions::disconnected`].
+    pub fn connected(&self, id: &SessionId) {
+        *lock(&self.held.connected).entry(id.clone()).or_default() += 1;
+    }
+
+    /// Notes that a connection left a session.
+    pub fn disconnected(&self, id: &SessionId) {
+        let mut connected = lock(&self.held.connected);
+        if let Some(count) = connected.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                connected.remove(id);
+            }
+        }
+    }
+
+    /// Whether a connection works in a session now.
+    pub(super) fn is_connected(&self, id: &SessionId) -> bool {
+        lock(&self.held.connected).contains_key(id)
+    }
+
+    /// Whether an agent works in a session that nobody has ended: one that is connected here, or that another home has
+    /// which is at work. That one ends it when its agent is gone.
+    pub(super) fn is_under_way(&self, session: &Session) -> bool {
+        session.ended_at.is_none()
+            && (self.is_connected(&session.id)
+                || session.home.as_ref().is_some_and(|home| lock(&self.held.others).contains(home)))
+    }
+
+    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes, but for those of other
+    /// homes that are at work. `gone_since` tells when a session's connection went, or when this process began to
+    /// watch.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn end_disconnected(
+        &self,
+        gone_since: impl Fn(&SessionId) -> Timestamp,
+    ) -> Result<(), ServiceError> {
+        const PAGE: usize = 1_000;
+        let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
+        let others: Vec<String> = lock(&self.held.others).iter().cloned().collect();
+        for session in self.base.store.live_sessions(&others, PAGE).await? {
+            let gone = gone_since(&session.id).max(session.seen_at);
+            if !self.is_connected(&session.id) && self.base.store.now().duration_since(gone) >= grace {
+                self.end_session(None, &session.id, EndReason::Disconnected).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions of a project, or of all, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn sessions(
+        &self,
+        project: Option<&Project>,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Session>, ServiceError> {
+        Ok(self.base.store.latest_sessions(project, before.unwrap_or(Timestamp::MAX), limit).await?)
+    }
+}
+
+struct StartSession<'a> {
+    caller: &'a Caller,
+    request: &'a Start,
+}
+
+impl Decision for StartSession<'_> {
+    /// The session, and whether it had ended before.
+    type Output = (Session, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Session, bool), ServiceError> {
+        start(write, self.caller, self.request).await
+    }
+}
+
+struct EndSession<'a> {
+    /// Who ends it, and so begins one that is unknown.
+    caller: Option<&'a Caller>,
+    id: &'a SessionId,
+    reason: EndReason,
+}
+
+impl Decision for EndSession<'_> {
+    type Output = Session;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
+        let Self { caller, id, reason } = *self;
+        let mut session = match (write.store().session(id).await?, caller) {
+            (Some(session), _) => session,
+            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
+            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+        };
+        if session.ended_at.is_none() {
+            session.ended_at = Some(write.at());
+            session.end_reason = Some(reason);
+            write.end_session(&session);
+        }
+        Ok(session)
+    }
+}
+
+async fn start(
+    write: &mut Write<'_>,
+    caller: &Caller,
+    request: &Start,
+) -> Result<(Session, bool), ServiceError> {
+    let project = request.project.as_ref().unwrap_or(&caller.project);
+    let agent = &request.agent;
+    let Some(before) = write.store().session(&request.id).await? else {
+        let mut session = beginning(write, &request.id, project, agent);
+        session.directory.clone_from(&request.directory);
+        return Ok((begin(write, session, request.parent.as_ref()).await?, false));
+    };
+    let mut session = before.clone();
+    fill_blanks(write, &mut session, agent, request).await?;
+    let follows = session.follows.clone().filter(|_| before.follows.is_none());
+    if session.ended_at.is_some() {
+        resume(write, &mut session, follows.as_ref());
+        return Ok((session, true));
+    }
+    if session != before {
+        write.start_session(&session, follows.as_ref());
+    }
+    Ok((session, false))
+}
+
+/// Fills what is not known of a session yet; what is known stays.
+async fn fill_blanks(
+    write: &mut Write<'_>,
+    session: &mut Session,
+    agent: &RedactedText,
+    request: &Start,
+) -> Result<(), ServiceError> {
+    if let Some(home) = write.store().home_of_sessions() {
+        // Its agent works here now.
+        session.home = Some(home.to_owned());
+    }
+    if session.directory.is_none() {
+        session.directory.clone_from(&request.directory);
+    }
+    if session.agent.is_empty() {
+        session.agent.clone_from(agent);
+    }
+    if let (None, Some(parent)) = (&session.follows, &request.parent)
+        && *parent != session.id
+    {
+        let known = write.store().session(parent).await?;
+        // Two sessions that follow each other would have no beginning.
+        if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
+            if known.is_none() {
+                begin_unknown(write, parent, &session.project);
+            }
+            session.follows = Some(parent.clone());
+        }
+    }
+    Ok(())
+}
+
+fn resume(write: &mut Write<'_>, session: &mut Session, follows: Option<&SessionId>) {
+    session.ended_at = None;
+    session.end_reason = None;
+    session.seen_at = write.at();
+    session.home = write.store().home_of_sessions().map(str::to_owned);
+    write.resume_session(session, follows);
+}
+
+/// Begins a session that nobody began by name.
+pub(crate) async fn fresh(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    project: &Project,
+    agent: &RedactedText,
+) -> Result<Session, ServiceError> {
+    let session = beginning(write, id, project, agent);
+    begin(write, session, None).await
+}
+
+/// Begins a session, which follows the parent, or else the last one of the same project and agent. A parent that
+/// nobody began is begun, for its agent to be known later.
+async fn begin(
+    write: &mut Write<'_>,
+    mut session: Session,
+    parent: Option<&SessionId>,
+) -> Result<Session, ServiceError> {
+    const LOOK_BACK: usize = 20;
+    session.follows = match parent.filter(|parent| **parent != session.id) {
+        Some(parent) => {
+            if write.store().session(parent).await?.is_none() {
+                begin_unknown(write, parent, &session.project);
+            }
+            Some(parent.clone())
+        }
+        None => write
+            .store()
+            .latest_sessions(Some(&session.project), Timestamp::MAX, LOOK_BACK)
+            .await?
+            .into_iter()
+            .find(|other| other.agent == session.agent && other.id != session.id)
+            .map(|other| other.id),
+    };
+    write.start_session(&session, session.follows.as_ref());
+    Ok(session)
+}
+
+/// Begins a session of which nothing is known but that another one names it as its parent.
+fn begin_unknown(write: &mut Write<'_>, id: &SessionId, project: &Project) {
+    let session = beginning(write, id, project, &RedactedText::default());
+    write.start_session(&session, None);
+}
+
+/// A session that begins now.
+fn beginning(write: &Write<'_>, id: &SessionId, project: &Project, agent: &RedactedText) -> Session {
+    let at = write.at();
+    Session {
+        id: id.clone(),
+        project: project.clone(),
+        agent: agent.clone(),
+        directory: None,
+        started_at: at,
+        seen_at: at,
+        ended_at: None,
+        end_reason: None,
+        summary: None,
+        follows: None,
+        home: write.store().home_of_sessions().map(str::to_owned),
+        version: 0,
+    }
+}
