@@ -116,7 +116,8 @@ impl Journal {
         let (mut bytes, mut took) = (0, Vec::new());
         for n in 0..PROOFS {
             let begun = Instant::now();
-            let proof = self.0.journal.work_prove(&actor(), &works[n % works.len()]).await?.context("no proof")?;
+            let proof =
+                self.0.journal.work_prove(&actor(), &works[n % works.len()]).await?.context("no proof")?;
             took.push(millis(begun));
             bytes = bytes.max(32 * proof.path.len());
         }

@@ -389,7 +389,7 @@ impl Service {
             let pause = self.base.store.pause().await;
             match self.recall.index.ask_once(Index::held).await {
                 Ok(held) if self.recall.index.index_is_current() => {
-                    differs = self.index_differs(&held).await?
+                    differs = self.index_differs(&held).await?;
                 }
                 Ok(_) => tracing::debug!("the index fell behind while it was examined"),
                 Err(error) => tracing::debug!(%error, "the index could not be asked while nobody writes"),

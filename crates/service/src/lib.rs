@@ -49,6 +49,7 @@ mod use_cases;
 pub mod work;
 
 use std::{
+    ops::Deref,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
@@ -110,10 +111,20 @@ use traffic::Traffic;
 /// How long closing waits for background tasks and for calls that were cancelled.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
-/// The use cases over an open store, by capability. A clone is another handle to the same; [`Service::close`] waits for
-/// all of them.
+/// A handle to the use cases over an open store. [`Service::close`] waits for all of them.
 #[derive(Clone)]
-pub struct Service {
+pub struct Service(Arc<Capabilities>);
+
+impl Deref for Service {
+    type Target = Capabilities;
+
+    fn deref(&self) -> &Capabilities {
+        &self.0
+    }
+}
+
+/// The use cases, by capability.
+pub struct Capabilities {
     /// What changes memories.
     pub memories: Memories,
     /// What finds and shows them.
@@ -260,41 +271,13 @@ impl Service {
             health: Arc::default(),
             searches: Arc::new(tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX)),
         };
-        let desk = Arc::default();
-        let journal = Journal {
-            base: base.clone(),
-            memories: memories.clone(),
-            sessions: sessions.clone(),
-            desk: Arc::clone(&desk),
-            held: Arc::new(journal),
-        };
-        let history = History {
-            base: base.clone(),
-            evidence,
-            memories: memories.clone(),
-            documents: documents.clone(),
-            journal: journal.clone(),
-            traffic: Arc::clone(&traffic),
-            desk,
-        };
-        let distilling = Distilling {
-            base: base.clone(),
-            memories: memories.clone(),
-            spending: spending.clone(),
-            jobs: Arc::clone(&jobs),
-            options: distil,
-        };
-        let consolidating = Consolidating {
-            base: base.clone(),
-            index: index.clone(),
-            vectors: vectors.clone(),
-            spending: spending.clone(),
-            jobs: Arc::clone(&jobs),
-            traffic: Arc::clone(&traffic),
-        };
+        let journal = Journal::new(&memories, journal);
+        let history = History::new(&memories, &documents, &journal, &traffic);
+        let distilling = Distilling::new(&memories, &spending, &jobs, distil);
+        let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs, &traffic);
         let worker = Worker { base: base.clone(), index, vectors, spending, claims, traffic, jobs };
         let (backups, studio) = (Backups::new(&base), Studio::new(&base));
-        Self {
+        Self(Arc::new(Capabilities {
             memories,
             recall,
             sessions,
@@ -308,7 +291,7 @@ impl Service {
             worker,
             studio,
             base,
-        }
+        }))
     }
 
     /// Stops the background tasks, lets the write under way finish, closes index and store, and releases the

@@ -24,6 +24,7 @@ use crate::{
     base::Base,
     index::{MemoryIndex, VectorSearch},
     jobs::{Jobs, Spending},
+    memories::Memories,
     traffic::Traffic,
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
@@ -83,6 +84,23 @@ pub struct Consolidating {
 }
 
 impl Consolidating {
+    pub(crate) fn new(
+        memories: &Memories,
+        vectors: &VectorSearch,
+        spending: &Spending,
+        jobs: &Arc<Jobs>,
+        traffic: &Arc<Traffic>,
+    ) -> Self {
+        Self {
+            base: memories.base.clone(),
+            index: memories.index.clone(),
+            vectors: vectors.clone(),
+            spending: spending.clone(),
+            jobs: Arc::clone(jobs),
+            traffic: Arc::clone(traffic),
+        }
+    }
+
     /// Looks at every memory and writes down what consolidation would change, in the place of a plan that waits.
     /// Changes no memory. Where there is a chat model, it is asked for insights, which join the plan while it waits; not for
     /// one that the clock carries out, because nobody would have seen them.

@@ -68,6 +68,16 @@ pub struct Distilling {
 }
 
 impl Distilling {
+    pub(crate) fn new(
+        memories: &Memories,
+        spending: &Spending,
+        jobs: &Arc<Jobs>,
+        options: DistilOptions,
+    ) -> Self {
+        let (memories, spending, jobs) = (memories.clone(), spending.clone(), Arc::clone(jobs));
+        Self { base: memories.base.clone(), memories, spending, jobs, options }
+    }
+
     /// What the settings say of distilling; the default where they cannot be read.
     fn distil_settings(&self) -> DistilSettings {
         (self.options.settings)().unwrap_or_default()

@@ -47,6 +47,23 @@ pub struct History {
 }
 
 impl History {
+    pub(crate) fn new(
+        memories: &Memories,
+        documents: &Documents,
+        journal: &Journal,
+        traffic: &Arc<Traffic>,
+    ) -> Self {
+        Self {
+            base: memories.base.clone(),
+            evidence: memories.evidence.clone(),
+            memories: memories.clone(),
+            documents: documents.clone(),
+            journal: journal.clone(),
+            traffic: Arc::clone(traffic),
+            desk: Arc::clone(&journal.desk),
+        }
+    }
+
     /// Every source of an agent that was ever read or tried, with how it stands.
     ///
     /// # Errors

@@ -171,7 +171,7 @@ impl Actor {
 /// The use cases of the journal.
 #[derive(Clone)]
 pub struct Journal {
-    pub(crate) base: Base,
+    base: Base,
     pub(crate) memories: Memories,
     pub(crate) sessions: Sessions,
     /// Where the transcript of a lost session is asked for.
@@ -180,6 +180,16 @@ pub struct Journal {
 }
 
 impl Journal {
+    pub(crate) fn new(memories: &Memories, held: Held) -> Self {
+        Self {
+            base: memories.base.clone(),
+            memories: memories.clone(),
+            sessions: memories.sessions.clone(),
+            desk: Arc::default(),
+            held: Arc::new(held),
+        }
+    }
+
     /// How long what is kept; none where the journal is off.
     pub fn work_retention(&self) -> Option<Retention> {
         self.held.retention
