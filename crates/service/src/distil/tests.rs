@@ -6,7 +6,7 @@ use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, SessionId,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession,
     Timestamp,
 };
 use cerebro_core::redact::redact_text;
