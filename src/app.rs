@@ -78,7 +78,7 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
-            service.history.set_history(history);
+            service.history.set_options(history);
             tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
@@ -127,12 +127,12 @@ async fn keep_backups(context: Context, service: Service) {
 
 /// Plans scheduled consolidations, and carries them out if the settings say so, until the daemon ends.
 async fn keep_consolidating(context: Context, service: Service) {
-    service.consolidating.keep_consolidating(context.control().stopping()).await;
+    service.consolidating.keep(context.control().stopping()).await;
 }
 
 /// Imports past sessions until the daemon ends.
 async fn keep_history(context: Context, service: Service) {
-    service.history.keep_history(context.control().stopping()).await;
+    service.history.keep(context.control().stopping()).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -171,8 +171,8 @@ impl Serve for App {
             calls_under_way: self.context.calls_under_way(),
             runnable_jobs: self.context.opened().map_or(0, |service| {
                 service.worker.runnable_jobs()
-                    + usize::from(service.backups.backup_progress().is_some())
-                    + usize::from(service.history.history_progress().running)
+                    + usize::from(service.backups.progress().is_some())
+                    + usize::from(service.history.progress().running)
             }),
         }
     }

@@ -89,7 +89,7 @@ impl Journal {
     /// How many open pieces a sweep looks at, and its milliseconds.
     pub async fn sweep(&self) -> Result<(usize, f64)> {
         let begun = Instant::now();
-        let swept = self.0.journal.work_sweep().await?;
+        let swept = self.0.journal.sweep().await?;
         Ok((swept.open, millis(begun)))
     }
 
@@ -105,19 +105,18 @@ impl Journal {
     /// How many events were verified, and the seconds it took.
     pub async fn verify(&self) -> Result<(usize, f64)> {
         let begun = Instant::now();
-        let verified = self.0.journal.work_verify(&[]).await?;
+        let verified = self.0.journal.verify(&[]).await?;
         ensure!(verified.findings.is_empty(), "{:?}", verified.findings);
         Ok((usize::try_from(verified.events)?, millis(begun) / 1e3))
     }
 
     /// The bytes of a proof's hashes, the most of these pieces, and the median of making one where all is sealed.
     pub async fn proof(&self, works: &[WorkId]) -> Result<(f64, f64)> {
-        self.0.journal.work_head().await?;
+        self.0.journal.head().await?;
         let (mut bytes, mut took) = (0, Vec::new());
         for n in 0..PROOFS {
             let begun = Instant::now();
-            let proof =
-                self.0.journal.work_prove(&actor(), &works[n % works.len()]).await?.context("no proof")?;
+            let proof = self.0.journal.prove(&actor(), &works[n % works.len()]).await?.context("no proof")?;
             took.push(millis(begun));
             bytes = bytes.max(32 * proof.path.len());
         }
@@ -126,7 +125,7 @@ impl Journal {
 
     async fn begin(&self) -> Result<WorkId> {
         let begin = BeginWork { title: "a piece of work".to_owned(), ..BeginWork::default() };
-        Ok(self.0.journal.work_begin(&actor(), begin).await?.0.id)
+        Ok(self.0.journal.begin(&actor(), begin).await?.0.id)
     }
 
     async fn filled(&self, events: usize) -> Result<WorkId> {
@@ -139,14 +138,14 @@ impl Journal {
 
     async fn append(&self, work: &WorkId, n: usize, count: usize) -> Result<()> {
         let happenings = (0..count).map(|i| ran(n * count + i)).collect();
-        let appended = self.0.journal.work_append(&actor(), Target::Work(*work), happenings).await?;
+        let appended = self.0.journal.append(&actor(), Target::Work(*work), happenings).await?;
         ensure!(appended.recorded == count, "{appended:?}");
         Ok(())
     }
 
     async fn resume(&self, work: &WorkId) -> Result<()> {
         let world = World::at(Timestamp::now());
-        let resumed = self.0.journal.work_resume(&actor(), Some(work), &world, limits::HINT_BYTES).await?;
+        let resumed = self.0.journal.resume(&actor(), Some(work), &world, limits::HINT_BYTES).await?;
         ensure!(resumed.is_some_and(|resumed| !resumed.text.is_empty()), "no hint");
         Ok(())
     }

@@ -107,7 +107,7 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
         agent: None,
         parent: None,
     };
-    call.service.sessions.start_session(&caller, request).await?;
+    call.service.sessions.start(&caller, request).await?;
     let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
     call.redacted += saved.redacted;
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
@@ -117,7 +117,7 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
 pub(super) async fn end(call: &mut Call) -> Answer {
     // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
-    match call.service.sessions.end_session(None, &call.session, EndReason::Ended).await {
+    match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
         Ok(_) => Ok(Reply::saying("session ended")),
         Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
         Err(error) => Err(error.into()),
@@ -141,12 +141,12 @@ pub(super) async fn step(call: &mut Call) -> Answer {
         .collect();
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);
-    if call.service.journal.work_of_session(&actor).await?.is_none() {
+    if call.service.journal.of_session(&actor).await?.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else { return Ok(Reply::saying("nothing began")) };
         happened.insert(0, begun);
     }
     let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
-    let appended = call.service.journal.work_append(&actor, Target::Session, happened).await?;
+    let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
     if is_end {
         close(call, &caller, &actor).await?;
     }
@@ -156,7 +156,7 @@ pub(super) async fn step(call: &mut Call) -> Answer {
 /// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
 /// A later request reopens it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
-    let Some((own, state)) = call.service.journal.work_of_session(actor).await? else { return Ok(()) };
+    let Some((own, state)) = call.service.journal.of_session(actor).await? else { return Ok(()) };
     let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
     if state.ended && !is_open {
         let close = CloseWork { outcome: Outcome::Done, text: None };
@@ -229,11 +229,10 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
         None => unfinished(call, &actor, &source).await?,
     };
     for id in candidates {
-        if !is_worth_telling(&call.service.journal.work_show(&actor, &id).await?.state) {
+        if !is_worth_telling(&call.service.journal.show(&actor, &id).await?.state) {
             continue;
         }
-        if let Some(resumed) = call.service.journal.work_resume(&actor, Some(&id), &world, HINT_BYTES).await?
-        {
+        if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files =
                 resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone());
             return Ok(Reply::saying("unfinished")
@@ -257,7 +256,7 @@ fn seen_file(file: Value) -> Option<SeenFile> {
 /// The pieces of work that a starting session may be told about, the most important first.
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
     // A session's own conversation contains it all, except after a compaction or a crash.
-    if let Some((own, _)) = call.service.journal.work_of_session(actor).await? {
+    if let Some((own, _)) = call.service.journal.of_session(actor).await? {
         let is_told = matches!(source, "compact" | "resume");
         return Ok(is_told.then_some(own.id).into_iter().collect());
     }
@@ -270,7 +269,7 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
         before: None,
         limit: CANDIDATES_MAX,
     };
-    let listed = call.service.journal.work_list(actor, query).await?;
+    let listed = call.service.journal.list(actor, query).await?;
     let is_left = |work: &Work| {
         work.lost
             || work.session.as_ref().is_none_or(|session| !call.context.is_at_work(session, work.active_at))

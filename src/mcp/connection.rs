@@ -240,7 +240,7 @@ fn day_of_person(home: &Path, project: &Project, day: Date) -> SessionId {
 
 /// Ends a session. A session of commands that only read does not exist.
 async fn end(service: Service, session: SessionId) {
-    match service.sessions.end_session(None, &session, EndReason::Ended).await {
+    match service.sessions.end(None, &session, EndReason::Ended).await {
         Ok(_) | Err(ServiceError::NoSession(_)) => {}
         Err(error) => tracing::warn!(%error, "the session of a command could not be ended"),
     }
@@ -255,7 +255,7 @@ async fn lost(service: Service, session: SessionId, project: Project) {
         project,
         directory: None,
     };
-    if let Err(error) = service.journal.work_lost(&actor).await {
+    if let Err(error) = service.journal.lost(&actor).await {
         tracing::warn!(%error, "the journal was not told of a session that was lost");
     }
 }

@@ -396,7 +396,7 @@ impl Context {
     /// Closes the live endpoint, or only the given opening of it, and removes its file.
     pub(super) async fn close_studio(&self, service: &Service, lease: Option<Lease>) -> bool {
         let _order = self.0.studio.lock().await;
-        let closed = service.studio.close_studio(lease).await;
+        let closed = service.studio.close(lease).await;
         if closed {
             self.forget_studio();
         }

@@ -34,28 +34,28 @@ async fn put_aside(call: &mut Call, archived: bool) -> Answer {
 
 /// Plans a consolidation; changes no memory.
 pub(super) async fn plan(call: &mut Call) -> Answer {
-    Ok(told(&call.service.consolidating.plan_consolidation(false).await?))
+    Ok(told(&call.service.consolidating.plan(false).await?))
 }
 
 /// Carries a plan out.
 pub(super) async fn apply(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(told(&call.service.consolidating.apply_consolidation(id).await?))
+    Ok(told(&call.service.consolidating.apply(id).await?))
 }
 
 /// Undoes a consolidation.
 pub(super) async fn undo(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(told(&call.service.consolidating.undo_consolidation(id).await?))
+    Ok(told(&call.service.consolidating.undo(id).await?))
 }
 
 /// The consolidations, the latest first, or one of them with its steps.
 pub(super) async fn log(call: &mut Call) -> Answer {
     if let Some(id) = cycle_id(call)? {
-        return Ok(told(&call.service.consolidating.consolidation(id).await?));
+        return Ok(told(&call.service.consolidating.cycle(id).await?));
     }
     let limit = call.arguments.clamped("limit", 20, 1..=LOG_MAX)?;
-    let cycles = call.service.consolidating.consolidations(limit).await?;
+    let cycles = call.service.consolidating.latest(limit).await?;
     let rows = cycles.iter().map(facts).collect();
     Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).list("cycles", rows))
 }

@@ -45,7 +45,7 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
 
 /// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
 pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
-    let report = service.distilling.distil_report().await?;
+    let report = service.distilling.report().await?;
     let waiting = waiting(&report);
     let is_told = report.enabled || waiting > 0;
     Ok(is_told.then(|| {
@@ -58,7 +58,7 @@ pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceErr
 }
 
 pub(super) async fn status(call: &mut Call) -> Answer {
-    let report = call.service.distilling.distil_report().await?;
+    let report = call.service.distilling.report().await?;
     let state = if report.enabled { report.state.name() } else { "off" };
     let review = match report.review {
         Review::Inbox => "inbox",

@@ -60,7 +60,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let offset = call.arguments.count("offset")?.unwrap_or(0);
-    let documents = call.service.documents.documents((!all).then_some(&project), offset, LISTING_MAX).await?;
+    let documents = call.service.documents.list((!all).then_some(&project), offset, LISTING_MAX).await?;
     let more = documents.len() == LISTING_MAX;
     Ok(Reply::saying(text::counted(documents.len(), "document"))
         .list("documents", documents.iter().map(row).collect())
@@ -82,7 +82,7 @@ fn row(document: &Document) -> Value {
 pub(super) async fn show(call: &mut Call) -> Answer {
     let id = document(call).await?;
     let offset = call.arguments.count("offset")?.unwrap_or(0);
-    let found = call.service.documents.document_chunks(id, offset, PAGE).await?;
+    let found = call.service.documents.chunks(id, offset, PAGE).await?;
     let chunk = |chunk: &cerebro_core::domain::DocumentChunk| {
         let flags: Vec<&str> = chunk.flags.iter().map(|flag| flag.as_str()).collect();
         json!({
@@ -108,7 +108,7 @@ fn image(image: &DocumentImage) -> Value {
 /// The file of a document is gone.
 pub(super) async fn remove(call: &mut Call) -> Answer {
     let id = document(call).await?;
-    let removed = call.service.documents.remove_document(id).await?;
+    let removed = call.service.documents.remove(id).await?;
     Ok(Reply::saying(format!("{id} is left out"))
         .fact("id", id.to_string())
         .fact("path", removed.path.as_str()))
@@ -117,7 +117,7 @@ pub(super) async fn remove(call: &mut Call) -> Answer {
 /// Purges a document.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let id = document(call).await?;
-    let gone = call.service.documents.forget_document(id).await?;
+    let gone = call.service.documents.forget(id).await?;
     Ok(Reply::saying(format!("{id} is gone"))
         .fact("id", id.to_string())
         .fact("path", gone.path.as_str())

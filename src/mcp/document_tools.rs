@@ -80,7 +80,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", LISTED, 1..=LISTED_MAX)?;
     let offset = call.arguments.count("cursor")?.unwrap_or(0);
-    let documents = call.service.documents.documents(Some(&project), offset, limit).await?;
+    let documents = call.service.documents.list(Some(&project), offset, limit).await?;
     let next = (documents.len() == limit).then(|| (offset + limit).to_string());
     let rows = documents.iter().map(|one| {
         json!({
@@ -101,12 +101,12 @@ pub(super) async fn list(call: &mut Call) -> Answer {
 /// Leaves a document of the caller's project out of searches.
 pub(super) async fn remove(call: &mut Call) -> Answer {
     let id = document(call).await?;
-    let found = call.service.documents.document(id).await?;
+    let found = call.service.documents.get(id).await?;
     if found.project != call.caller.project {
         let problem = format!("it belongs to project `{}`, not to this workspace's", found.project);
         return Err(ArgumentError::new("id", Some(&id.to_string()), problem).into());
     }
-    call.service.documents.remove_document(id).await?;
+    call.service.documents.remove(id).await?;
     Ok(Reply::saying(format!("{id} is left out of searches; doc_ingest brings it back"))
         .fact("id", id.to_string())
         .fact("path", found.path.as_str()))

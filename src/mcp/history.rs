@@ -84,7 +84,7 @@ pub(super) async fn timeline(call: &mut Call, id: ExchangeId) -> Answer {
         call.arguments.clamped(name, 5, 0..=TIMELINE_MAX)
     };
     let (before, after) = (side(call, "before")?, side(call, "after")?);
-    let timeline = call.service.history.history_timeline(id, before, after).await?;
+    let timeline = call.service.history.timeline(id, before, after).await?;
     let session = &timeline.session;
     let entries = |exchanges: &[Exchange]| exchanges.iter().map(|one| entry_json(one, session)).collect();
     let heading = format!(

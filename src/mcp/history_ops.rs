@@ -19,14 +19,14 @@ use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, 
 /// Starts to import past sessions; returns at once.
 pub(super) async fn import(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
-    call.service.history.import_history(request)?;
+    call.service.history.import(request)?;
     Ok(Reply::saying("it has begun").fact("outcome", "begun"))
 }
 
 /// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
-    let (agents, faults) = call.service.history.preview_history(&request).await?;
+    let (agents, faults) = call.service.history.preview(&request).await?;
     let rows: Vec<Value> = agents
         .iter()
         .map(|(agent, found)| {
@@ -60,9 +60,9 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
 
 /// The progress of the import, and what there is by now.
 pub(super) async fn status(call: &mut Call) -> Answer {
-    let progress = call.service.history.history_progress();
-    let counts = call.service.history.history_counts().await?;
-    let enabled = call.service.history.keeps_history();
+    let progress = call.service.history.progress();
+    let counts = call.service.history.counts().await?;
+    let enabled = call.service.history.is_kept();
     let state = match (enabled, progress.running) {
         (_, true) => "reading",
         (true, false) => "idle",
@@ -107,7 +107,7 @@ async fn sessions(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let from = call.arguments.count("from")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", LISTING_MAX, 1..=LISTING_MAX)?;
-    let sessions = call.service.history.past_sessions(project.as_ref(), from, limit).await?;
+    let sessions = call.service.history.sessions(project.as_ref(), from, limit).await?;
     let rows: Vec<Value> = sessions.iter().map(session_row).collect();
     Ok(Reply::saying(text::counted(rows.len(), "session")).fact("from", from).list("sessions", rows))
 }
@@ -118,7 +118,7 @@ pub(super) async fn session(call: &mut Call) -> Answer {
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LIMIT_MAX)?;
     let full = call.arguments.flag(&["full"])?;
-    let Some((session, told)) = call.service.history.past_exchanges(&id, from, limit, full).await? else {
+    let Some((session, told)) = call.service.history.exchanges(&id, from, limit, full).await? else {
         let problem = "no past session has that id; `cerebro history show` lists them";
         return Err(ArgumentError::new("session", Some(id.as_str()), problem).into());
     };
@@ -180,7 +180,7 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
         }
     };
     let limit = if line.is_some() { LIMIT_MAX } else { limit };
-    let mut found = call.service.history.history_facts((!all).then_some(&project), &about, limit).await?;
+    let mut found = call.service.history.facts((!all).then_some(&project), &about, limit).await?;
     let mut line_found = None;
     if let Some(line) = line {
         let at = call.service.history.exchange_with_line(&found.facts, &line).await?;
@@ -231,7 +231,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
         text: arguments.text("text")?,
     };
     let dry_run = arguments.flag(&["dry_run"])?;
-    let forgotten = call.service.history.forget_history(&what, dry_run).await?;
+    let forgotten = call.service.history.forget(&what, dry_run).await?;
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .fact("sessions", forgotten.sessions)
         .fact("exchanges", forgotten.exchanges))

@@ -66,7 +66,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
 
 /// The progress of the present backup.
 pub(super) async fn backup_progress(call: &mut Call) -> Answer {
-    let progress = call.service.backups.backup_progress();
+    let progress = call.service.backups.progress();
     Ok(Reply::saying("progress")
         .fact("rows", progress.map(|(rows, _)| rows))
         .fact("total", progress.map(|(_, total)| total)))
@@ -74,7 +74,7 @@ pub(super) async fn backup_progress(call: &mut Call) -> Answer {
 
 /// The part of the daemon's status about backups: the last one and a failure, since it started.
 pub(super) fn backup_facts(context: &Context) -> Option<Value> {
-    let outcome = context.opened()?.backups.backup_outcome();
+    let outcome = context.opened()?.backups.outcome();
     if outcome.made.is_none() && outcome.failure.is_none() {
         return None;
     }

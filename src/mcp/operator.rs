@@ -130,7 +130,7 @@ pub(super) async fn sessions(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), false)?;
-    let sessions = call.service.sessions.sessions((!all).then_some(&project), before, limit).await?;
+    let sessions = call.service.sessions.latest((!all).then_some(&project), before, limit).await?;
     let rows = sessions.iter().map(session_row).collect();
     Ok(Reply::saying(text::counted(sessions.len(), "session")).list("sessions", rows))
 }

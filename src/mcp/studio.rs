@@ -92,12 +92,12 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     }
     let context = call.context.clone();
     let _order = context.studio().lock().await;
-    let access = call.service.studio.open_studio(StudioOptions { port, origins }).await?;
+    let access = call.service.studio.open(StudioOptions { port, origins }).await?;
     call.connection.holds(access.lease);
     let told = describe(&access);
     let file = context.home().studio_file();
     if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{told:#}\n").as_bytes()) {
-        call.service.studio.close_studio(Some(access.lease)).await;
+        call.service.studio.close(Some(access.lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());
     }
@@ -124,7 +124,7 @@ pub(super) async fn close(call: &mut Call) -> Answer {
 /// Whether the endpoint that this connection opened is open.
 pub(super) async fn status(call: &mut Call) -> Answer {
     let open = match call.connection.held() {
-        Some(lease) => call.service.studio.has_studio(lease).await,
+        Some(lease) => call.service.studio.is_open(lease).await,
         None => false,
     };
     Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))

@@ -60,7 +60,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         agent: call.arguments.text("agent")?,
         parent: call.arguments.session_id("parent_id")?,
     };
-    let started = call.service.sessions.start_session(&call.caller, request).await?;
+    let started = call.service.sessions.start(&call.caller, request).await?;
     call.redacted += started.redacted;
     let session = started.session;
     call.connection.bind(&session.id);
@@ -97,7 +97,7 @@ pub(super) async fn session_end(call: &mut Call) -> Answer {
         }
         None => None,
     };
-    let session = call.service.sessions.end_session(Some(&call.caller), &id, EndReason::Ended).await?;
+    let session = call.service.sessions.end(Some(&call.caller), &id, EndReason::Ended).await?;
     let ended_at = moment(session.ended_at.unwrap_or(session.seen_at));
     let mut reply = Reply::saying(format!("session `{id}` ended at {ended_at}"))
         .fact("session_id", id.as_str())

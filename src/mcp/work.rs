@@ -58,7 +58,7 @@ async fn named(call: &mut Call) -> Result<WorkId, Fault> {
         return Ok(id);
     }
     let query = WorkQuery { filter: WorkFilter::All, limit: WORKS_LISTED_MAX, ..WorkQuery::default() };
-    let listed = call.service.journal.work_list(&person(call), query).await?;
+    let listed = call.service.journal.list(&person(call), query).await?;
     let mut found = listed.iter().map(|one| one.work.id).filter(|id| id.as_str().starts_with(&given));
     let problem = match (found.next().filter(|_| !given.is_empty()), found.next()) {
         (Some(id), None) => return Ok(id),
@@ -89,7 +89,7 @@ fn facts(work: &Work, stale: Option<Stale>) -> Value {
 
 /// The state of the journal, if the store is open.
 pub(super) fn journal_facts(context: &Context) -> Option<Value> {
-    let report = context.opened()?.journal.journal_report();
+    let report = context.opened()?.journal.report();
     Some(json!({
         "enabled": report.enabled, "degraded_until": report.degraded_until.map(moment), "missed": report.missed,
     }))
@@ -97,7 +97,7 @@ pub(super) fn journal_facts(context: &Context) -> Option<Value> {
 
 /// The note that the journal is falling behind, for a tool's answer.
 pub(super) fn degraded(call: &Call) -> Option<String> {
-    call.service.journal.journal_report().degraded_until.map(moment)
+    call.service.journal.report().degraded_until.map(moment)
 }
 
 /// One event.
@@ -132,8 +132,8 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", 20, 1..=WORKS_LISTED_MAX)?;
     let before = call.arguments.moment("before", call.now(), false)?;
     let query = WorkQuery { project: (!all).then_some(project), filter, before, limit };
-    let listed = call.service.journal.work_list(&person(call), query).await?;
-    let report = call.service.journal.journal_report();
+    let listed = call.service.journal.list(&person(call), query).await?;
+    let report = call.service.journal.report();
     Ok(Reply::saying(pieces(listed.len()))
         .fact("enabled", report.enabled)
         .fact("degraded_until", report.degraded_until.map(moment))
@@ -143,7 +143,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
 
 pub(super) async fn show(call: &mut Call) -> Answer {
     let id = named(call).await?;
-    let shown = call.service.journal.work_show(&person(call), &id).await?;
+    let shown = call.service.journal.show(&person(call), &id).await?;
     let memories = call.service.journal.memories_of_work(&id).await?;
     let memories = memories.iter().map(|memory| json!({ "id": memory.id.as_str(), "title": memory.title }));
     Ok(Reply::saying(shown.work.title.to_string())
@@ -160,11 +160,11 @@ pub(super) async fn tail(call: &mut Call) -> Answer {
     let after = match call.arguments.count("after")? {
         Some(after) => after as u64,
         None => {
-            let shown = call.service.journal.work_show(&actor, &id).await?;
+            let shown = call.service.journal.show(&actor, &id).await?;
             shown.work.seq.saturating_sub(limit as u64)
         }
     };
-    let entries = call.service.journal.work_tail(&actor, &id, after, limit).await?;
+    let entries = call.service.journal.tail(&actor, &id, after, limit).await?;
     Ok(Reply::saying(text::counted(entries.len(), "event"))
         .fact("work", id.as_str())
         .list("events", entries.iter().map(event).collect()))
@@ -193,7 +193,7 @@ pub(super) async fn resumed(
     max_bytes: usize,
 ) -> Result<Option<ResumedWork>, ServiceError> {
     let world = World::at(call.now());
-    let Some(found) = call.service.journal.work_resume(actor, id, &world, max_bytes).await? else {
+    let Some(found) = call.service.journal.resume(actor, id, &world, max_bytes).await? else {
         return Ok(None);
     };
     let checkout = call.connection.checkout().filter(|_| found.work.project == *call.connection.project());
@@ -203,7 +203,7 @@ pub(super) async fn resumed(
     match checkout.seen(paths, state.directory.clone(), LOOK_MAX).await {
         Some((files, commit)) => {
             let world = World { files, commit, ..world };
-            call.service.journal.work_resume(actor, Some(&work.id), &world, max_bytes).await
+            call.service.journal.resume(actor, Some(&work.id), &world, max_bytes).await
         }
         None => Ok(Some(found)),
     }
@@ -213,8 +213,7 @@ pub(super) async fn resumed(
 pub(super) async fn claim(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
-    let claimed =
-        call.service.journal.work_claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
+    let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
     let said = if claimed.held { "claimed" } else { "held by another" };
     Ok(Reply::saying(format!("{said} `{id}`"))
         .fact("work", id.as_str())
@@ -226,7 +225,7 @@ pub(super) async fn claim(call: &mut Call) -> Answer {
 
 pub(super) async fn release(call: &mut Call) -> Answer {
     let id = named(call).await?;
-    let work = call.service.journal.work_release(&person(call), &id).await?;
+    let work = call.service.journal.release(&person(call), &id).await?;
     let is_free = work.lease.is_none();
     Ok(Reply::saying(if is_free { "nobody holds it" } else { "another one holds it" })
         .fact("work", facts(&work, None))
@@ -241,7 +240,7 @@ pub(super) async fn artifact(call: &mut Call) -> Answer {
         .count("seq")?
         .ok_or_else(|| ArgumentError::new("seq", None, "it must be the number of an event"))?
         as u64;
-    let found = call.service.journal.work_artifact(&person(call), &id, seq).await?;
+    let found = call.service.journal.artifact(&person(call), &id, seq).await?;
     Ok(Reply::saying(if found.is_some() { "an artifact" } else { "all of the event is in its row" })
         .fact("work", id.as_str())
         .fact("seq", seq)
@@ -252,7 +251,7 @@ pub(super) async fn artifact(call: &mut Call) -> Answer {
 
 /// Effects of unknown outcome, in all projects.
 pub(super) async fn unsettled(call: &mut Call) -> Answer {
-    let found = call.service.journal.work_unsettled(&person(call)).await?;
+    let found = call.service.journal.unsettled(&person(call)).await?;
     let row = |work: &Work, intent: &IntentState| {
         json!({
             "work": work.id.as_str(), "project": work.project.as_str(), "title": work.title.as_str(),
@@ -289,15 +288,15 @@ pub(super) async fn closed(
     id: &WorkId,
     close: CloseWork,
 ) -> Result<(Work, Vec<String>), ServiceError> {
-    let work = call.service.journal.work_close(actor, id, close).await?;
-    let taken = call.service.journal.work_offer(caller, &call.session, actor, id).await?;
+    let work = call.service.journal.close(actor, id, close).await?;
+    let taken = call.service.journal.offer(caller, &call.session, actor, id).await?;
     Ok((work, taken.iter().map(ToString::to_string).collect()))
 }
 
 pub(super) async fn fork(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let at = call.arguments.count("at")?.map(|at| at as u64);
-    let work = call.service.journal.work_fork(&person(call), &id, at).await?;
+    let work = call.service.journal.fork(&person(call), &id, at).await?;
     Ok(Reply::saying(format!("forked as `{}`", work.id)).fact("work", facts(&work, None)))
 }
 
@@ -324,9 +323,9 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
     let texts = days(call.arguments.count("texts_days")?);
     let works = days(call.arguments.count("works_days")?);
     // If the journal is off, pruning reports that.
-    let kept = call.service.journal.work_retention().unwrap_or_default();
+    let kept = call.service.journal.retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
-    let pruned = call.service.journal.work_prune(retention).await?;
+    let pruned = call.service.journal.prune(retention).await?;
     Ok(Reply::saying(format!("{} gone", pieces(pruned.works)))
         .fact("works", pruned.works)
         .fact("texts", pruned.texts)
@@ -350,7 +349,7 @@ pub(super) async fn verify(call: &mut Call) -> Answer {
         let problem = format!("at most {ANCHORS_MAX} heads at once");
         return Err(ArgumentError::new("heads", Some(&heads.len().to_string()), problem).into());
     }
-    let found = call.service.journal.work_verify(&heads).await?;
+    let found = call.service.journal.verify(&heads).await?;
     let findings = found.findings.iter().map(|finding| {
         json!({ "work": finding.work.map(|id| id.to_string()), "finding": finding.finding.name(), "detail": format!("{:?}", finding.finding) })
     });
@@ -366,7 +365,7 @@ pub(super) async fn verify(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn head(call: &mut Call) -> Answer {
-    let head = call.service.journal.work_head().await?;
+    let head = call.service.journal.head().await?;
     Ok(Reply::saying(format!("{} {}", head.size, head.root))
         .fact("size", head.size)
         .fact("root", head.root)
@@ -375,7 +374,7 @@ pub(super) async fn head(call: &mut Call) -> Answer {
 
 pub(super) async fn prove(call: &mut Call) -> Answer {
     let id = named(call).await?;
-    let proof = call.service.journal.work_prove(&person(call), &id).await?;
+    let proof = call.service.journal.prove(&person(call), &id).await?;
     let Some(proof) = proof else {
         return Ok(
             Reply::saying("it is not under a seal yet; `cerebro work head` seals").fact("sealed", false)

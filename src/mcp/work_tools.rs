@@ -44,8 +44,8 @@ pub(super) async fn begin(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("title", Some(&begin.title), problem).into());
     }
     let actor = caller(call);
-    let (work, is_new) = call.service.journal.work_begin(&actor, begin).await?;
-    let claimed = call.service.journal.work_claim(&actor, &work.id, ClaimWork::default()).await?;
+    let (work, is_new) = call.service.journal.begin(&actor, begin).await?;
+    let claimed = call.service.journal.claim(&actor, &work.id, ClaimWork::default()).await?;
     let outcome = if is_new { "created" } else { "unchanged" };
     let holder = (!claimed.held).then_some(claimed.holder);
     Ok(Reply::saying(format!("{outcome} work `{}`", work.id))
@@ -62,7 +62,7 @@ async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> 
     if let Some(named) = call.arguments.work_id("work")? {
         return Ok(Some(named));
     }
-    Ok(call.service.journal.work_of_session(actor).await?.map(|(work, _)| work.id))
+    Ok(call.service.journal.of_session(actor).await?.map(|(work, _)| work.id))
 }
 
 /// Adds a note to a piece of work.
@@ -78,11 +78,11 @@ pub(super) async fn note(call: &mut Call) -> Answer {
         }
         ("confirmed", Some(work)) => {
             let key = call.arguments.needed("key")?;
-            return Ok(noted(&call.service.journal.work_confirm(&actor, &work, &key).await?));
+            return Ok(noted(&call.service.journal.confirm(&actor, &work, &key).await?));
         }
         ("failed", Some(work)) => {
             let key = call.arguments.needed("key")?;
-            return Ok(noted(&call.service.journal.work_refute(&actor, &work, &key, text.as_deref()).await?));
+            return Ok(noted(&call.service.journal.refute(&actor, &work, &key, text.as_deref()).await?));
         }
         ("done" | "abandoned", Some(work)) => {
             let outcome = if event == "done" { Outcome::Done } else { Outcome::Abandoned };
@@ -99,7 +99,7 @@ pub(super) async fn note(call: &mut Call) -> Answer {
     }
     let step = step(call, &event, text)?;
     let target = work.map_or(Target::Session, Target::Work);
-    let appended = call.service.journal.work_append(&actor, target, vec![Happening::from(step)]).await?;
+    let appended = call.service.journal.append(&actor, target, vec![Happening::from(step)]).await?;
     Ok(noted(&appended))
 }
 
@@ -167,7 +167,7 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
         }
     };
     let text = text.unwrap_or_else(|| key.clone());
-    let answer = call.service.journal.work_intent(actor, work, &key, &text, repeat).await?;
+    let answer = call.service.journal.intent(actor, work, &key, &text, repeat).await?;
     let (seq, outcome, words) = match answer {
         IntentAnswer::GoAhead { seq, .. } => (seq, "recorded", "go ahead, then note confirmed or failed"),
         IntentAnswer::Confirmed { seq, .. } => {
@@ -193,7 +193,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
     let before = call.arguments.moment("cursor", call.now(), false)?;
     let query = WorkQuery { project: Some(project), filter, before, limit };
-    let listed = call.service.journal.work_list(&caller(call), query).await?;
+    let listed = call.service.journal.list(&caller(call), query).await?;
     let lines = listed.iter().map(|one| {
         let stale = one.stale.map_or("", cerebro_service::work::Stale::as_str);
         format!("- `{}` {} ({} {stale})", one.work.id, one.work.title, one.work.status.as_str())
@@ -216,14 +216,14 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     let max_bytes = call.arguments.clamped("max_bytes", HINT_DEFAULT, least..=most)?;
     let actor = caller(call);
     if let (true, Some(work)) = (release, &named) {
-        let work = call.service.journal.work_release(&actor, work).await?;
+        let work = call.service.journal.release(&actor, work).await?;
         return Ok(Reply::saying(format!("released `{}`", work.id)).fact("work", work.id.as_str()));
     }
     let resumed = resumed(call, &actor, named.as_ref(), max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
     let id = resumed.work.id;
     let claimed = if claim || takeover {
-        Some(call.service.journal.work_claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
+        Some(call.service.journal.claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
     } else {
         None
     };

@@ -13,18 +13,18 @@ use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
 pub(super) async fn pause(call: &mut Call) -> Answer {
-    call.service.worker.pause_worker(true).await?;
+    call.service.worker.pause(true).await?;
     status(call).await
 }
 
 pub(super) async fn resume(call: &mut Call) -> Answer {
-    call.service.worker.pause_worker(false).await?;
+    call.service.worker.pause(false).await?;
     status(call).await
 }
 
 /// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
-    let revived = call.service.worker.retry_jobs().await?;
+    let revived = call.service.worker.retry().await?;
     Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job"))).fact("revived", revived))
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn status(call: &mut Call) -> Answer {
 
 /// The state of the worker, for `mem_stats` and `cerebro worker status`.
 pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
-    let report = service.worker.worker_report();
+    let report = service.worker.report();
     let (counts, filling) = service.worker.job_counts().await?;
     let spent = service.worker.spent_today().await?;
     let (provider, model) =

@@ -108,8 +108,8 @@ impl Service {
         checks.extend(self.beside_checked(fix).await);
         checks.push(told("journal", self.journal.journal_checked().await));
         checks.push(told("transcripts", self.transcripts_checked().await));
-        checks.push(told("history", self.history.history_checked(fix).await));
-        checks.push(told("documents", self.documents.documents_checked(fix).await));
+        checks.push(told("history", self.history.checked(fix).await));
+        checks.push(told("documents", self.documents.checked(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
@@ -123,7 +123,7 @@ impl Service {
 
     /// Whether agents write records that are not known. It is told and is no fault: the rest of them is read.
     async fn transcripts_checked(&self) -> Found {
-        let drift = self.history.history_drift().await?;
+        let drift = self.history.drift().await?;
         if drift.is_empty() {
             return Ok(Check::sound("transcripts", "all records of past sessions that were read are known"));
         }

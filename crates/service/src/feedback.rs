@@ -205,7 +205,7 @@ impl Feedback {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn feedback(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
+    pub async fn counts(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
         Ok(self.base.store.count_signs(project).await?)
     }
 

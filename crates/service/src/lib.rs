@@ -225,7 +225,7 @@ impl Service {
         service.recall.index.begin_catching_up();
         service.listen(hearing);
         service.worker.start(service.distilling.clone(), service.consolidating.clone());
-        service.journal.keep_journal();
+        service.journal.keep();
         Ok(service)
     }
 
@@ -300,11 +300,11 @@ impl Service {
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
-        self.journal.close_journal().await;
+        self.journal.stop().await;
         let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
         tasks.stop();
         // Its connections hold the database open.
-        self.studio.close_studio(None).await;
+        self.studio.close(None).await;
         store.drain().await;
         self.recall.index.close();
         self.recall.past.close().await;
@@ -331,7 +331,7 @@ impl Service {
     /// A failing index or store.
     pub async fn compact(&self) -> Result<(), ServiceError> {
         self.recall.index.ask(Index::flush).await?;
-        self.recall.evidence.settle_evidence().await?;
+        self.recall.evidence.settle().await?;
         Ok(self.base.store.compact().await?)
     }
 }

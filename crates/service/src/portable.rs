@@ -225,7 +225,7 @@ impl Service {
             return self.base.store.dry_run(&import).await;
         }
         let imported = self.base.store.transact(&import).await?;
-        self.recall.evidence.evidence_imported().await?;
+        self.recall.evidence.imported().await?;
         Ok(imported)
     }
 }

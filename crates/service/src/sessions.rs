@@ -88,11 +88,7 @@ impl Sessions {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn start_session(
-        &self,
-        caller: &Caller,
-        request: StartRequest,
-    ) -> Result<Started, ServiceError> {
+    pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
         let request = Start::read(&mut fields, caller, request);
         let elsewhere = self.projects.leads_elsewhere(request.project.as_ref(), caller).await?;
@@ -108,7 +104,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`ServiceError::NoSession`] when it is unknown and no caller is named.
-    pub async fn end_session(
+    pub async fn end(
         &self,
         caller: Option<&Caller>,
         id: &SessionId,
@@ -193,7 +189,7 @@ impl Sessions {
         for session in self.base.store.live_sessions(&others, PAGE).await? {
             let gone = gone_since(&session.id).max(session.seen_at);
             if !self.is_connected(&session.id) && self.base.store.now().duration_since(gone) >= grace {
-                self.end_session(None, &session.id, EndReason::Disconnected).await?;
+                self.end(None, &session.id, EndReason::Disconnected).await?;
             }
         }
         Ok(())
@@ -203,7 +199,7 @@ impl Sessions {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn sessions(
+    pub async fn latest(
         &self,
         project: Option<&Project>,
         before: Option<Timestamp>,

@@ -108,7 +108,7 @@ impl Studio {
     ///
     /// # Errors
     /// When one is open, the port is taken, or an origin is none.
-    pub async fn open_studio(&self, options: StudioOptions) -> Result<StudioAccess, ServiceError> {
+    pub async fn open(&self, options: StudioOptions) -> Result<StudioAccess, ServiceError> {
         let mut slot = self.open.lock().await;
         if let Some(open) = &*slot {
             return Err(ServiceError::StudioOpen(open.address));
@@ -132,7 +132,7 @@ impl Studio {
     }
 
     /// Closes the live endpoint, or only if it is the given opening. Says whether it was open.
-    pub async fn close_studio(&self, lease: Option<Lease>) -> bool {
+    pub async fn close(&self, lease: Option<Lease>) -> bool {
         let mut slot = self.open.lock().await;
         let Some(studio) = slot.take_if(|open| lease.is_none_or(|lease| open.lease == lease)) else {
             return false;
@@ -148,7 +148,7 @@ impl Studio {
     }
 
     /// Whether the given opening of the live endpoint is still open.
-    pub async fn has_studio(&self, lease: Lease) -> bool {
+    pub async fn is_open(&self, lease: Lease) -> bool {
         self.open.lock().await.as_ref().is_some_and(|open| open.lease == lease)
     }
 }

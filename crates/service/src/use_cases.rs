@@ -87,7 +87,7 @@ fn session(id: &str) -> SessionId {
 
 async fn start(service: &Service, id: &str) {
     let request = StartRequest { id: session(id), project: None, directory: None, agent: None, parent: None };
-    service.sessions.start_session(&caller(), request).await.unwrap();
+    service.sessions.start(&caller(), request).await.unwrap();
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_session_ends_when_its_connection_has_been_gone_for_half_an_hour() {
         start(&service, "there").await;
         service.sessions.connected(&session("there"));
         let ended = async || {
-            let sessions = service.sessions.sessions(None, None, 10).await.unwrap();
+            let sessions = service.sessions.latest(None, None, 10).await.unwrap();
             let mut ended: Vec<(String, EndReason)> = sessions
                 .into_iter()
                 .filter_map(|session| Some((session.id.to_string(), session.end_reason?)))
@@ -196,7 +196,7 @@ impl Embedder for Provider {
 async fn reported(service: &Service, wanted: impl Fn(&WorkerReport) -> bool) -> WorkerReport {
     let begun = Instant::now();
     loop {
-        let report = service.worker.worker_report();
+        let report = service.worker.report();
         if wanted(&report) {
             return report;
         }
@@ -243,10 +243,10 @@ fn a_failed_job_is_tried_again_when_its_wait_is_over() {
 fn a_pause_is_heard_before_the_answer() {
     with_service(Settings::default(), Timestamp::now, async |service| {
         for _ in 0..3 {
-            service.worker.pause_worker(true).await.unwrap();
-            assert_eq!(service.worker.worker_report().state, WorkerState::Paused);
-            service.worker.pause_worker(false).await.unwrap();
-            assert_eq!(service.worker.worker_report().state, WorkerState::Off);
+            service.worker.pause(true).await.unwrap();
+            assert_eq!(service.worker.report().state, WorkerState::Paused);
+            service.worker.pause(false).await.unwrap();
+            assert_eq!(service.worker.report().state, WorkerState::Off);
         }
     });
 }

@@ -283,14 +283,14 @@ impl Backups {
     }
 
     /// How many rows of the backup under way are written, and of about how many; `None` when none is.
-    pub fn backup_progress(&self) -> Option<(u64, u64)> {
+    pub fn progress(&self) -> Option<(u64, u64)> {
         let desk = &self.desk;
         let both = || (desk.rows.load(Ordering::Relaxed), desk.total.load(Ordering::Relaxed));
         desk.under_way.load(Ordering::SeqCst).then(both)
     }
 
     /// How the last attempt went.
-    pub fn backup_outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         lock(&self.desk.outcome).clone()
     }
 }

@@ -13,7 +13,7 @@ const RETRY: Duration = Duration::from_secs(15 * 60);
 
 impl Backups {
     /// Makes backups as the settings say, until `stopping` completes. A failure is logged and told by
-    /// [`Backups::backup_outcome`]; the next attempt follows.
+    /// [`Backups::outcome`]; the next attempt follows.
     pub async fn keep_backups(&self, home: &Path, stopping: impl Future<Output = ()>) {
         let plan = self.base.settings.backup.clone();
         if plan.every.is_zero() {

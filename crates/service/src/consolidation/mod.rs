@@ -107,7 +107,7 @@ impl Consolidating {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn plan_consolidation(&self, by_clock: bool) -> Result<Consolidation, ServiceError> {
+    pub async fn plan(&self, by_clock: bool) -> Result<Consolidation, ServiceError> {
         let steps = self.steps().await?;
         let by = if by_clock { "clock" } else { "person" };
         let planned = self.base.store.transact(&Plan { by, steps }).await?;
@@ -120,7 +120,7 @@ impl Consolidating {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where it is not there or does not wait any more.
-    pub async fn apply_consolidation(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
+    pub async fn apply(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Planned).await?;
         let unfound = self.not_found_by_meaning(&cycle).await?;
         let applied = self.base.store.transact(&Apply { id: cycle.id, unfound: &unfound }).await?;
@@ -132,7 +132,7 @@ impl Consolidating {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where it is not there or was not carried out.
-    pub async fn undo_consolidation(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
+    pub async fn undo(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Applied).await?;
         let undone = self.base.store.transact(&Undo { id: cycle.id }).await?;
         self.shown(undone).await
@@ -142,7 +142,7 @@ impl Consolidating {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn consolidations(&self, limit: usize) -> Result<Vec<StoredCycle>, ServiceError> {
+    pub async fn latest(&self, limit: usize) -> Result<Vec<StoredCycle>, ServiceError> {
         Ok(self.base.store.latest_cycles(limit).await?)
     }
 
@@ -150,14 +150,14 @@ impl Consolidating {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where it is not there.
-    pub async fn consolidation(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
+    pub async fn cycle(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
         let found = self.base.store.cycle(&id).await?;
         self.shown(found.ok_or_else(|| unknown(&id))?).await
     }
 
     /// Plans by the clock, and carries out where the settings say so, until `stopping` completes. A failure is logged;
     /// the next look follows.
-    pub async fn keep_consolidating(&self, stopping: impl Future<Output = ()>) {
+    pub async fn keep(&self, stopping: impl Future<Output = ()>) {
         if self.base.settings.consolidate == Consolidate::Off {
             return;
         }
@@ -172,7 +172,7 @@ impl Consolidating {
             }
             // A daemon that leaves does not wait for a plan, of which nothing is left then.
             let done = tokio::select! {
-                done = self.consolidate_by_clock() => done,
+                done = self.plan_by_clock() => done,
                 () = &mut stopping => return,
             };
             if let Err(error) = done {
@@ -182,7 +182,7 @@ impl Consolidating {
     }
 
     /// Makes a plan when a night has passed since the last one, and carries it out where the settings say so.
-    pub(crate) async fn consolidate_by_clock(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn plan_by_clock(&self) -> Result<(), ServiceError> {
         let last = self.base.store.latest_cycles(1).await?.into_iter().next();
         let age = last.map_or(Duration::MAX, |last| {
             Duration::try_from(self.base.now().duration_since(last.at)).unwrap_or(Duration::ZERO)
@@ -190,10 +190,10 @@ impl Consolidating {
         if age < NIGHT || self.index.memories_indexed() == 0 {
             return Ok(());
         }
-        let planned = self.plan_consolidation(true).await?.cycle;
+        let planned = self.plan(true).await?.cycle;
         tracing::info!(cycle = %planned.id, steps = planned.steps.len(), "a consolidation was planned");
         if self.base.settings.consolidate == Consolidate::Apply && !planned.steps.is_empty() {
-            self.apply_consolidation(Some(planned.id)).await?;
+            self.apply(Some(planned.id)).await?;
         }
         Ok(())
     }

@@ -120,14 +120,14 @@ fn a_plan_changes_nothing_and_what_it_does_is_taken_back_to_the_byte() {
         TestClock::<0>::pass(1);
         let before = export(&service).await;
 
-        let planned = service.consolidating.plan_consolidation(false).await.unwrap();
+        let planned = service.consolidating.plan(false).await.unwrap();
         assert_eq!(export(&service).await, before, "a plan changes nothing");
         let steps: Vec<(Action, MemoryId)> =
             planned.cycle.steps.iter().map(|stored| (stored.step.action, stored.step.memory)).collect();
         assert_eq!(steps, [(Action::Merge, old), (Action::Unite, new), (Action::Archive, weak)]);
         assert_eq!(planned.titles[&weak].as_str(), "Walrus walk");
 
-        let applied = service.consolidating.apply_consolidation(Some(planned.cycle.id)).await.unwrap().cycle;
+        let applied = service.consolidating.apply(Some(planned.cycle.id)).await.unwrap().cycle;
         assert_eq!((applied.state, applied.count(StepOutcome::Done)), (CycleState::Applied, 3));
         assert_eq!(search(&service, "upload worker", false).await.0, [new]);
         assert_eq!(search(&service, "upload worker", true).await.0.len(), 2);
@@ -152,15 +152,15 @@ fn a_plan_changes_nothing_and_what_it_does_is_taken_back_to_the_byte() {
         let shown = context(&service).await;
         assert!(shown.contains(new.as_str()) && !shown.contains(old.as_str()), "{shown}");
 
-        let undone = service.consolidating.undo_consolidation(None).await.unwrap().cycle;
+        let undone = service.consolidating.undo(None).await.unwrap().cycle;
         assert_eq!((undone.state, undone.count(StepOutcome::Undone)), (CycleState::Undone, 3));
         assert_eq!(export(&service).await, before);
         assert_eq!(search(&service, "Walrus walk", false).await, (vec![weak], 0));
         for id in [None, Some(planned.cycle.id)] {
-            assert!(service.consolidating.apply_consolidation(id).await.is_err(), "it was done and undone");
-            assert!(service.consolidating.undo_consolidation(id).await.is_err());
+            assert!(service.consolidating.apply(id).await.is_err(), "it was done and undone");
+            assert!(service.consolidating.undo(id).await.is_err());
         }
-        let log = service.consolidating.consolidations(10).await.unwrap();
+        let log = service.consolidating.latest(10).await.unwrap();
         assert_eq!(log.iter().map(|cycle| cycle.state).collect::<Vec<_>>(), [CycleState::Undone]);
     });
 }
@@ -173,14 +173,14 @@ fn what_was_changed_since_is_left_alone() {
             episodes.push(save(&service, name, "It happened.", Some(Nature::Episodic), &[]).await);
         }
         TestClock::<1>::pass(500);
-        service.consolidating.plan_consolidation(false).await.unwrap();
+        service.consolidating.plan(false).await.unwrap();
         let patch = |content: &str| Patch { content: Some(content.to_owned()), ..Patch::default() };
         service
             .memories
             .update(&caller(), &session(), &episodes[0], patch("It happened twice."))
             .await
             .unwrap();
-        let applied = service.consolidating.apply_consolidation(None).await.unwrap().cycle;
+        let applied = service.consolidating.apply(None).await.unwrap().cycle;
         let outcomes = (applied.count(StepOutcome::Done), applied.count(StepOutcome::Skipped));
         assert_eq!(outcomes, (2, 1), "one was written since the plan");
 
@@ -191,7 +191,7 @@ fn what_was_changed_since_is_left_alone() {
             .await
             .unwrap();
         assert!(!updated.memory.is_archived());
-        let undone = service.consolidating.undo_consolidation(None).await.unwrap().cycle;
+        let undone = service.consolidating.undo(None).await.unwrap().cycle;
         assert_eq!((undone.count(StepOutcome::Undone), undone.count(StepOutcome::Left)), (1, 1));
         assert_eq!(search(&service, "it happened nobody knows", false).await.0.len(), 3);
     });
@@ -203,8 +203,8 @@ fn a_merged_memory_that_is_put_back_has_its_place_again() {
         let old = save(&service, "Upload", TEXT, None, &[]).await;
         TestClock::<2>::pass(1);
         let new = save(&service, "Upload", TEXT, None, &[]).await;
-        service.consolidating.plan_consolidation(false).await.unwrap();
-        service.consolidating.apply_consolidation(None).await.unwrap();
+        service.consolidating.plan(false).await.unwrap();
+        service.consolidating.apply(None).await.unwrap();
         assert!(service.recall.marks(&[old]).await.unwrap()[&old].iter().any(|mark| mark.name == "old"));
         assert!(service.memories.archive(&caller(), &session(), &old, false).await.unwrap().changed);
         assert!(service.recall.marks(&[old]).await.unwrap().is_empty(), "neither old nor archived");
@@ -228,23 +228,19 @@ fn the_clock_plans_once_a_night_and_carries_out_only_where_it_is_told_to() {
     {
         let settings = Settings { consolidate, ..Settings::default() };
         with_service(settings, TestClock::<3>::now, async |service| {
-            service.consolidating.consolidate_by_clock().await.unwrap();
-            assert_eq!(
-                service.consolidating.consolidations(10).await.unwrap(),
-                [],
-                "of nothing, nothing is planned"
-            );
+            service.consolidating.plan_by_clock().await.unwrap();
+            assert_eq!(service.consolidating.latest(10).await.unwrap(), [], "of nothing, nothing is planned");
             save(&service, "Walk", "It happened.", Some(Nature::Episodic), &[]).await;
             TestClock::<3>::pass(500);
             for _ in 0..2 {
-                service.consolidating.consolidate_by_clock().await.unwrap();
+                service.consolidating.plan_by_clock().await.unwrap();
             }
-            let log = service.consolidating.consolidations(10).await.unwrap();
+            let log = service.consolidating.latest(10).await.unwrap();
             let told: Vec<_> = log.iter().map(|cycle| (cycle.state, cycle.by.as_str())).collect();
             assert_eq!(told, [(state, "clock")]);
             TestClock::<3>::pass(1);
-            service.consolidating.consolidate_by_clock().await.unwrap();
-            let log = service.consolidating.consolidations(10).await.unwrap();
+            service.consolidating.plan_by_clock().await.unwrap();
+            let log = service.consolidating.latest(10).await.unwrap();
             let waiting = log.iter().filter(|cycle| cycle.state == CycleState::Planned).count();
             assert_eq!(waiting, 1, "a new plan takes the place of one that waits");
         });

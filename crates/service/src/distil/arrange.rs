@@ -110,7 +110,7 @@ impl Distilling {
     /// A failing store.
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
         let handbook = Shelf::of(&self.base.store).await?.handbook(project);
-        let prepared = Prepared::of(&handbook, project, self.distil_settings().question_tokens());
+        let prepared = Prepared::of(&handbook, project, self.settings().question_tokens());
         let items: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
         Ok(HandbookPlan {
             project: project.cloned(),
@@ -126,7 +126,7 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off, no model is named, or an arrangement of it waits.
     pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
-        self.distil_is_on()?;
+        self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
             let problem = "an arrangement of that handbook waits; accept or reject it first";
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));

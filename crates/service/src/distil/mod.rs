@@ -79,7 +79,7 @@ impl Distilling {
     }
 
     /// What the settings say of distilling; the default where they cannot be read.
-    fn distil_settings(&self) -> DistilSettings {
+    fn settings(&self) -> DistilSettings {
         (self.options.settings)().unwrap_or_default()
     }
 
@@ -87,8 +87,8 @@ impl Distilling {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off or no model is named.
-    fn distil_is_on(&self) -> Result<DistilSettings, ServiceError> {
-        let settings = self.distil_settings();
+    fn needs_model(&self) -> Result<DistilSettings, ServiceError> {
+        let settings = self.settings();
         if settings.enabled && settings.model.provider.is_some() {
             return Ok(settings);
         }
@@ -101,8 +101,8 @@ impl Distilling {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn distil_report(&self) -> Result<DistilReport, ServiceError> {
-        let settings = self.distil_settings();
+    pub async fn report(&self) -> Result<DistilReport, ServiceError> {
+        let settings = self.settings();
         Ok(DistilReport {
             state: self.jobs.distil_state(),
             enabled: settings.enabled,

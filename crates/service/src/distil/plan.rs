@@ -41,9 +41,9 @@ impl Distilling {
         project: Option<&Project>,
         limit: usize,
     ) -> Result<DistilPlan, ServiceError> {
-        let settings = self.distil_settings();
+        let settings = self.settings();
         let mut plan = DistilPlan::default();
-        for session in self.distil_due(&settings, project, Duration::ZERO, limit).await? {
+        for session in self.due(&settings, project, Duration::ZERO, limit).await? {
             let tokens = self.distil_estimate(&session, &settings).await?;
             plan.cost.tokens += tokens.unwrap_or(0);
             plan.cost.requests += u64::from(tokens.is_some());
@@ -57,15 +57,15 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off or no model is named.
     pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<usize, ServiceError> {
-        let settings = self.distil_is_on()?;
-        let due = self.distil_due(&settings, project, Duration::ZERO, limit).await?;
-        self.owe_distilling(&due).await?;
+        let settings = self.needs_model()?;
+        let due = self.due(&settings, project, Duration::ZERO, limit).await?;
+        self.owe(&due).await?;
         self.jobs.poke_distil();
         Ok(due.len())
     }
 
     /// Queues sessions; those that wait, or were given up, stay as they are.
-    pub(crate) async fn owe_distilling(&self, sessions: &[PastSession]) -> Result<(), ServiceError> {
+    pub(crate) async fn owe(&self, sessions: &[PastSession]) -> Result<(), ServiceError> {
         let subject = |session: &PastSession| Subject::Other {
             table: "past_session".to_owned(),
             key: session.id.as_str().to_owned(),
@@ -75,7 +75,7 @@ impl Distilling {
     }
 
     /// The sessions that are due, by what is known of them without their texts.
-    pub(crate) async fn distil_due(
+    pub(crate) async fn due(
         &self,
         settings: &DistilSettings,
         project: Option<&Project>,

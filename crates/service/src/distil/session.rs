@@ -47,7 +47,7 @@ impl Distilling {
     }
 
     /// Asks a model about a session and keeps what passes the check. `false` where nothing was sent.
-    pub(crate) async fn distil_session(
+    pub(crate) async fn ask_about(
         &self,
         id: &SessionId,
         llm: &Llm,

@@ -6,8 +6,7 @@ use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession,
-    Timestamp,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Timestamp,
 };
 use cerebro_core::redact::redact_text;
 
@@ -22,8 +21,8 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
     let exchanges: Vec<_> = (0..3)
         .map(|seq| exchange(seq, &format!("prompt number {seq}"), &format!("reply number {seq}")))
         .collect();
-    service.history.commit_history(batch(id, exchanges)).await.unwrap();
-    let past = service.history.past_session(&session(id)).await.unwrap().unwrap();
+    service.history.commit(batch(id, exchanges)).await.unwrap();
+    let past = service.history.session(&session(id)).await.unwrap().unwrap();
     let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
     let cite = |seq: u32| {
         let exchange = told.iter().find(|exchange| exchange.seq == seq).unwrap();
@@ -79,7 +78,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
             "one cites what has changed"
         );
         let settings = DistilSettings { min_prompts: 1, ..DistilSettings::default() };
-        let due = service.distilling.distil_due(&settings, None, Duration::ZERO, 9).await.unwrap();
+        let due = service.distilling.due(&settings, None, Duration::ZERO, 9).await.unwrap();
         assert_eq!(due, [], "it was distilled");
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
 
@@ -139,7 +138,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
         let end = told.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
-        assert_eq!(service.history.forget_history(&forget, false).await.unwrap().exchanges, 2);
+        assert_eq!(service.history.forget(&forget, false).await.unwrap().exchanges, 2);
         let live = async |id: &MemoryId| service.base.store.memory(id).await.unwrap().unwrap().is_live();
         assert!(!live(&memories[0]).await, "nothing else carries it");
         assert!(live(&memories[1]).await, "somebody revised it");
@@ -151,7 +150,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         assert_eq!((told(EventKind::CandidateRetracted), told(EventKind::MemoryDeleted)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.history.forget_history(&forget, false).await.unwrap();
+        service.history.forget(&forget, false).await.unwrap();
         assert!(!live(&memories[2]).await);
         assert_eq!(service.base.store.candidates_of(&past.id).await.unwrap(), []);
         assert_eq!(service.base.store.distil_runs(std::slice::from_ref(&past.id)).await.unwrap(), []);
@@ -167,7 +166,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         let (_, candidates) = distilled(&service, "s").await;
         let other =
             (0..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), "something else")).collect();
-        service.history.commit_history(batch("s", other)).await.unwrap();
+        service.history.commit(batch("s", other)).await.unwrap();
         for candidate in &candidates {
             let refused =
                 service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await;
@@ -175,7 +174,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         }
         // What a forgotten text is told by goes, wherever it stands.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
-        service.history.forget_history(&forget, false).await.unwrap();
+        service.history.forget(&forget, false).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
     });
 }
@@ -260,7 +259,7 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
         assert_eq!(rendered(&service).await.len(), 1, "the summary");
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.history.forget_history(&forget, false).await.unwrap();
+        service.history.forget(&forget, false).await.unwrap();
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
         let now = service.base.store.memory(&own.id).await.unwrap().unwrap();
         assert!(now.is_live() && now.content.as_str() == "My own handbook");

@@ -19,8 +19,8 @@ impl Documents {
     ///
     /// # Errors
     /// A failing store or index.
-    pub(crate) async fn documents_checked(&self, fix: bool) -> Result<Check, ServiceError> {
-        if !self.evidence.has_evidence(Evidence::Documents).await? {
+    pub(crate) async fn checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.evidence.has(Evidence::Documents).await? {
             return Ok(Check::sound(NAME, "there are none"));
         }
         let found = match self.documents_roll().await? {
@@ -36,7 +36,7 @@ impl Documents {
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
-        self.evidence.rebuild_evidence(Evidence::Documents).await?;
+        self.evidence.rebuild(Evidence::Documents).await?;
         Ok(match self.documents_differ(&found).await? {
             None => Check::fault(NAME, words).mended(),
             Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
@@ -79,7 +79,7 @@ impl Documents {
     }
 
     async fn documents_differ(&self, kept: &BTreeSet<SubjectId>) -> Result<Option<String>, ServiceError> {
-        let held = self.evidence.ask_evidence(Evidence::Documents, Index::held).await?;
+        let held = self.evidence.ask(Evidence::Documents, Index::held).await?;
         let held: HashSet<SubjectId> = held.into_keys().collect();
         let missing = kept.iter().filter(|id| !held.contains(id)).count();
         let ghosts = held.iter().filter(|id| !kept.contains(id)).count();

@@ -50,13 +50,13 @@ impl Documents {
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
-    pub async fn document_chunks(
+    pub async fn chunks(
         &self,
         id: DocumentId,
         offset: usize,
         limit: usize,
     ) -> Result<DocumentChunks, ServiceError> {
-        let document = self.document(id).await?;
+        let document = self.get(id).await?;
         let wanted: Vec<ChunkId> = document.chunks.iter().skip(offset).take(limit).copied().collect();
         let mut chunks = self.base.store.chunks_by_id(&wanted).await?;
         chunks.sort_by_key(|chunk| wanted.iter().position(|id| *id == chunk.id));

@@ -45,7 +45,7 @@ impl Documents {
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
-    pub async fn remove_document(&self, id: DocumentId) -> Result<Document, ServiceError> {
+    pub async fn remove(&self, id: DocumentId) -> Result<Document, ServiceError> {
         self.go(id, Going::Removed).await
     }
 
@@ -54,13 +54,13 @@ impl Documents {
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
-    pub async fn forget_document(&self, id: DocumentId) -> Result<Document, ServiceError> {
+    pub async fn forget(&self, id: DocumentId) -> Result<Document, ServiceError> {
         self.go(id, Going::Forgotten).await
     }
 
     async fn go(&self, id: DocumentId, going: Going) -> Result<Document, ServiceError> {
         let document = self.base.store.transact(&Go { id, going }).await?;
-        self.evidence.evidence_changed(Evidence::Documents);
+        self.evidence.changed(Evidence::Documents);
         Ok(document)
     }
 }

@@ -218,7 +218,7 @@ impl Documents {
         })?;
         let ingested = self.base.store.transact(&draft).await?;
         if ingested.changed && !dry_run {
-            self.evidence.evidence_changed(Evidence::Documents);
+            self.evidence.changed(Evidence::Documents);
         }
         Ok(ingested)
     }

@@ -32,7 +32,7 @@ impl Documents {
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
-    pub async fn document(&self, id: DocumentId) -> Result<Document, ServiceError> {
+    pub async fn get(&self, id: DocumentId) -> Result<Document, ServiceError> {
         let found = self.base.store.documents_by_id(&[id]).await?;
         found.into_iter().next().ok_or(ServiceError::NoDocument(id))
     }
@@ -41,7 +41,7 @@ impl Documents {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn documents(
+    pub async fn list(
         &self,
         project: Option<&Project>,
         offset: usize,

@@ -18,8 +18,8 @@ impl History {
     ///
     /// # Errors
     /// A failing store or index.
-    pub(crate) async fn history_checked(&self, fix: bool) -> Result<Check, ServiceError> {
-        if !self.evidence.has_evidence(Evidence::History).await? {
+    pub(crate) async fn checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.evidence.has(Evidence::History).await? {
             return Ok(Check::sound(NAME, "there is none"));
         }
         let kept = match self.history_roll().await? {
@@ -38,7 +38,7 @@ impl History {
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
-        self.evidence.rebuild_evidence(Evidence::History).await?;
+        self.evidence.rebuild(Evidence::History).await?;
         Ok(match self.history_differs(&kept).await? {
             None => Check::fault(NAME, words).mended(),
             Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
@@ -113,7 +113,7 @@ impl History {
     }
 
     async fn history_differs(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
-        let held = self.evidence.ask_evidence(Evidence::History, Index::held).await?;
+        let held = self.evidence.ask(Evidence::History, Index::held).await?;
         let held: BTreeSet<SubjectId> = held.into_keys().collect();
         let missing = kept.iter().filter(|id| !held.contains(id)).count();
         let ghost = held.iter().find(|id| !kept.contains(id)).map(|id| ExchangeId::from(*id));

@@ -114,7 +114,7 @@ impl History {
     /// # Errors
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
-    pub async fn commit_history(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
+    pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
         let draft = tokio::task::spawn_blocking(move || Draft::of(&batch)).await.map_err(|error| {
             let reason = format!("preparing a batch broke off: {error}");
             StoreError::Engine(EngineError::Query { statement: "history", reason })
@@ -126,7 +126,7 @@ impl History {
             self.base.store.put_source(&source).await?;
         }
         if is_changed {
-            self.evidence.evidence_changed(Evidence::History);
+            self.evidence.changed(Evidence::History);
         }
         if done.removed > 0 {
             // Claims may have gone with what they rested on.

@@ -86,7 +86,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn past_exchanges(
+    pub async fn exchanges(
         &self,
         id: &SessionId,
         from: u32,
@@ -127,7 +127,7 @@ impl History {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where nothing is asked, or a failing store.
-    pub async fn history_facts(
+    pub async fn facts(
         &self,
         project: Option<&Project>,
         about: &FactsAbout,

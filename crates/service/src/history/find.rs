@@ -62,7 +62,7 @@ impl History {
     ///
     /// # Errors
     /// [`ServiceError::NoExchange`]
-    pub async fn history_timeline(
+    pub async fn timeline(
         &self,
         id: ExchangeId,
         before: usize,

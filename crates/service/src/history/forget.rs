@@ -73,7 +73,7 @@ impl History {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
-    pub async fn forget_history(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
+    pub async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
         if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
             let problem = "say what to forget: a session, a project, a time or a text";
             return Err(ServiceError::invalid("text", "", problem));
@@ -93,7 +93,7 @@ impl History {
                     let (is_over, project) = self.base.store.transact(&batch).await?;
                     forgotten.sessions += usize::from(is_over);
                     projects.extend(project);
-                    self.evidence.evidence_changed(Evidence::History);
+                    self.evidence.changed(Evidence::History);
                 }
             }
         }

@@ -25,7 +25,7 @@ impl History {
     ) -> Result<bool, ServiceError> {
         let is_done = self.base.store.transact(&HandOver { copy, original, turns }).await?;
         if is_done {
-            self.evidence.evidence_changed(Evidence::History);
+            self.evidence.changed(Evidence::History);
         }
         Ok(is_done)
     }

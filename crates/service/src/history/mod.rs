@@ -1,6 +1,6 @@
 //! History: what past sessions' transcripts tell, kept as evidence beside the memories.
 //!
-//! Whoever reads transcripts hands what they read to [`History::commit_history`]. There it is redacted and committed
+//! Whoever reads transcripts hands what they read to [`History::commit`]. There it is redacted and committed
 //! with the place up to which the source was read, in one transaction: so whatever happens, each exchange is kept once.
 //! Nothing is opened or written before the first batch.
 
@@ -68,7 +68,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn history_sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
+    pub async fn sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
         Ok(self.base.store.sources_of(agent_slug(agent)).await?)
     }
 
@@ -76,7 +76,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn history_source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
+    pub async fn source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
         Ok(self.base.store.source(&Source::id_of(agent_slug(agent), key)).await?)
     }
 
@@ -85,13 +85,13 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn put_history_source(&self, source: &Source) -> Result<(), ServiceError> {
+    pub async fn put_source(&self, source: &Source) -> Result<(), ServiceError> {
         Ok(self.base.store.put_source(source).await?)
     }
 
     /// The state in which the reader left a source; `None` before the first reading, or when it is of another version
     /// of the reader: then it is read from its beginning.
-    pub fn history_cursor(source: &Source) -> Option<State> {
+    pub fn cursor(source: &Source) -> Option<State> {
         told::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
     }
 
@@ -100,7 +100,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn history_owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
+    pub async fn owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let by_digest: std::collections::HashMap<String, &str> =
             native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
         let digests: Vec<String> = by_digest.keys().cloned().collect();
@@ -113,7 +113,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
+    pub async fn session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
         Ok(self.base.store.past_session(id).await?)
     }
 
@@ -121,7 +121,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn past_sessions(
+    pub async fn sessions(
         &self,
         project: Option<&Project>,
         offset: usize,
@@ -134,7 +134,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn history_counts(&self) -> Result<HistoryCounts, ServiceError> {
+    pub async fn counts(&self) -> Result<HistoryCounts, ServiceError> {
         Ok(self.base.store.history_counts().await?)
     }
 }

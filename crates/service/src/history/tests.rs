@@ -147,34 +147,31 @@ fn titled(id: &str, title: &str, exchanges: Vec<transcript::Exchange>) -> Histor
 #[test]
 fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
     with_service(async |service| {
-        service.history.commit_history(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
+        service.history.commit(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
         // A whole session: a fork that is read later has the same turns.
         let by_session = Forget { session: Some(session("s1")), ..Forget::default() };
-        service.history.forget_history(&by_session, false).await.unwrap();
-        let fork = service.history.commit_history(batch("fork", talk(0..4))).await.unwrap();
+        service.history.forget(&by_session, false).await.unwrap();
+        let fork = service.history.commit(batch("fork", talk(0..4))).await.unwrap();
         assert_eq!((fork.added, fork.forgotten), (1, 3));
-        let kept = |source: &Source| History::history_cursor(source).and_then(|state| state.session.title);
-        service.history.commit_history(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
-        let sources = service.history.history_sources(Agent::ClaudeCode).await.unwrap();
+        let kept = |source: &Source| History::cursor(source).and_then(|state| state.session.title);
+        service.history.commit(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
+        let sources = service.history.sources(Agent::ClaudeCode).await.unwrap();
         assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
 
         // A title, by its text alone: it stays away when the session grows, from the reader's state too.
-        service.history.commit_history(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
+        service.history.commit(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
         let by_text = Forget { text: Some("SecretQuokka".to_owned()), ..Forget::default() };
-        service.history.forget_history(&by_text, false).await.unwrap();
-        let grown = service
-            .history
-            .commit_history(titled("s2", "The secretquokka plan", talk(20..24)))
-            .await
-            .unwrap();
+        service.history.forget(&by_text, false).await.unwrap();
+        let grown =
+            service.history.commit(titled("s2", "The secretquokka plan", talk(20..24))).await.unwrap();
         assert_eq!(grown.added, 2);
-        assert_eq!(service.history.past_session(&session("s2")).await.unwrap().unwrap().title, None);
-        let sources = service.history.history_sources(Agent::ClaudeCode).await.unwrap();
+        assert_eq!(service.history.session(&session("s2")).await.unwrap().unwrap().title, None);
+        let sources = service.history.sources(Agent::ClaudeCode).await.unwrap();
         assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
 
         // The list of all that was typed has no ids of turns: nothing of such a session is taken from it.
         let only = Forget { text: Some(format!("prompt {}", word(20))), ..Forget::default() };
-        assert_eq!(service.history.forget_history(&only, false).await.unwrap().exchanges, 1);
+        assert_eq!(service.history.forget(&only, false).await.unwrap().exchanges, 1);
         let lines = exported(&service).await;
         with_other(async |other| {
             other.import(&lines, false).await.unwrap();
@@ -183,12 +180,12 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
             (typed.typed, typed.exchanges[0].first_id, typed.exchanges[0].last_id) = (true, None, None);
             typed.source.key = "/home/me/.claude/history.jsonl#s2".to_owned();
             let mut known = typed.clone();
-            let done = other.history.commit_history(typed).await.unwrap();
+            let done = other.history.commit(typed).await.unwrap();
             assert_eq!((done.added, done.replaced, done.forgotten), (0, 0, 1));
             // Nor does it replace what an export told of a session.
             known.session.id = "fork".to_owned();
             known.source.key = "/home/me/.claude/history.jsonl#fork".to_owned();
-            let done = other.history.commit_history(known).await.unwrap();
+            let done = other.history.commit(known).await.unwrap();
             assert_eq!((done.added, done.replaced), (0, 0));
             assert_eq!(exported(&other).await, before);
         })
@@ -227,7 +224,7 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
             service.recall.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none()
         );
         service.compact().await.unwrap();
-        assert_eq!(service.history.history_counts().await.unwrap(), cerebro_store::HistoryCounts::default());
+        assert_eq!(service.history.counts().await.unwrap(), cerebro_store::HistoryCounts::default());
         assert!(!folder.path().join("index-history").exists());
         service.close().await.unwrap();
     });
@@ -236,7 +233,7 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
 #[test]
 fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
     with_service(async |service| {
-        let commit = async |range| service.history.commit_history(batch("s1", talk(range))).await.unwrap();
+        let commit = async |range| service.history.commit(batch("s1", talk(range))).await.unwrap();
         assert_eq!(commit(0..3).await, committed(3, 0, 0));
         let once = exported(&service).await;
         let events = events_of_history(&service).await.len();
@@ -246,20 +243,20 @@ fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
         assert_eq!(commit(1..5).await, committed(2, 0, 2), "overlapping");
         let mut grown = talk(4..5);
         grown[0].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
-        let again = service.history.commit_history(batch("s1", grown)).await.unwrap();
+        let again = service.history.commit(batch("s1", grown)).await.unwrap();
         assert_eq!(again, committed(0, 1, 0), "the last one grew");
-        let past = service.history.past_session(&session("s1")).await.unwrap().unwrap();
+        let past = service.history.session(&session("s1")).await.unwrap().unwrap();
         assert_eq!(past.exchanges, 5);
-        let source = service.history.history_sources(Agent::ClaudeCode).await.unwrap().remove(0);
+        let source = service.history.sources(Agent::ClaudeCode).await.unwrap().remove(0);
         assert_eq!((source.offset, &source.session), (40, &Some(session("s1"))));
-        assert_eq!(History::history_cursor(&source).unwrap().offset, 40);
+        assert_eq!(History::cursor(&source).unwrap().offset, 40);
 
         // Told in other parts to another store, it is the same.
         let mut whole = talk(0..5);
         whole[4].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
         let lines = exported(&service).await;
         with_other(async |other| {
-            other.history.commit_history(batch("s1", whole)).await.unwrap();
+            other.history.commit(batch("s1", whole)).await.unwrap();
             assert_eq!(exported(&other).await, lines);
         })
         .await;
@@ -276,36 +273,36 @@ async fn with_other(test: impl AsyncFnOnce(Service)) {
 #[test]
 fn a_source_that_was_rewritten_shorter_takes_the_rest_away() {
     with_service(async |service| {
-        service.history.commit_history(batch("s1", talk(0..6))).await.unwrap();
+        service.history.commit(batch("s1", talk(0..6))).await.unwrap();
         assert_eq!(found(&service, &word(5)).await.1.len(), 1);
         let mut shorter = batch("s1", talk(0..2));
         shorter.exchanges[1] = exchange(1, "a heron", "another reply");
         shorter.ends_at = Some(2);
-        let done = service.history.commit_history(shorter).await.unwrap();
+        let done = service.history.commit(shorter).await.unwrap();
         assert_eq!((done.replaced, done.unchanged, done.removed), (1, 1, 4));
-        assert_eq!(service.history.past_session(&session("s1")).await.unwrap().unwrap().exchanges, 2);
+        assert_eq!(service.history.session(&session("s1")).await.unwrap().unwrap().exchanges, 2);
         assert_eq!(found(&service, &word(5)).await.1, [], "the index follows");
         assert_eq!(found(&service, "heron").await.1.len(), 1);
         let mut empty = batch("s1", Vec::new());
         empty.ends_at = Some(0);
-        assert_eq!(service.history.commit_history(empty).await.unwrap().removed, 2);
-        assert_eq!(service.history.past_session(&session("s1")).await.unwrap(), None);
-        assert_eq!(service.history.history_counts().await.unwrap().sessions, 0);
+        assert_eq!(service.history.commit(empty).await.unwrap().removed, 2);
+        assert_eq!(service.history.session(&session("s1")).await.unwrap(), None);
+        assert_eq!(service.history.counts().await.unwrap().sessions, 0);
     });
 }
 
 #[test]
 fn a_rewind_marks_what_it_took_back() {
     with_service(async |service| {
-        service.history.commit_history(batch("s1", talk(0..3))).await.unwrap();
+        service.history.commit(batch("s1", talk(0..3))).await.unwrap();
         let mut more = batch("s1", talk(3..4));
         more.withdrawn = vec![1];
-        assert_eq!(service.history.commit_history(more).await.unwrap(), committed(1, 0, 0));
+        assert_eq!(service.history.commit(more).await.unwrap(), committed(1, 0, 0));
         let id = ExchangeId::of("claude-code", &session("s1"), 1);
         let request = ExchangeRequest { id, offset: 0, max_bytes: 1_000 };
         assert!(service.history.exchange(&request).await.unwrap().exchange.withdrawn);
         // Read again from the beginning, without the news of the rewind.
-        service.history.commit_history(batch("s1", talk(0..4))).await.unwrap();
+        service.history.commit(batch("s1", talk(0..4))).await.unwrap();
         assert!(service.history.exchange(&request).await.unwrap().exchange.withdrawn);
     });
 }
@@ -314,15 +311,15 @@ fn a_rewind_marks_what_it_took_back() {
 fn a_batch_has_its_bounds_and_a_session_its_agent() {
     with_service(async |service| {
         let largest = u32::try_from(limits::HISTORY_BATCH_EXCHANGES_MAX).unwrap();
-        let done = service.history.commit_history(batch("s1", talk(0..largest))).await.unwrap();
+        let done = service.history.commit(batch("s1", talk(0..largest))).await.unwrap();
         assert_eq!(done, committed(limits::HISTORY_BATCH_EXCHANGES_MAX, 0, 0));
-        let error = service.history.commit_history(batch("s2", talk(0..largest + 1))).await.unwrap_err();
+        let error = service.history.commit(batch("s2", talk(0..largest + 1))).await.unwrap_err();
         assert!(error.to_string().contains("200 exchanges at most"), "{error}");
-        let error = service.history.commit_history(batch("", talk(0..1))).await.unwrap_err();
+        let error = service.history.commit(batch("", talk(0..1))).await.unwrap_err();
         assert!(matches!(error, ServiceError::Invalid { field: "session", .. }), "{error}");
         let mut other = batch("s1", talk(0..1));
         other.session.agent = Agent::Codex;
-        let error = service.history.commit_history(other).await.unwrap_err();
+        let error = service.history.commit(other).await.unwrap_err();
         assert!(error.to_string().contains("claude-code has this id"), "{error}");
     });
 }
@@ -332,7 +329,7 @@ fn an_exchange_is_found_read_in_parts_and_stands_among_others() {
     with_service(async |service| {
         let mut talk = talk(0..5);
         talk[2] = exchange(2, "Why does the walrus parser fail?", &"It lost é tusks. ".repeat(100));
-        service.history.commit_history(batch("s1", talk)).await.unwrap();
+        service.history.commit(batch("s1", talk)).await.unwrap();
         let (matched, ids) = found(&service, "walrus parser").await;
         let id = ExchangeId::of("claude-code", &session("s1"), 2);
         assert_eq!((matched, ids), (Match::Strong, vec![id]));
@@ -348,16 +345,13 @@ fn an_exchange_is_found_read_in_parts_and_stands_among_others() {
         }
         assert!(text.starts_with("> Why does the walrus") && text.ends_with("tusks."), "{text}");
 
-        let around = service.history.history_timeline(id, 1, 5).await.unwrap();
+        let around = service.history.timeline(id, 1, 5).await.unwrap();
         let places = |exchanges: &[cerebro_core::domain::Exchange]| -> Vec<u32> {
             exchanges.iter().map(|exchange| exchange.seq).collect()
         };
         assert_eq!((places(&around.before), places(&around.after)), (vec![1], vec![3, 4]));
         let gone = ExchangeId::of("claude-code", &session("s1"), 9);
-        assert!(matches!(
-            service.history.history_timeline(gone, 1, 1).await,
-            Err(ServiceError::NoExchange(_))
-        ));
+        assert!(matches!(service.history.timeline(gone, 1, 1).await, Err(ServiceError::NoExchange(_))));
     });
 }
 
@@ -366,7 +360,7 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
     with_service(async |service| {
         let mut automated = batch("s1", talk(0..1));
         automated.session.automated = true;
-        service.history.commit_history(automated).await.unwrap();
+        service.history.commit(automated).await.unwrap();
         assert_eq!(found(&service, &word(0)).await.1, []);
         let mut request = EvidenceRequest {
             query: word(0),
@@ -395,28 +389,28 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         let service = open(folder.path()).await;
         let mut told = talk(0..4);
         told[1] = exchange(1, "the embarrassingquokka question", "its reply");
-        service.history.commit_history(batch("s1", told.clone())).await.unwrap();
-        service.history.commit_history(batch("s2", talk(10..12))).await.unwrap();
+        service.history.commit(batch("s1", told.clone())).await.unwrap();
+        service.history.commit(batch("s2", talk(10..12))).await.unwrap();
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1);
         assert!(is_on_disk(folder.path(), b"embarrassingquokka"), "what is kept can be seen in the files");
-        assert!(service.history.forget_history(&Forget::default(), false).await.is_err());
+        assert!(service.history.forget(&Forget::default(), false).await.is_err());
 
         let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
         let one = Forgotten { sessions: 0, exchanges: 1 };
-        assert_eq!(service.history.forget_history(&by_text, true).await.unwrap(), one);
+        assert_eq!(service.history.forget(&by_text, true).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
-        assert_eq!(service.history.forget_history(&by_text, false).await.unwrap(), one);
+        assert_eq!(service.history.forget(&by_text, false).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1, []);
-        let again = service.history.commit_history(batch("s1", told.clone())).await.unwrap();
+        let again = service.history.commit(batch("s1", told.clone())).await.unwrap();
         assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         // A copy in another session has the same native ids.
-        let copied = service.history.commit_history(batch("fork", told[1..2].to_vec())).await.unwrap();
+        let copied = service.history.commit(batch("fork", told[1..2].to_vec())).await.unwrap();
         assert_eq!((copied.added, copied.forgotten), (0, 1));
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
         let whole = Forgotten { sessions: 1, exchanges: 2 };
-        assert_eq!(service.history.forget_history(&by_session, false).await.unwrap(), whole);
-        let grown = service.history.commit_history(batch("s2", talk(10..20))).await.unwrap();
+        assert_eq!(service.history.forget(&by_session, false).await.unwrap(), whole);
+        let grown = service.history.commit(batch("s2", talk(10..20))).await.unwrap();
         assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");
 
         let lines = exported(&service).await;
@@ -429,7 +423,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         // The tombstones go with an export.
         with_other(async |other| {
             other.import(&lines, false).await.unwrap();
-            let again = other.history.commit_history(batch("s1", told)).await.unwrap();
+            let again = other.history.commit(batch("s1", told)).await.unwrap();
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         })
         .await;
@@ -441,7 +435,7 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
     with_service(async |service| {
         let mut told = talk(0..3);
         told[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
-        service.history.commit_history(batch("s1", told)).await.unwrap();
+        service.history.commit(batch("s1", told)).await.unwrap();
         let lines = exported(&service).await;
         with_other(async |other| {
             let imported = other.import(&lines, false).await.unwrap();
@@ -450,7 +444,7 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
             assert_eq!(other.import(&lines, false).await.unwrap().created, 0);
             assert_eq!(found(&other, &word(1)).await.1.len(), 1, "it is indexed");
             // Its own transcript changes nothing.
-            let again = other.history.commit_history(batch("s1", talk(0..2))).await.unwrap();
+            let again = other.history.commit(batch("s1", talk(0..2))).await.unwrap();
             assert_eq!(again, committed(0, 0, 2));
         })
         .await;
@@ -466,7 +460,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
     };
     run(async {
         let service = open(folder.path()).await;
-        service.history.commit_history(batch("s1", talk(0..5))).await.unwrap();
+        service.history.commit(batch("s1", talk(0..5))).await.unwrap();
         assert_eq!(found(&service, &word(3)).await.1.len(), 1);
         assert_eq!(check(&service).await.health, doctor::Health::Sound);
         service.close().await.unwrap();
@@ -474,7 +468,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
 
         let service = open(folder.path()).await;
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "built anew");
-        let index = service.recall.evidence.evidence_index(Evidence::History, WAIT).await.unwrap();
+        let index = service.recall.evidence.index(Evidence::History, WAIT).await.unwrap();
         let gone = ExchangeId::of("claude-code", &session("s1"), 3);
         index.push(cerebro_search::lexical::Change::Erase(gone.into())).unwrap();
         assert_eq!(check(&service).await.health, doctor::Health::Mended);
@@ -544,9 +538,9 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
         let before = order(&service).await;
         assert!(before.iter().all(|hits| !hits.is_empty()));
         for n in 0..10 {
-            service.history.commit_history(batch(&format!("past{n}"), talk(0..200))).await.unwrap();
+            service.history.commit(batch(&format!("past{n}"), talk(0..200))).await.unwrap();
         }
-        assert_eq!(service.history.history_counts().await.unwrap().exchanges, 2_000);
+        assert_eq!(service.history.counts().await.unwrap().exchanges, 2_000);
         assert_eq!(found(&service, &word(7)).await.0, Match::Strong);
         assert_eq!(order(&service).await, before);
     });

@@ -108,7 +108,7 @@ impl EvidenceIndexes {
     }
 
     /// Whether there is any of it. Looked up once; a commit makes it known too.
-    pub(crate) async fn has_evidence(&self, of: Evidence) -> Result<bool, ServiceError> {
+    pub(crate) async fn has(&self, of: Evidence) -> Result<bool, ServiceError> {
         let evidence = self.evidence(of);
         if !evidence.was_asked.load(Ordering::SeqCst) {
             let has_any = match of {
@@ -124,18 +124,18 @@ impl EvidenceIndexes {
     }
 
     /// What an import may have brought is looked for again.
-    pub(crate) async fn evidence_imported(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn imported(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
             self.evidence(of).was_asked.store(false, Ordering::SeqCst);
-            if self.has_evidence(of).await? {
-                self.evidence_changed(of);
+            if self.has(of).await? {
+                self.changed(of);
             }
         }
         Ok(())
     }
 
     /// Has the index follow in the background, soon.
-    pub(crate) fn evidence_changed(&self, of: Evidence) {
+    pub(crate) fn changed(&self, of: Evidence) {
         let evidence = self.evidence(of);
         evidence.has_any.store(true, Ordering::SeqCst);
         evidence.changes.fetch_add(1, Ordering::SeqCst);
@@ -166,11 +166,7 @@ impl EvidenceIndexes {
     ///
     /// # Errors
     /// [`ServiceError::IndexBusy`] when it is not there in time; a failing store or index.
-    pub(crate) async fn evidence_index(
-        &self,
-        of: Evidence,
-        wait: Duration,
-    ) -> Result<Arc<Index>, ServiceError> {
+    pub(crate) async fn index(&self, of: Evidence, wait: Duration) -> Result<Arc<Index>, ServiceError> {
         let indexes = self.clone();
         let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
         match tokio::time::timeout(wait, work).await {
@@ -247,42 +243,42 @@ impl EvidenceIndexes {
     }
 
     /// Asks the index. One that turns out to be damaged is built anew.
-    pub(crate) async fn ask_evidence<T, F>(&self, of: Evidence, question: F) -> Result<T, ServiceError>
+    pub(crate) async fn ask<T, F>(&self, of: Evidence, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
     {
-        let index = self.evidence_index(of, WAIT).await?;
+        let index = self.index(of, WAIT).await?;
         match blocking(&index, question.clone()).await {
             Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
                 tracing::warn!(%reason, of = of.name(), "an index is damaged and is built anew");
                 drop(index);
-                self.rebuild_evidence(of).await?;
-                blocking(&self.evidence_index(of, WAIT).await?, question).await
+                self.rebuild(of).await?;
+                blocking(&self.index(of, WAIT).await?, question).await
             }
             answer => answer,
         }
     }
 
     /// Throws the index away and builds it anew from the store, where there is anything for it.
-    pub(crate) async fn rebuild_evidence(&self, of: Evidence) -> Result<(), ServiceError> {
-        if !self.has_evidence(of).await? {
+    pub(crate) async fn rebuild(&self, of: Evidence) -> Result<(), ServiceError> {
+        if !self.has(of).await? {
             return Ok(());
         }
         {
             let _one_at_a_time = self.evidence(of).following.lock().await;
             self.evidence(of).start_over();
         }
-        self.evidence_index(of, WAIT).await.map(drop)
+        self.index(of, WAIT).await.map(drop)
     }
 
     /// Brings the indexes to the log's end, where there are any: so no file of them holds what was forgotten.
-    pub(crate) async fn settle_evidence(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn settle(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
             let index = self.evidence(of);
             let is_open = lock(&index.index).is_some();
             if is_open || index.dir.exists() {
-                self.evidence_index(of, WAIT).await?;
+                self.index(of, WAIT).await?;
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ impl History {
                 return Ok(());
             }
             if let Some(told) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.journal.work_fill(told).await?;
+                self.journal.fill(told).await?;
             }
             if is_last {
                 let mut aside = lock(&self.desk.aside);

@@ -247,11 +247,11 @@ impl Desk {
 }
 
 impl History {
-    /// Asks to take sessions in, and returns at once; [`Self::history_progress`] tells how far it is.
+    /// Asks to take sessions in, and returns at once; [`Self::progress`] tells how far it is.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
-    pub fn import_history(&self, request: ImportRequest) -> Result<(), ServiceError> {
+    pub fn import(&self, request: ImportRequest) -> Result<(), ServiceError> {
         const WAITING_MAX: usize = 8;
         let mut wanted = lock(&self.desk.wanted);
         if wanted.imports.len() >= WAITING_MAX {
@@ -273,19 +273,19 @@ impl History {
     }
 
     /// How far taking sessions in is.
-    pub fn history_progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         let progress = lock(&self.desk.progress).clone();
-        let waits = self.desk.is_asked() && self.takes_history_in();
+        let waits = self.desk.is_asked() && self.is_taken_in();
         Progress { running: progress.running || waits, ..progress }
     }
 
     /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
-    pub(super) fn takes_history_in(&self) -> bool {
-        self.keeps_history() || !lock(&self.desk.wanted).imports.is_empty()
+    pub(super) fn is_taken_in(&self) -> bool {
+        self.is_kept() || !lock(&self.desk.wanted).imports.is_empty()
     }
 
     /// Whether sessions are taken in by themselves.
-    pub fn keeps_history(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         self.desk.keeps_history()
     }
 

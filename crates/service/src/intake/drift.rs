@@ -19,15 +19,14 @@ pub(crate) type Drift = BTreeMap<&'static str, BTreeMap<String, u64>>;
 
 impl History {
     /// The records of unknown types in what was read so far.
-    pub(crate) async fn history_drift(&self) -> Result<Drift, ServiceError> {
+    pub(crate) async fn drift(&self) -> Result<Drift, ServiceError> {
         let mut drift = Drift::new();
         for agent in agents() {
-            let sources = self.history_sources(agent).await?;
+            let sources = self.sources(agent).await?;
             let odd = sources.iter().filter(|source| source.unknown > 0).take(SOURCES_MAX);
             for source in odd {
                 let told = drift.entry(agent_slug(agent)).or_default();
-                let names =
-                    Self::history_cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
+                let names = Self::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
                 // Of the last records the state says nothing yet.
                 let named: u64 = names.values().sum();
                 for (name, count) in names {
@@ -38,7 +37,7 @@ impl History {
                 }
             }
             // What this daemon read it can name.
-            let seen = self.history_progress().agents.remove(agent_slug(agent)).unwrap_or_default().unknown;
+            let seen = self.progress().agents.remove(agent_slug(agent)).unwrap_or_default().unknown;
             if let Some(told) = drift.get_mut(agent_slug(agent)).filter(|_| !seen.is_empty()) {
                 told.remove(UNNAMED);
                 for (name, count) in seen {

@@ -96,7 +96,7 @@ impl History {
             return Ok(());
         };
         let own = batch.session.id.clone();
-        let mut owners = self.history_owners(&[&first]).await?;
+        let mut owners = self.owners(&[&first]).await?;
         if is_new && owners.iter().any(|(_, session)| session.as_str() != own) {
             *younger = self.younger(batch, whole).await?;
         }
@@ -167,7 +167,7 @@ impl History {
 
     async fn stored(&self, session: &str) -> Result<Option<PastSession>, Trouble> {
         match SessionId::parse(session) {
-            Ok(id) => Ok(self.past_session(&id).await?),
+            Ok(id) => Ok(self.session(&id).await?),
             Err(_) => Ok(None),
         }
     }
@@ -184,6 +184,6 @@ impl History {
     async fn owners_of(&self, exchanges: &[Exchange]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
         let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
-        self.history_owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+        self.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
     }
 }

@@ -43,7 +43,7 @@ impl History {
             Ok::<_, super::reading::Fault>((database, heads))
         })
         .await??;
-        let known = self.history_sources(found.agent).await?;
+        let known = self.sources(found.agent).await?;
         let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
         let known: HashMap<String, Option<String>> =
             known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
@@ -118,7 +118,7 @@ impl History {
         let key = found.path.to_string_lossy();
         let standing = Standing::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.put_history_source(&read.to_source()).await?;
+        self.put_source(&read.to_source()).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -139,7 +139,7 @@ impl History {
         let told = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
         match told {
-            Some(told) => Ok(self.journal.work_fill(told).await?),
+            Some(told) => Ok(self.journal.fill(told).await?),
             None => Ok(()),
         }
     }

@@ -81,7 +81,7 @@ impl History {
     pub(super) async fn take_papers(&self, pass: &mut Pass) -> Result<(), ServiceError> {
         let settings = self.desk.settings().unwrap_or_default();
         let wants = settings.enabled && settings.memory_files;
-        if !wants && !self.evidence.has_evidence(Evidence::Documents).await? {
+        if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
         }
         let mut known = self.known_papers().await?;
@@ -100,7 +100,7 @@ impl History {
             }
         }
         for gone in known.into_values() {
-            self.documents.remove_document(gone.id).await?;
+            self.documents.remove(gone.id).await?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl History {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
-            let page = self.documents.documents(None, offset, PAGE).await?;
+            let page = self.documents.list(None, offset, PAGE).await?;
             let is_last = page.len() < PAGE;
             offset += page.len();
             let papers =
@@ -127,7 +127,7 @@ impl History {
         let Some(options) = self.desk.options.get() else { return Ok(Vec::new()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-        for session in self.past_sessions(None, 0, SESSIONS_MAX).await? {
+        for session in self.sessions(None, 0, SESSIONS_MAX).await? {
             let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));
             if let Some(folder) = folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX)
             {

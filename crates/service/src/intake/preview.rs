@@ -37,7 +37,7 @@ impl History {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn preview_history(
+    pub async fn preview(
         &self,
         request: &ImportRequest,
     ) -> Result<(BTreeMap<&'static str, Preview>, Vec<(String, String)>), ServiceError> {

@@ -47,7 +47,7 @@ pub(super) async fn named_files(
 
 impl History {
     /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
-    pub fn set_history(&self, options: HistoryOptions) {
+    pub fn set_options(&self, options: HistoryOptions) {
         if self.desk.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
@@ -55,7 +55,7 @@ impl History {
 
     /// Takes sessions in as the settings say and as is asked for, until `stopping` completes. The next daemon goes on
     /// with what was begun. Runs once.
-    pub async fn keep_history(&self, stopping: impl Future<Output = ()>) {
+    pub async fn keep(&self, stopping: impl Future<Output = ()>) {
         tokio::pin!(stopping);
         let mut next = tokio::time::Instant::now() + SETTLE;
         loop {
@@ -68,7 +68,7 @@ impl History {
                 () = &mut stopping => return,
             }
             tokio::select! {
-                done = self.serve_history() => if let Err(error) = done {
+                done = self.serve() => if let Err(error) = done {
                     tracing::error!(%error, "taking sessions in broke off");
                     next = tokio::time::Instant::now() + RETRY;
                 },
@@ -80,13 +80,13 @@ impl History {
     }
 
     /// Does what is wanted, until nothing is.
-    async fn serve_history(&self) -> Result<(), ServiceError> {
+    async fn serve(&self) -> Result<(), ServiceError> {
         while self.desk.is_asked() {
             if !lock(&self.desk.named).is_empty() {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Before it is taken, so that nobody who waits for it sees a moment of rest.
-            lock(&self.desk.progress).running = self.takes_history_in();
+            lock(&self.desk.progress).running = self.is_taken_in();
             let wanted = std::mem::take(&mut *lock(&self.desk.wanted));
             let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
@@ -224,9 +224,9 @@ impl History {
         for path in missing {
             for agent in agents() {
                 let key = path.to_string_lossy();
-                if let Some(mut source) = self.history_source(agent, &key).await? {
+                if let Some(mut source) = self.source(agent, &key).await? {
                     source.state = SourceState::Gone;
-                    self.put_history_source(&source).await?;
+                    self.put_source(&source).await?;
                 }
             }
             if let Some(known) = lock(&self.desk.known).as_mut() {
@@ -249,7 +249,7 @@ impl History {
         }
         let mut known = Known { chosen, ..Known::default() };
         for agent in agents() {
-            for source in self.history_sources(agent).await? {
+            for source in self.sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
                 if let Some(session) = source.session.filter(|_| !is_excluded) {

@@ -158,7 +158,7 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 fn cursor_of(source: &Source) -> Option<Cursor> {
     Some(Cursor {
-        state: History::history_cursor(source)?,
+        state: History::cursor(source)?,
         stat: Stat { size: source.size, mtime: source.mtime, inode: source.inode },
         head: source.head.clone()?,
         edge: source.edge.clone()?,
@@ -169,7 +169,7 @@ impl History {
     /// Takes in what is new in a file.
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
-        let stored = self.history_source(found.agent, &key).await?;
+        let stored = self.source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
         let mut standing = Standing::of(found.agent, &key, Counts::default());
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
@@ -198,7 +198,7 @@ impl History {
             if batch.session.id.is_empty() {
                 // Nothing was said yet.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.put_history_source(&read.to_source()).await?;
+                self.put_source(&read.to_source()).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -212,7 +212,7 @@ impl History {
                 let ends_at = end.filter(|_| is_last);
                 self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at).await?;
                 if let Some(told) = told {
-                    self.journal.work_fill(told).await?;
+                    self.journal.fill(told).await?;
                 }
             }
             lock(&self.desk.progress).bytes_done += bytes;
@@ -245,7 +245,7 @@ impl History {
         let mut source = standing.read(None, SourceState::Excluded, error).to_source();
         // As it looks now, so that it is not looked at again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
-        self.put_history_source(&source).await?;
+        self.put_source(&source).await?;
         Ok(Some(Taken::Done(found.stat)))
     }
 
@@ -274,7 +274,7 @@ impl History {
                 typed: standing.typed,
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
-            let done = self.commit_history(batch).await?;
+            let done = self.commit(batch).await?;
             {
                 let mut progress = lock(&self.desk.progress);
                 let told = progress.of(standing.agent);
@@ -331,7 +331,7 @@ impl History {
         let words = fault.to_string();
         lock(&self.desk.progress).fault(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
-        let mut source = match self.history_source(found.agent, &key).await? {
+        let mut source = match self.source(found.agent, &key).await? {
             Some(source) => source,
             None => {
                 let standing = Standing::of(found.agent, &key, Counts::default());
@@ -341,6 +341,6 @@ impl History {
         let standing = Standing::of(found.agent, &key, Counts::default());
         source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
         source.state = SourceState::Failed;
-        self.put_history_source(&source).await
+        self.put_source(&source).await
     }
 }

@@ -102,7 +102,7 @@ impl JobHandler for Distil {
             return Ok(Step::Void);
         };
         let answered = match task {
-            Task::Session(session) => self.distilling.distil_session(session, llm, settings).await?,
+            Task::Session(session) => self.distilling.ask_about(session, llm, settings).await?,
             Task::Handbook(project) => self.distilling.arrange(project.as_ref(), llm, settings).await?,
         };
         if answered {
@@ -118,8 +118,8 @@ impl JobHandler for Distil {
             return Ok(false);
         }
         self.looked = Some(Instant::now());
-        let due = self.distilling.distil_due(settings, None, settings.idle, QUEUED_MAX).await?;
-        self.distilling.owe_distilling(&due).await?;
+        let due = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?;
+        self.distilling.owe(&due).await?;
         let handbooks =
             if settings.arrange { self.distilling.arranging_due(settings.idle).await? } else { Vec::new() };
         self.distilling.owe_arranging(&handbooks).await?;

@@ -220,7 +220,7 @@ impl Worker {
     }
 
     /// How the worker stands, which gives memories their vectors.
-    pub fn worker_report(&self) -> WorkerReport {
+    pub fn report(&self) -> WorkerReport {
         let queue = &self.jobs.embed;
         let state = queue.state();
         queue.record(|record| {
@@ -242,7 +242,7 @@ impl Worker {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn pause_worker(&self, paused: bool) -> Result<(), ServiceError> {
+    pub async fn pause(&self, paused: bool) -> Result<(), ServiceError> {
         self.base.store.pause_worker(paused).await?;
         let mut states = self.jobs.embed.states();
         self.jobs.poke();

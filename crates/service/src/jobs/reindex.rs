@@ -62,7 +62,7 @@ impl Worker {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn retry_jobs(&self) -> Result<usize, ServiceError> {
+    pub async fn retry(&self) -> Result<usize, ServiceError> {
         let count = self.base.store.retry_jobs().await?;
         self.jobs.poke();
         Ok(count)

@@ -138,10 +138,10 @@ impl Memories {
             return Err(ServiceError::EmptyProject(from.clone()));
         }
         if merged.past_sessions > 0 {
-            self.evidence.evidence_changed(Evidence::History);
+            self.evidence.changed(Evidence::History);
         }
         if merged.documents > 0 {
-            self.evidence.evidence_changed(Evidence::Documents);
+            self.evidence.changed(Evidence::Documents);
         }
         let mut known = lock(self.projects.all().await?);
         known.remove(from);

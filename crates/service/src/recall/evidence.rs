@@ -94,7 +94,7 @@ impl Recall {
         request: &EvidenceRequest,
         wait: Duration,
     ) -> Result<Option<EvidenceFound>, ServiceError> {
-        if !self.evidence.has_evidence(of).await? {
+        if !self.evidence.has(of).await? {
             return Ok(None);
         }
         let mut fields = Fields::default();
@@ -123,10 +123,10 @@ impl Recall {
             beside: Arc::default(),
         };
         // Before a place is taken: building the index may take long.
-        self.evidence.evidence_index(of, wait).await?;
+        self.evidence.index(of, wait).await?;
         let _place = self.searches.acquire().await;
         let Answer { mut hits, mut total, relaxed, mut matched } =
-            self.evidence.ask_evidence(of, move |index| index.search(&query, Arc::default)).await?;
+            self.evidence.ask(of, move |index| index.search(&query, Arc::default)).await?;
         if own > 0 {
             let before = hits.len();
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));

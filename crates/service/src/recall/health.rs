@@ -120,7 +120,7 @@ impl Recall {
             beside: store.health_counts(project).await?,
             twins: self.count_pairs(Pairs::Twins, project).await?,
             claims: self.count_pairs(Pairs::Claims, project).await?,
-            feedback: self.feedback.feedback(project).await?,
+            feedback: self.feedback.counts(project).await?,
             watched: self.feedback.watched(project),
         });
         self.health.keep(project, begun.elapsed(), &health);

@@ -39,7 +39,7 @@ impl Recall {
         project: &Project,
         own: &SessionId,
     ) -> Result<Option<LeftOff>, ServiceError> {
-        if !self.evidence.has_evidence(Evidence::History).await? {
+        if !self.evidence.has(Evidence::History).await? {
             return Ok(None);
         }
         let now = self.base.now();

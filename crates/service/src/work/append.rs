@@ -22,7 +22,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for more than [`limits::BATCH_MAX`] at once or a piece of
     /// work that is full or of another home; a failing store.
-    pub async fn work_append(
+    pub async fn append(
         &self,
         actor: &Actor,
         target: Target,
@@ -47,7 +47,7 @@ impl Journal {
             "writing down what happened",
             Box::pin(async move {
                 let before = lock(&journal.held.slow).take(&place);
-                let done = journal.append(&actor, target, happenings, before.map(Missed::gap)).await;
+                let done = journal.append_with(&actor, target, happenings, before.map(Missed::gap)).await;
                 if let Err(error) = &done {
                     // Whoever waited hears it; whoever did not, or does not look, is told of a gap.
                     let lost = (!is_refusal(error)).then_some(missed);
@@ -84,14 +84,14 @@ impl Journal {
             project: work.project,
             directory: None,
         };
-        let told = self.append(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
+        let told = self.append_with(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
         if told.as_ref().is_err_and(|error| !is_refusal(error)) {
             lock(&self.held.slow).miss(place.clone(), missed);
         }
         told.map(drop)
     }
 
-    async fn append(
+    async fn append_with(
         &self,
         actor: &Actor,
         target: Target,

@@ -53,7 +53,7 @@ impl Journal {
     ///
     /// # Errors
     /// A failing store.
-    pub(crate) async fn work_fill(&self, reading: Reading) -> Result<(), ServiceError> {
+    pub(crate) async fn fill(&self, reading: Reading) -> Result<(), ServiceError> {
         let Reading { session, mut told, unread } = reading;
         if self.held.retention.is_none() {
             return Ok(());
@@ -84,7 +84,7 @@ impl Journal {
             directory: None,
         };
         for batch in happenings.chunks(limits::BATCH_MAX) {
-            match self.work_append(&actor, Target::Work(work.id), batch.to_vec()).await {
+            match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
                 Ok(_) => {}
                 // It is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => break,

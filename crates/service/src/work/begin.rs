@@ -19,7 +19,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::Invalid`] for a bound, or where the journal is off or does not answer in time;
     /// [`ServiceError::NoWork`] for the parent.
-    pub async fn work_begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
+    pub async fn begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
         let kind = begin.kind.as_deref().unwrap_or("task");
         check_chars("kind", kind, limits::KIND_CHARS_MAX)?;
@@ -66,7 +66,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have.
-    pub async fn work_fork(&self, actor: &Actor, id: &WorkId, at: Option<u64>) -> Result<Work, ServiceError> {
+    pub async fn fork(&self, actor: &Actor, id: &WorkId, at: Option<u64>) -> Result<Work, ServiceError> {
         self.needs_journal()?;
         let from = self.stored_work(&actor.owner, id).await?;
         let at = at.unwrap_or(from.work.seq);
@@ -93,13 +93,8 @@ impl Journal {
     /// Ends a piece of work.
     ///
     /// # Errors
-    /// As [`Self::work_append`]; [`ServiceError::Invalid`] where another one holds it.
-    pub async fn work_close(
-        &self,
-        actor: &Actor,
-        id: &WorkId,
-        close: CloseWork,
-    ) -> Result<Work, ServiceError> {
+    /// As [`Self::append`]; [`ServiceError::Invalid`] where another one holds it.
+    pub async fn close(&self, actor: &Actor, id: &WorkId, close: CloseWork) -> Result<Work, ServiceError> {
         self.needs_journal()?;
         let stored = self.stored_work(&actor.owner, id).await?;
         if stored.work.outcome == Some(close.outcome) {
@@ -117,7 +112,7 @@ impl Journal {
         id: &WorkId,
         happening: Happening,
     ) -> Result<Appended, ServiceError> {
-        let appended = self.work_append(actor, Target::Work(*id), vec![happening]).await?;
+        let appended = self.append(actor, Target::Work(*id), vec![happening]).await?;
         if appended.late {
             return Err(held_by_another(id));
         }

@@ -25,7 +25,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a lease out of its bounds.
-    pub async fn work_claim(
+    pub async fn claim(
         &self,
         actor: &Actor,
         id: &WorkId,
@@ -56,7 +56,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
-    pub async fn work_release(&self, actor: &Actor, id: &WorkId) -> Result<Work, ServiceError> {
+    pub async fn release(&self, actor: &Actor, id: &WorkId) -> Result<Work, ServiceError> {
         let me = actor.holder();
         let release = move |draft: &mut Draft<'_>, (_, at): Moments| {
             let Some(step) = claim::release(&mut draft.stored.work, &me) else {
@@ -74,7 +74,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a bound, too many open ones, or where another one holds
     /// the work.
-    pub async fn work_intent(
+    pub async fn intent(
         &self,
         actor: &Actor,
         id: &WorkId,
@@ -119,12 +119,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a key that nothing was begun under.
-    pub async fn work_confirm(
-        &self,
-        actor: &Actor,
-        id: &WorkId,
-        key: &str,
-    ) -> Result<Appended, ServiceError> {
+    pub async fn confirm(&self, actor: &Actor, id: &WorkId, key: &str) -> Result<Appended, ServiceError> {
         let key = line(key, limits::KEY_CHARS_MAX).to_string();
         let step = Step::Confirmed { key: key.clone() };
         self.end_effect(actor, id, &key, IntentStanding::Confirmed, step).await
@@ -133,8 +128,8 @@ impl Journal {
     /// Says that an effect did not take place.
     ///
     /// # Errors
-    /// As [`Self::work_confirm`]; [`ServiceError::Invalid`] for one that was confirmed.
-    pub async fn work_refute(
+    /// As [`Self::confirm`]; [`ServiceError::Invalid`] for one that was confirmed.
+    pub async fn refute(
         &self,
         actor: &Actor,
         id: &WorkId,

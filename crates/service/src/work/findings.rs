@@ -24,7 +24,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
-    pub async fn work_offer(
+    pub async fn offer(
         &self,
         caller: &Caller,
         session: &SessionId,

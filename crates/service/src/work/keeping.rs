@@ -61,7 +61,7 @@ impl Held {
 
 impl Journal {
     /// Begins to keep the journal, until the journal closes.
-    pub(crate) fn keep_journal(&self) {
+    pub(crate) fn keep(&self) {
         let Some(retention) = self.held.retention else { return };
         let (journal, stop) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("keeping the journal", async move {
@@ -79,7 +79,7 @@ impl Journal {
 
     /// Looks at what the process before this one left, and seals what it did not.
     async fn take_over(&self) {
-        match self.work_sweep().await {
+        match self.sweep().await {
             Ok(swept) if swept.open > 0 => tracing::info!(
                 open = swept.open,
                 lost = swept.lost,
@@ -107,7 +107,7 @@ impl Journal {
 
     async fn seal_all(&self) {
         let unsealed = std::mem::take(&mut *lock(&self.held.unsealed));
-        if let Err(error) = self.work_head().await {
+        if let Err(error) = self.head().await {
             tracing::warn!(%error, "the journal was not sealed; it is tried again");
             lock(&self.held.unsealed).add(unsealed.events, false, Instant::now());
         }
@@ -120,12 +120,12 @@ impl Journal {
         if now.duration_since(last).abs() < PRUNE_EVERY {
             return Ok(());
         }
-        self.work_prune(retention).await?;
+        self.prune(retention).await?;
         self.with_keys(move |keyring| keyring.pruned(now)).await
     }
 
     /// Seals what this process wrote and leaves what is still to be told to the next one, as the last thing it does.
-    pub(crate) async fn close_journal(&self) {
+    pub(crate) async fn stop(&self) {
         if self.held.retention.is_none() {
             return;
         }
@@ -147,7 +147,7 @@ impl Journal {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn work_sweep(&self) -> Result<Swept, ServiceError> {
+    pub async fn sweep(&self) -> Result<Swept, ServiceError> {
         let (now, mut before) = (self.base.now(), Timestamp::MAX);
         let mut swept = Swept::default();
         while swept.open < SWEPT_MAX {

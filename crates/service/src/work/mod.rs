@@ -1,36 +1,21 @@
 //! The journal of work: what agents do, kept so that the next one can go on.
 //!
-//! The signatures that hooks, commands, tools and screens build on (all `impl Service`, all `async`, all returning
-//! `Result<_, ServiceError>` unless said otherwise):
+//! A piece of work is a chain of events. The pure part of it, with their fold and their proofs, is `cerebro_ledger`.
 //!
-//! ```text
-//! work_begin  (&Actor, BeginWork) -> (Work, bool /* made now */)
-//! work_append (&Actor, Target, Vec<Happening>) -> Appended          waits 2 s at most, then is degraded for 60 s
-//! work_list   (&Actor, WorkQuery) -> Vec<ListedWork>
-//! work_show   (&Actor, &WorkId) -> ShownWork
-//! work_tail   (&Actor, &WorkId, after: u64, limit: usize) -> Vec<Entry>
-//! work_resume (&Actor, Option<&WorkId>, &World, max_bytes: usize) -> Option<ResumedWork>
-//!              None = the newest piece of the actor's project that is lost or open and not the actor's own
-//! work_close  (&Actor, &WorkId, CloseWork) -> Work
-//! work_offer  (&Caller, &SessionId, &Actor, &WorkId) -> Vec<MemoryId>   its findings, saved and tied to it
-//! work_fork   (&Actor, &WorkId, at: Option<u64>) -> Work
-//! work_claim  (&Actor, &WorkId, ClaimWork) -> WorkClaimed
-//! work_release(&Actor, &WorkId) -> Work
-//! work_intent (&Actor, &WorkId, key: &str, text: &str, Repeat) -> IntentAnswer
-//! work_confirm(&Actor, &WorkId, key: &str) -> Appended
-//! work_refute (&Actor, &WorkId, key: &str, text: Option<&str>) -> Appended
-//! work_verify (&[Anchor]) -> VerifiedWork                             anchors: heads that were written down outside
-//! work_unsettled(&Actor) -> Vec<(Work, Vec<IntentState>)>              effects of unknown outcome
-//! work_artifact(&Actor, &WorkId, seq: u64) -> Option<WorkArtifact>    the whole body of an event that was cut
-//! work_head   () -> WorkHead                                        seals what is not sealed yet
-//! work_prove  (&Actor, &WorkId) -> Option<WorkProof>
-//! work_prune  (Retention) -> PrunedWork
-//! work_export (&Actor, &WorkId, after: Option<u64>) -> ExportPage   in `portable`
-//! journal_report() -> JournalReport                                 not async, no Result
-//! ```
+//! | file | what it has |
+//! | --- | --- |
+//! | [`begin`], [`append`], [`claim`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of claims and intents; of a session that was lost |
+//! | [`draft`] | the events of one write, before it is committed |
+//! | [`reader`] | lists, one piece, and what an agent is told to go on with |
+//! | [`findings`] | what was found out, offered to memory |
+//! | [`backfill`], [`told`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
+//! | [`slow`] | how long callers wait, and what is missing because nobody waited |
+//! | [`keeping`], [`prune`] | the background task, and what it removes |
+//! | [`keys`], [`sealing`], [`verifying`] | keys, seals, heads and proofs; verification |
+//! | [`export`] | events in an export, and taking them in |
+//! | [`words`] | requests and answers |
 //!
-//! `Settings` gets `journal: Option<work::Retention>`: none where `[work] enabled = false`.
-//! A row of another owner is `ServiceError::NoWork(WorkId)`, as one that is not there; code `no_work`.
+//! A row of another owner is [`ServiceError::NoWork`], as one that is not there.
 
 mod append;
 mod backfill;
@@ -191,7 +176,7 @@ impl Journal {
     }
 
     /// How long what is kept; none where the journal is off.
-    pub fn work_retention(&self) -> Option<Retention> {
+    pub fn retention(&self) -> Option<Retention> {
         self.held.retention
     }
 

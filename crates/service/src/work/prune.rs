@@ -19,7 +19,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off, or a failing store.
-    pub async fn work_prune(&self, retention: Retention) -> Result<PrunedWork, ServiceError> {
+    pub async fn prune(&self, retention: Retention) -> Result<PrunedWork, ServiceError> {
         self.needs_journal()?;
         let mut pruned = PrunedWork::default();
         let now = self.base.now();

@@ -32,7 +32,7 @@ impl Journal {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn work_list(&self, actor: &Actor, query: WorkQuery) -> Result<Vec<ListedWork>, ServiceError> {
+    pub async fn list(&self, actor: &Actor, query: WorkQuery) -> Result<Vec<ListedWork>, ServiceError> {
         let limit = query.limit.clamp(1, WORKS_LISTED_MAX);
         let now = self.base.now();
         let lives: &[bool] = match query.filter {
@@ -74,7 +74,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
-    pub async fn work_show(&self, actor: &Actor, id: &WorkId) -> Result<ShownWork, ServiceError> {
+    pub async fn show(&self, actor: &Actor, id: &WorkId) -> Result<ShownWork, ServiceError> {
         let stored = self.stored_work(&actor.owner, id).await?;
         let state = self.state_of(&stored).await?;
         let ListedWork { work, stale } = listing(stored, self.base.now());
@@ -85,7 +85,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
-    pub async fn work_tail(
+    pub async fn tail(
         &self,
         actor: &Actor,
         id: &WorkId,
@@ -103,7 +103,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have, or an artifact that is not
     /// what was written; a failing store.
-    pub async fn work_artifact(
+    pub async fn artifact(
         &self,
         actor: &Actor,
         id: &WorkId,
@@ -127,7 +127,7 @@ impl Journal {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn work_unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
+    pub async fn unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
         let mut unsettled = Vec::new();
         let mut before = Timestamp::MAX;
         for _ in 0..LIST_PAGES_MAX {
@@ -155,7 +155,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`] for one that is named, or a failing store.
-    pub async fn work_resume(
+    pub async fn resume(
         &self,
         actor: &Actor,
         id: Option<&WorkId>,

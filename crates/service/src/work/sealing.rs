@@ -80,7 +80,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.
-    pub async fn work_head(&self) -> Result<WorkHead, ServiceError> {
+    pub async fn head(&self) -> Result<WorkHead, ServiceError> {
         self.needs_journal()?;
         let mut slot = self.held.sealed.lock().await;
         let mut refused = Vec::new();
@@ -116,11 +116,11 @@ impl Journal {
     /// The proof that a piece of work stands under a seal, as far as it does.
     ///
     /// # Errors
-    /// [`ServiceError::NoWork`], or as [`Self::work_head`].
-    pub async fn work_prove(&self, actor: &Actor, id: &WorkId) -> Result<Option<WorkProof>, ServiceError> {
+    /// [`ServiceError::NoWork`], or as [`Self::head`].
+    pub async fn prove(&self, actor: &Actor, id: &WorkId) -> Result<Option<WorkProof>, ServiceError> {
         self.needs_journal()?;
         self.stored_work(&actor.owner, id).await?;
-        self.work_head().await?;
+        self.head().await?;
         let mut slot = self.held.sealed.lock().await;
         let sealed = self.sealed(&mut slot).await?;
         let (Some((leaf, inclusion)), Some(seal)) = (sealed.log.prove(id), &sealed.last) else {

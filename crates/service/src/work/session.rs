@@ -10,7 +10,7 @@ impl Journal {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn work_of_session(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
+    pub async fn of_session(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
         if self.held.retention.is_none() {
             return Ok(None);
         }
@@ -23,13 +23,13 @@ impl Journal {
     /// A session that has no work, or whose end is known, is left alone; says whether it was not.
     ///
     /// # Errors
-    /// As [`Self::work_append`].
-    pub async fn work_lost(&self, actor: &Actor) -> Result<bool, ServiceError> {
-        let Some((work, state)) = self.work_of_session(actor).await? else { return Ok(false) };
+    /// As [`Self::append`].
+    pub async fn lost(&self, actor: &Actor) -> Result<bool, ServiceError> {
+        let Some((work, state)) = self.of_session(actor).await? else { return Ok(false) };
         if state.ended || state.lost.is_some() || state.closed.is_some() {
             return Ok(false);
         }
-        self.work_append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
+        self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
         if let Some(session) = &actor.session {
             self.desk.reread_transcript(session, self.held.retention.is_some());
         }

@@ -125,7 +125,7 @@ impl Slow {
 
 impl Journal {
     /// Whether the journal keeps up.
-    pub fn journal_report(&self) -> JournalReport {
+    pub fn report(&self) -> JournalReport {
         let slow = lock(&self.held.slow);
         let now = self.base.now();
         JournalReport {

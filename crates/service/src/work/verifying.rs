@@ -56,7 +56,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off, or a failing store. What is wrong is no error.
-    pub async fn work_verify(&self, anchors: &[Anchor]) -> Result<VerifiedWork, ServiceError> {
+    pub async fn verify(&self, anchors: &[Anchor]) -> Result<VerifiedWork, ServiceError> {
         self.needs_journal()?;
         let mut report = VerifiedWork::default();
         // Nothing is sealed or pruned meanwhile.
@@ -117,10 +117,10 @@ impl Journal {
         if self.held.retention.is_none() {
             return Ok(Check::sound(NAME, "off"));
         }
-        let report = self.work_verify(&[]).await?;
+        let report = self.verify(&[]).await?;
         let VerifiedWork { works, events, seals, .. } = report;
         let Some(first) = report.findings.first() else {
-            let slow = self.journal_report();
+            let slow = self.report();
             let degraded = slow.degraded_until.map_or("", |_| "; it answers too slowly at present");
             let missed = match slow.missed {
                 0 => String::new(),

@@ -12,30 +12,25 @@ fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
         let (first, second) = (actor("s1"), actor("s2"));
         let done = || CloseWork { outcome: Outcome::Done, text: None };
         let note = async |who: &Actor| {
-            service
-                .journal
-                .work_append(who, Target::Work(id), vec![prompt("a stale one")])
-                .await
-                .unwrap()
-                .late
+            service.journal.append(who, Target::Work(id), vec![prompt("a stale one")]).await.unwrap().late
         };
-        service.journal.work_claim(&first, &id, ClaimWork::default()).await.unwrap();
-        service.journal.work_intent(&first, &id, "pr", "gh pr create", Repeat::Check).await.unwrap();
+        service.journal.claim(&first, &id, ClaimWork::default()).await.unwrap();
+        service.journal.intent(&first, &id, "pr", "gh pr create", Repeat::Check).await.unwrap();
         let takeover = ClaimWork { takeover: true, ..ClaimWork::default() };
-        service.journal.work_claim(&second, &id, takeover).await.unwrap();
+        service.journal.claim(&second, &id, takeover).await.unwrap();
         assert!(note(&first).await, "the other one holds it");
-        service.journal.work_release(&second, &id).await.unwrap();
+        service.journal.release(&second, &id).await.unwrap();
         assert!(note(&first).await, "the other one has let go");
         assert!(!note(&second).await, "who let go of it is nobody's follower");
-        assert!(service.journal.work_confirm(&first, &id, "pr").await.is_err());
-        assert!(service.journal.work_close(&first, &id, done()).await.is_err());
-        let state = service.journal.work_show(&second, &id).await.unwrap().state;
+        assert!(service.journal.confirm(&first, &id, "pr").await.is_err());
+        assert!(service.journal.close(&first, &id, done()).await.is_err());
+        let state = service.journal.show(&second, &id).await.unwrap().state;
         assert_eq!((state.closed, state.open_intents().count(), state.late), (None, 1, 4));
-        let again = service.journal.work_claim(&first, &id, ClaimWork::default()).await.unwrap();
+        let again = service.journal.claim(&first, &id, ClaimWork::default()).await.unwrap();
         assert_eq!((again.held, again.fence), (true, 3));
         assert!(!note(&first).await);
         // The lease of the other one ends by itself: the same.
-        service.journal.work_claim(&second, &id, takeover).await.unwrap();
+        service.journal.claim(&second, &id, takeover).await.unwrap();
         TestClock::<11>::advance(Duration::from_secs(31 * 60));
         assert!(note(&first).await);
         service.close().await.unwrap();
@@ -43,13 +38,13 @@ fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
         // It is known after a restart, too.
         let service = open_with(folder, TestClock::<11>::now, keeping_all()).await;
         let late =
-            service.journal.work_append(&first, Target::Work(id), vec![prompt("again")]).await.unwrap().late;
+            service.journal.append(&first, Target::Work(id), vec![prompt("again")]).await.unwrap().late;
         assert!(late);
-        let back = service.journal.work_claim(&first, &id, ClaimWork::default()).await.unwrap();
+        let back = service.journal.claim(&first, &id, ClaimWork::default()).await.unwrap();
         assert_eq!((back.held, back.fence), (true, 5));
-        service.journal.work_confirm(&first, &id, "pr").await.unwrap();
-        service.journal.work_close(&first, &id, done()).await.unwrap();
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        service.journal.confirm(&first, &id, "pr").await.unwrap();
+        service.journal.close(&first, &id, done()).await.unwrap();
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -60,7 +55,7 @@ fn activity_of_a_session_keeps_all_that_it_holds() {
         let service = open_with(folder, TestClock::<12>::now, keeping_all()).await;
         let id = begin(&service, "held by a session").await.id;
         let (holder, other) = (actor("s1"), actor("s2"));
-        service.journal.work_claim(&holder, &id, ClaimWork::default()).await.unwrap();
+        service.journal.claim(&holder, &id, ClaimWork::default()).await.unwrap();
         let ends = async || service.base.store.work(&id).await.unwrap().unwrap().work.lease.unwrap().until;
         let before = ends().await;
         // It works on, elsewhere.
@@ -68,14 +63,14 @@ fn activity_of_a_session_keeps_all_that_it_holds() {
         append(&service, "s1", vec![prompt("go on")]).await;
         until("the claim is renewed", async || ends().await > before).await;
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
-        assert!(!service.journal.work_claim(&other, &id, ClaimWork::default()).await.unwrap().held);
+        assert!(!service.journal.claim(&other, &id, ClaimWork::default()).await.unwrap().held);
         // That its agent is gone keeps nothing.
         let before = ends().await;
-        service.journal.work_lost(&holder).await.unwrap();
+        service.journal.lost(&holder).await.unwrap();
         TestClock::<12>::advance(Duration::from_secs(11 * 60));
         assert_eq!(ends().await, before);
-        assert!(service.journal.work_claim(&other, &id, ClaimWork::default()).await.unwrap().held);
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert!(service.journal.claim(&other, &id, ClaimWork::default()).await.unwrap().held);
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -87,15 +82,15 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
         let (me, id) = (actor("s1"), begin(&service, "before").await.id);
         let wedged = service.base.store.pause().await;
         let begun = Instant::now();
-        let claim = service.journal.work_claim(&me, &id, ClaimWork::default()).await;
+        let claim = service.journal.claim(&me, &id, ClaimWork::default()).await;
         assert!(matches!(claim, Err(ServiceError::Invalid { .. })), "{claim:?}");
         assert!(begun.elapsed() < slow::WAIT_MAX + Duration::from_secs(2));
         let begun = Instant::now();
         let new = BeginWork { title: "during".to_owned(), ..BeginWork::default() };
-        assert!(service.journal.work_begin(&me, new).await.is_err());
-        assert!(service.journal.work_fork(&me, &id, None).await.is_err());
-        assert!(service.journal.work_release(&me, &id).await.is_err());
-        assert!(service.journal.work_intent(&me, &id, "k", "make", Repeat::Safe).await.is_err());
+        assert!(service.journal.begin(&me, new).await.is_err());
+        assert!(service.journal.fork(&me, &id, None).await.is_err());
+        assert!(service.journal.release(&me, &id).await.is_err());
+        assert!(service.journal.intent(&me, &id, "k", "make", Repeat::Safe).await.is_err());
         assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits");
         drop(wedged);
         TestClock::<13>::advance(Duration::from_secs(61));
@@ -104,7 +99,7 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
             service.base.store.work(&id).await.unwrap().unwrap().work.fence == 1
         })
         .await;
-        assert_eq!(service.journal.work_claim(&me, &id, ClaimWork::default()).await.unwrap().fence, 1);
+        assert_eq!(service.journal.claim(&me, &id, ClaimWork::default()).await.unwrap().fence, 1);
         service.close().await.unwrap();
     });
 }
@@ -116,14 +111,14 @@ fn a_long_piece_is_folded_from_where_that_was_last_kept() {
         let id = begin(&service, "long").await.id;
         for n in 0..9 {
             let some = (0..limits::BATCH_MAX).map(|i| prompt(&format!("request {n}-{i}"))).collect();
-            service.journal.work_append(&actor("s1"), Target::Work(id), some).await.unwrap();
+            service.journal.append(&actor("s1"), Target::Work(id), some).await.unwrap();
         }
         service.close().await.unwrap();
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         let kept = service.base.store.checkpoint(&id).await.unwrap().unwrap();
         assert!((500..577).contains(&kept.seq), "{}", kept.seq);
-        let shown = service.journal.work_show(&actor("s1"), &id).await.unwrap();
-        let entries = service.journal.work_tail(&actor("s1"), &id, 0, 1_000).await.unwrap();
+        let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
+        let entries = service.journal.tail(&actor("s1"), &id, 0, 1_000).await.unwrap();
         assert_eq!(cerebro_ledger::fold::fold_all(&entries), shown.state);
         assert_eq!(shown.state.request.unwrap().text, "request 8-63");
         service.close().await.unwrap();
@@ -134,12 +129,12 @@ fn a_long_piece_is_folded_from_where_that_was_last_kept() {
             format!("UPDATE work_checkpoint SET state = {};", serde_json::to_string(&forged).unwrap());
         cerebro_testing::alter(&folder.join("store"), &script).await.unwrap();
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
-        let shown = service.journal.work_show(&actor("s1"), &id).await.unwrap();
+        let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
         assert_eq!(shown.state.request.unwrap().text, "request 8-63");
         let close = CloseWork { outcome: Outcome::Done, text: None };
-        service.journal.work_close(&actor("s1"), &id, close).await.unwrap();
+        service.journal.close(&actor("s1"), &id, close).await.unwrap();
         let texts = Retention { texts: Duration::ZERO, works: Duration::from_secs(3_600) };
-        assert!(service.journal.work_prune(texts).await.unwrap().texts > 500);
+        assert!(service.journal.prune(texts).await.unwrap().texts > 500);
         assert_eq!(service.base.store.checkpoint(&id).await.unwrap(), None);
         service.close().await.unwrap();
     });

@@ -9,8 +9,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// What the next session is told.
 async fn told(service: &Service) -> String {
     let world = World::at(service.base.now());
-    let resumed =
-        service.journal.work_resume(&actor("next"), None, &world, limits::HINT_BYTES).await.unwrap();
+    let resumed = service.journal.resume(&actor("next"), None, &world, limits::HINT_BYTES).await.unwrap();
     resumed.map(|resumed| resumed.text).unwrap_or_default()
 }
 
@@ -19,14 +18,14 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
     run(async |folder| {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         append(&service, "s1", vec![prompt("now do the PEM case")]).await;
-        assert!(service.journal.work_lost(&actor("s1")).await.unwrap());
+        assert!(service.journal.lost(&actor("s1")).await.unwrap());
         until("a head in the hint", async || !anchors(&told(&service).await).is_empty()).await;
         let hint = told(&service).await;
         append(&service, "s2", vec![prompt("something else")]).await;
-        let note = service.journal.work_head().await.unwrap().note.unwrap();
+        let note = service.journal.head().await.unwrap().note.unwrap();
         let both = anchors(&format!("{hint}\n{note}"));
         assert_eq!(both.len(), 2, "{both:?}");
-        assert_eq!(service.journal.work_verify(&both).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&both).await.unwrap().findings, []);
         // What was not asked for is sealed when the process ends, and known to the next one.
         append(&service, "s2", vec![prompt("and more")]).await;
         service.close().await.unwrap();
@@ -34,9 +33,9 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
         until("a head in the hint", async || !anchors(&told(&service).await).is_empty()).await;
         let last = anchors(&told(&service).await);
         assert!(last[0].size > both[1].size, "{last:?} {both:?}");
-        assert_eq!(service.journal.work_verify(&last).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&last).await.unwrap().findings, []);
         let other = [Anchor { root: "0".repeat(16), ..last[0].clone() }];
-        assert_eq!(service.journal.work_verify(&other).await.unwrap().findings.len(), 1);
+        assert_eq!(service.journal.verify(&other).await.unwrap().findings.len(), 1);
         service.close().await.unwrap();
     });
 }
@@ -50,19 +49,19 @@ fn what_is_over_its_time_goes_by_the_clock_also_where_no_process_lasts_a_day() {
         };
         let service = open_with(folder, TestClock::<14>::now, settings()).await;
         let (me, id) = (actor("s1"), begin(&service, "soon over").await.id);
-        service.journal.work_append(&me, Target::Work(id), vec![ran("make", 0)]).await.unwrap();
+        service.journal.append(&me, Target::Work(id), vec![ran("make", 0)]).await.unwrap();
         let close = CloseWork { outcome: Outcome::Done, text: None };
-        service.journal.work_close(&me, &id, close).await.unwrap();
+        service.journal.close(&me, &id, close).await.unwrap();
         service.close().await.unwrap();
         TestClock::<14>::advance(2 * DAY);
         let service = open_with(folder, TestClock::<14>::now, settings()).await;
-        let is_purged = async || service.journal.work_show(&me, &id).await.unwrap().state.purged == 3;
+        let is_purged = async || service.journal.show(&me, &id).await.unwrap().state.purged == 3;
         until("the texts go", is_purged).await;
         service.close().await.unwrap();
         TestClock::<14>::advance(2 * DAY);
         let service = open_with(folder, TestClock::<14>::now, settings()).await;
-        until("the work goes", async || service.journal.work_show(&me, &id).await.is_err()).await;
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        until("the work goes", async || service.journal.show(&me, &id).await.is_err()).await;
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -74,25 +73,25 @@ fn what_could_not_be_written_is_told_as_a_gap_also_by_the_next_process() {
         append(&service, "s1", vec![prompt("before")]).await;
         service.base.store.drain().await;
         let failed =
-            service.journal.work_append(&actor("s1"), Target::Session, vec![prompt("a"), prompt("b")]).await;
+            service.journal.append(&actor("s1"), Target::Session, vec![prompt("a"), prompt("b")]).await;
         assert!(failed.is_err());
-        assert_eq!(service.journal.journal_report().missed, 2);
+        assert_eq!(service.journal.report().missed, 2);
         service.close().await.unwrap();
         // A hook that found no daemon says so too, of a session without any work so far.
         note_missed(folder, &SessionId::parse("s2").unwrap(), Timestamp::now(), 1).unwrap();
 
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         let gaps = async |session: &str| {
-            let found = service.journal.work_of_session(&actor(session)).await.unwrap();
+            let found = service.journal.of_session(&actor(session)).await.unwrap();
             found.map_or(0, |(_, state)| state.gaps.events)
         };
         until("the gap is told", async || gaps("s1").await == 2).await;
         assert_eq!(gaps("s2").await, 0);
         append(&service, "s2", vec![prompt("here I am")]).await;
-        assert_eq!((gaps("s2").await, service.journal.journal_report().missed), (1, 0));
+        assert_eq!((gaps("s2").await, service.journal.report().missed), (1, 0));
         append(&service, "s1", vec![prompt("after")]).await;
         assert_eq!(gaps("s1").await, 2, "it is told once");
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -110,7 +109,7 @@ fn work_is_found_by_its_key_in_the_project_that_its_own_was_merged_into() {
             ..BeginWork::default()
         };
         let begin = async |project: &Project, key: &str| {
-            service.journal.work_begin(&me, keyed(project, key)).await.unwrap()
+            service.journal.begin(&me, keyed(project, key)).await.unwrap()
         };
         let (moved, _) = begin(&me.project, "only here").await;
         let (_, _) = begin(&me.project, "in both").await;
@@ -118,10 +117,10 @@ fn work_is_found_by_its_key_in_the_project_that_its_own_was_merged_into() {
         service.memories.merge_projects(&me.project, &into).await.unwrap();
         assert_eq!(
             begin(&into, "only here").await,
-            (service.journal.work_show(&me, &moved.id).await.unwrap().work, false)
+            (service.journal.show(&me, &moved.id).await.unwrap().work, false)
         );
         assert_eq!(begin(&into, "in both").await.0.id, theirs.id);
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }

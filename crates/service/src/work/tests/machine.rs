@@ -316,13 +316,13 @@ impl StateMachineTest for Journal {
                     ..BeginWork::default()
                 };
                 let id = journal.with(async move |service| {
-                    service.journal.work_begin(&worker(0, project), begin).await.unwrap().0.id
+                    service.journal.begin(&worker(0, project), begin).await.unwrap().0.id
                 });
                 journal.pieces.push(id);
             }
             Act::Fork(piece) => {
                 let id = journal.with(async move |service| {
-                    service.journal.work_fork(&worker(0, project), &pieces[piece], None).await.unwrap().id
+                    service.journal.fork(&worker(0, project), &pieces[piece], None).await.unwrap().id
                 });
                 journal.pieces.push(id);
             }
@@ -330,29 +330,29 @@ impl StateMachineTest for Journal {
                 let noted = vec![step(kind, number).into()];
                 service
                     .journal
-                    .work_append(&worker(agent, project), Target::Work(pieces[piece]), noted)
+                    .append(&worker(agent, project), Target::Work(pieces[piece]), noted)
                     .await
                     .unwrap();
             }),
             Act::Close { piece, agent } => journal.with(async move |service| {
                 // One that is late may not.
                 let close = CloseWork { outcome: Outcome::Done, text: None };
-                let _ = service.journal.work_close(&worker(agent, project), &pieces[piece], close).await;
+                let _ = service.journal.close(&worker(agent, project), &pieces[piece], close).await;
             }),
             Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
                 let claim = ClaimWork { lease: None, takeover };
-                service.journal.work_claim(&worker(agent, project), &pieces[piece], claim).await.unwrap();
+                service.journal.claim(&worker(agent, project), &pieces[piece], claim).await.unwrap();
             }),
             Act::Release { piece, agent } => journal.with(async move |service| {
-                service.journal.work_release(&worker(agent, project), &pieces[piece]).await.unwrap();
+                service.journal.release(&worker(agent, project), &pieces[piece]).await.unwrap();
             }),
             Act::Purge | Act::Prune => journal.with(async move |service| {
                 let kept = Duration::from_secs(u64::MAX >> 24);
                 let works = if matches!(act, Act::Prune) { Duration::ZERO } else { kept };
                 let texts = if matches!(act, Act::Purge) { Duration::ZERO } else { kept };
-                service.journal.work_prune(Retention { texts, works }).await.unwrap();
+                service.journal.prune(Retention { texts, works }).await.unwrap();
             }),
-            Act::Seal => journal.with(async move |service| drop(service.journal.work_head().await.unwrap())),
+            Act::Seal => journal.with(async move |service| drop(service.journal.head().await.unwrap())),
             Act::Merge => {
                 let (from, into) = (worker(0, project).project, worker(0, project + 1).project);
                 journal.with(async move |service| {
@@ -375,20 +375,17 @@ impl StateMachineTest for Journal {
         let (ids, expected, now) = (journal.pieces.clone(), model.pieces.clone(), minute(model.now));
         let project = journal.projects;
         journal.with(async move |service| {
-            assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+            assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
             for (id, expected) in ids.iter().zip(&expected) {
                 let reader = worker(0, project);
                 let Some(expected) = expected else {
-                    assert!(matches!(
-                        service.journal.work_show(&reader, id).await,
-                        Err(ServiceError::NoWork(_))
-                    ));
+                    assert!(matches!(service.journal.show(&reader, id).await, Err(ServiceError::NoWork(_))));
                     continue;
                 };
                 let lease = expected
                     .holder
                     .map(|(agent, until)| Lease { holder: AGENTS[agent].to_owned(), until: minute(until) });
-                let held = async || service.journal.work_show(&reader, id).await.unwrap().work.lease == lease;
+                let held = async || service.journal.show(&reader, id).await.unwrap().work.lease == lease;
                 until("the claims are as they should be", held).await;
                 check(&service, &reader, id, expected, now).await;
             }
@@ -402,10 +399,10 @@ impl StateMachineTest for Journal {
 }
 
 async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expected, now: Timestamp) {
-    let ShownWork { work, state, .. } = service.journal.work_show(reader, id).await.unwrap();
+    let ShownWork { work, state, .. } = service.journal.show(reader, id).await.unwrap();
     assert_eq!((work.seq, work.fence, state.late), (expected.events, expected.fence, expected.late));
     assert_eq!(state.closed.is_some(), expected.closed);
-    let entries: Vec<Entry> = service.journal.work_tail(reader, id, 0, 1_000).await.unwrap();
+    let entries: Vec<Entry> = service.journal.tail(reader, id, 0, 1_000).await.unwrap();
     let numbers: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     assert_eq!(numbers, (1..=expected.events).collect::<Vec<u64>>());
     if !expected.forked {
@@ -415,7 +412,7 @@ async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expect
     let is_told = async || {
         let world = World::at(now);
         let told =
-            service.journal.work_resume(reader, Some(id), &world, limits::HINT_BYTES).await.unwrap().unwrap();
+            service.journal.resume(reader, Some(id), &world, limits::HINT_BYTES).await.unwrap().unwrap();
         let head = lock(&service.journal.held.head).clone();
         let held_by = work.holder(now).filter(|holder| *holder != AGENTS[0]).map(str::to_owned);
         told.text == hint(&work, &state, &World { head, held_by, ..world }, limits::HINT_BYTES)

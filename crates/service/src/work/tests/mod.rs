@@ -72,12 +72,12 @@ fn ran(command: &str, exit: i32) -> Happening {
 }
 
 async fn append(service: &Service, session: &str, happenings: Vec<Happening>) -> Appended {
-    service.journal.work_append(&actor(session), Target::Session, happenings).await.unwrap()
+    service.journal.append(&actor(session), Target::Session, happenings).await.unwrap()
 }
 
 async fn begin(service: &Service, title: &str) -> Work {
     let begin = BeginWork { title: title.to_owned(), ..BeginWork::default() };
-    service.journal.work_begin(&actor("s1"), begin).await.unwrap().0
+    service.journal.begin(&actor("s1"), begin).await.unwrap().0
 }
 
 #[test]
@@ -108,17 +108,17 @@ fn what_was_answered_is_there_after_a_restart_and_goes_on_in_another_agent() {
         let other = Actor { agent: agent_name("codex"), ..actor("s2") };
         let world = World::at(TestClock::<4>::now());
         let resumed =
-            service.journal.work_resume(&other, None, &world, limits::HINT_BYTES).await.unwrap().unwrap();
+            service.journal.resume(&other, None, &world, limits::HINT_BYTES).await.unwrap().unwrap();
         assert_eq!((resumed.action, resumed.work.id), (Action::Resume, last.work.unwrap()));
         for told in ["now do the PEM case", "cargo test → exit 101", "a.rs +3 −1", "cargo bench"] {
             assert!(resumed.text.contains(told), "{told}: {}", resumed.text);
         }
-        let own = service.journal.work_resume(&actor("s1"), None, &world, limits::HINT_BYTES).await.unwrap();
+        let own = service.journal.resume(&actor("s1"), None, &world, limits::HINT_BYTES).await.unwrap();
         assert_eq!(own, None, "its own work is no news to a session");
         // The hint is the fold of what is kept.
-        let entries = service.journal.work_tail(&other, &resumed.work.id, 0, 100).await.unwrap();
+        let entries = service.journal.tail(&other, &resumed.work.id, 0, 100).await.unwrap();
         assert_eq!(cerebro_ledger::fold::fold_all(&entries), resumed.state);
-        let verified = service.journal.work_verify(&[]).await.unwrap();
+        let verified = service.journal.verify(&[]).await.unwrap();
         assert_eq!((verified.findings, verified.artifacts, verified.events), (vec![], 1, 5));
         service.close().await.unwrap();
     });
@@ -139,17 +139,17 @@ fn numbers_have_no_gaps_when_many_write_at_once() {
                         ..prompt(&format!("{writer} says {i}"))
                     };
                     let target = Target::Work(id);
-                    service.journal.work_append(&actor("s1"), target, vec![happening]).await.unwrap();
+                    service.journal.append(&actor("s1"), target, vec![happening]).await.unwrap();
                 }
             }));
         }
         for task in tasks {
             task.await.unwrap();
         }
-        let entries = service.journal.work_tail(&actor("s1"), &work.id, 0, 1_000).await.unwrap();
+        let entries = service.journal.tail(&actor("s1"), &work.id, 0, 1_000).await.unwrap();
         let numbers: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
         assert_eq!(numbers, (1..=49).collect::<Vec<u64>>(), "begun, and each of 48 once");
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -162,8 +162,8 @@ fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
         let (first, second) = (actor("s1"), actor("s2"));
         let claim = ClaimWork::default();
         let (a, b) = tokio::join!(
-            service.journal.work_claim(&first, &id, claim),
-            service.journal.work_claim(&second, &id, claim)
+            service.journal.claim(&first, &id, claim),
+            service.journal.claim(&second, &id, claim)
         );
         let (a, b) = (a.unwrap(), b.unwrap());
         assert_ne!(a.held, b.held);
@@ -174,29 +174,28 @@ fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
         for _ in 0..3 {
             TestClock::<5>::advance(Duration::from_secs(20 * 60));
             let target = Target::Work(id);
-            service.journal.work_append(&holder, target, vec![prompt("still here")]).await.unwrap();
+            service.journal.append(&holder, target, vec![prompt("still here")]).await.unwrap();
         }
-        assert!(!service.journal.work_claim(&other, &id, claim).await.unwrap().held);
+        assert!(!service.journal.claim(&other, &id, claim).await.unwrap().held);
         // Asleep for too long: listed with its reason, dropped by nobody.
         TestClock::<5>::advance(Duration::from_secs(31 * 60));
         let query = WorkQuery { filter: WorkFilter::Stale, limit: 10, ..WorkQuery::default() };
-        let stale = service.journal.work_list(&other, query).await.unwrap();
+        let stale = service.journal.list(&other, query).await.unwrap();
         assert_eq!(stale.iter().map(|one| one.stale).collect::<Vec<_>>(), [Some(Stale::Lapsed)]);
-        let taken = service.journal.work_claim(&other, &id, claim).await.unwrap();
+        let taken = service.journal.claim(&other, &id, claim).await.unwrap();
         assert_eq!((taken.held, taken.fence), (true, 2));
 
-        let before = service.journal.work_show(&other, &id).await.unwrap();
+        let before = service.journal.show(&other, &id).await.unwrap();
         let step = Step::Closed { outcome: Outcome::Done, text: None };
-        let late = service.journal.work_append(&holder, Target::Work(id), vec![step.into()]).await.unwrap();
+        let late = service.journal.append(&holder, Target::Work(id), vec![step.into()]).await.unwrap();
         assert!(late.late && late.recorded == 1);
-        let after = service.journal.work_show(&other, &id).await.unwrap();
+        let after = service.journal.show(&other, &id).await.unwrap();
         assert_eq!((after.state.closed, after.state.late), (None, 1));
         assert_eq!(after.work.active_at, before.work.active_at);
-        let back =
-            service.journal.work_claim(&holder, &id, ClaimWork { takeover: true, ..claim }).await.unwrap();
+        let back = service.journal.claim(&holder, &id, ClaimWork { takeover: true, ..claim }).await.unwrap();
         assert_eq!((back.held, back.fence), (true, 3));
-        assert!(service.journal.work_release(&holder, &id).await.unwrap().lease.is_none());
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert!(service.journal.release(&holder, &id).await.unwrap().lease.is_none());
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
@@ -208,7 +207,7 @@ fn a_confirmed_effect_is_never_proposed_again_and_an_open_one_is_found_at_start(
         let service = open(folder, TestClock::<6>::now).await;
         let id = begin(&service, "release").await.id;
         let intend = async |service: &Service, key: &str| {
-            service.journal.work_intent(&me, &id, key, "gh pr create", Repeat::Check).await.unwrap()
+            service.journal.intent(&me, &id, key, "gh pr create", Repeat::Check).await.unwrap()
         };
         assert!(matches!(intend(&service, "pr").await, IntentAnswer::GoAhead { .. }));
         service.close().await.unwrap();
@@ -216,25 +215,23 @@ fn a_confirmed_effect_is_never_proposed_again_and_an_open_one_is_found_at_start(
         let service = open(folder, TestClock::<6>::now).await;
         assert!(matches!(intend(&service, "pr").await, IntentAnswer::Unknown { repeat: Repeat::Check, .. }));
         assert_eq!(service.base.store.work(&id).await.unwrap().unwrap().work.unknown, 1);
-        let unsettled = service.journal.work_unsettled(&me).await.unwrap();
+        let unsettled = service.journal.unsettled(&me).await.unwrap();
         assert_eq!((unsettled.len(), unsettled[0].1[0].key.as_str()), (1, "pr"));
         let world = World::at(TestClock::<6>::now());
-        let resumed =
-            service.journal.work_resume(&actor("s2"), Some(&id), &world, 2_500).await.unwrap().unwrap();
+        let resumed = service.journal.resume(&actor("s2"), Some(&id), &world, 2_500).await.unwrap().unwrap();
         assert_eq!(resumed.action, Action::CheckFirst);
         assert!(resumed.text.contains("gh pr create"), "{}", resumed.text);
-        assert_eq!(service.journal.work_confirm(&me, &id, "pr").await.unwrap().recorded, 1);
-        assert_eq!(service.journal.work_confirm(&me, &id, "pr").await.unwrap().repeated, 1);
+        assert_eq!(service.journal.confirm(&me, &id, "pr").await.unwrap().recorded, 1);
+        assert_eq!(service.journal.confirm(&me, &id, "pr").await.unwrap().repeated, 1);
         assert!(matches!(intend(&service, "pr").await, IntentAnswer::Confirmed { .. }));
-        assert!(service.journal.work_refute(&me, &id, "pr", None).await.is_err());
-        let resumed =
-            service.journal.work_resume(&actor("s2"), Some(&id), &world, 2_500).await.unwrap().unwrap();
+        assert!(service.journal.refute(&me, &id, "pr", None).await.is_err());
+        let resumed = service.journal.resume(&actor("s2"), Some(&id), &world, 2_500).await.unwrap().unwrap();
         assert!(!resumed.text.contains("gh pr create"), "{}", resumed.text);
         // One that did not take place may be tried again.
         intend(&service, "tag").await;
-        service.journal.work_refute(&me, &id, "tag", Some("no network")).await.unwrap();
+        service.journal.refute(&me, &id, "tag", Some("no network")).await.unwrap();
         assert!(matches!(intend(&service, "tag").await, IntentAnswer::GoAhead { .. }));
-        assert!(service.journal.work_confirm(&me, &id, "never begun").await.is_err());
+        assert!(service.journal.confirm(&me, &id, "never begun").await.is_err());
         service.close().await.unwrap();
     });
 }
@@ -253,15 +250,15 @@ fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_told() {
             assert!(append(&service, "s1", vec![prompt("lost")]).await.degraded);
         }
         assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits");
-        let report = service.journal.journal_report();
+        let report = service.journal.report();
         assert_eq!((report.degraded_until.is_some(), report.unwaited), (true, 4));
         drop(wedged);
         TestClock::<7>::advance(Duration::from_secs(61));
         assert!(!append(&service, "s1", vec![prompt("after")]).await.degraded);
-        assert_eq!(service.journal.journal_report().degraded_until, None);
+        assert_eq!(service.journal.report().degraded_until, None);
         let query = WorkQuery { limit: 5, ..WorkQuery::default() };
-        let id = service.journal.work_list(&actor("s1"), query).await.unwrap()[0].work.id;
-        let shown = service.journal.work_show(&actor("s1"), &id).await.unwrap();
+        let id = service.journal.list(&actor("s1"), query).await.unwrap()[0].work.id;
+        let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
         assert_eq!((shown.state.gaps.times, shown.state.gaps.events), (1, 3), "{:?}", shown.state);
         assert_eq!(shown.state.request.unwrap().text, "after");
         service.close().await.unwrap();
@@ -274,16 +271,16 @@ fn seals_hold_over_purge_prune_and_restart_and_what_is_tampered_with_is_named() 
         let service = open_with(folder, TestClock::<8>::now, keeping_all()).await;
         let me = actor("s1");
         let old = begin(&service, "done long ago").await.id;
-        service.journal.work_append(&me, Target::Work(old), vec![ran("make", 0)]).await.unwrap();
+        service.journal.append(&me, Target::Work(old), vec![ran("make", 0)]).await.unwrap();
         let close = CloseWork { outcome: Outcome::Done, text: None };
-        service.journal.work_close(&me, &old, close.clone()).await.unwrap();
-        let first = service.journal.work_head().await.unwrap();
+        service.journal.close(&me, &old, close.clone()).await.unwrap();
+        let first = service.journal.head().await.unwrap();
         assert!(first.size >= 1 && first.note.is_some());
         TestClock::<8>::advance(Duration::from_secs(100 * 24 * 3_600));
         let newer = begin(&service, "closed of late").await.id;
-        service.journal.work_close(&me, &newer, close).await.unwrap();
+        service.journal.close(&me, &newer, close).await.unwrap();
         let open_one = begin(&service, "still open").await.id;
-        let head = service.journal.work_head().await.unwrap();
+        let head = service.journal.head().await.unwrap();
         let anchor = |head: &WorkHead| Anchor { size: head.size, root: head.root.clone() };
         let anchors = [anchor(&first), anchor(&head)];
         let exported = service.work_export(&me, &old, None).await.unwrap().lines;
@@ -292,29 +289,26 @@ fn seals_hold_over_purge_prune_and_restart_and_what_is_tampered_with_is_named() 
 
         // Texts first, then work, then artifacts that nothing names.
         let day = Duration::from_secs(24 * 3_600);
-        let pruned =
-            service.journal.work_prune(Retention { texts: 90 * day, works: 365 * day }).await.unwrap();
+        let pruned = service.journal.prune(Retention { texts: 90 * day, works: 365 * day }).await.unwrap();
         assert_eq!((pruned.works, pruned.texts, pruned.artifacts), (0, 3, 1));
-        let verified = service.journal.work_verify(&anchors).await.unwrap();
+        let verified = service.journal.verify(&anchors).await.unwrap();
         assert_eq!((verified.findings, verified.purged), (vec![], 3));
-        let pruned =
-            service.journal.work_prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();
+        let pruned = service.journal.prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();
         assert_eq!((pruned.works, pruned.artifacts), (1, 0));
-        assert!(matches!(service.journal.work_show(&me, &old).await, Err(ServiceError::NoWork(_))));
+        assert!(matches!(service.journal.show(&me, &old).await, Err(ServiceError::NoWork(_))));
         let refused = service.import(&exported, false).await.unwrap();
         assert!(refused.skipped[0].1.contains("was pruned here"), "{refused:?}");
         // Its artifact came in, since an artifact does not say whose it is; nothing names it, so it goes again.
-        let pruned =
-            service.journal.work_prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();
+        let pruned = service.journal.prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();
         assert_eq!((refused.created, pruned.works, pruned.artifacts), (1, 0, 1));
-        let proof = service.journal.work_prove(&me, &open_one).await.unwrap().unwrap();
+        let proof = service.journal.prove(&me, &open_one).await.unwrap().unwrap();
         assert!(proof.leaf.starts_with(&format!("{open_one} at 1 ")), "{}", proof.leaf);
         service.close().await.unwrap();
 
         let service = open_with(folder, TestClock::<8>::now, keeping_all()).await;
-        assert_eq!(service.journal.work_verify(&anchors).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&anchors).await.unwrap().findings, []);
         let forged = [Anchor { size: head.size, root: "00".repeat(32) }];
-        let found = service.journal.work_verify(&forged).await.unwrap().findings;
+        let found = service.journal.verify(&forged).await.unwrap().findings;
         assert_eq!(found[0].finding, Finding::AnchorDiffers { size: head.size });
         service.close().await.unwrap();
     });
@@ -327,15 +321,15 @@ fn work_of_another_owner_does_not_exist() {
         let id = begin(&service, "mine").await.id;
         let other = Actor { owner: "token".to_owned(), ..actor("s1") };
         let missing = |error: ServiceError| matches!(error, ServiceError::NoWork(found) if found == id);
-        assert!(missing(service.journal.work_show(&other, &id).await.unwrap_err()));
-        assert!(missing(service.journal.work_tail(&other, &id, 0, 9).await.unwrap_err()));
-        assert!(missing(service.journal.work_claim(&other, &id, ClaimWork::default()).await.unwrap_err()));
+        assert!(missing(service.journal.show(&other, &id).await.unwrap_err()));
+        assert!(missing(service.journal.tail(&other, &id, 0, 9).await.unwrap_err()));
+        assert!(missing(service.journal.claim(&other, &id, ClaimWork::default()).await.unwrap_err()));
         let target = Target::Work(id);
-        assert!(missing(service.journal.work_append(&other, target, vec![prompt("x")]).await.unwrap_err()));
+        assert!(missing(service.journal.append(&other, target, vec![prompt("x")]).await.unwrap_err()));
         let query = WorkQuery { limit: 9, ..WorkQuery::default() };
-        assert_eq!(service.journal.work_list(&other, query).await.unwrap(), []);
+        assert_eq!(service.journal.list(&other, query).await.unwrap(), []);
         let world = World::at(TestClock::<9>::now());
-        assert_eq!(service.journal.work_resume(&other, None, &world, 2_500).await.unwrap(), None);
+        assert_eq!(service.journal.resume(&other, None, &world, 2_500).await.unwrap(), None);
         service.close().await.unwrap();
     });
 }
@@ -348,19 +342,19 @@ fn a_fork_goes_on_from_an_event_and_off_means_off() {
         let id = begin(&service, "plan").await.id;
         for text in ["one", "two"] {
             let step = Step::StepAdded { text: text.to_owned() };
-            service.journal.work_append(&me, Target::Work(id), vec![step.into()]).await.unwrap();
+            service.journal.append(&me, Target::Work(id), vec![step.into()]).await.unwrap();
         }
         let done = Step::StepSet { step: 1, standing: Standing::Passed, text: None };
-        service.journal.work_append(&me, Target::Work(id), vec![done.into()]).await.unwrap();
-        let fork = service.journal.work_fork(&me, &id, Some(2)).await.unwrap();
-        let shown = service.journal.work_show(&me, &fork.id).await.unwrap();
+        service.journal.append(&me, Target::Work(id), vec![done.into()]).await.unwrap();
+        let fork = service.journal.fork(&me, &id, Some(2)).await.unwrap();
+        let shown = service.journal.show(&me, &fork.id).await.unwrap();
         assert_eq!(shown.state.steps.len(), 1);
         assert_eq!(shown.state.steps[0].standing, Standing::Pending);
-        assert!(service.journal.work_fork(&me, &id, Some(9)).await.is_err());
+        assert!(service.journal.fork(&me, &id, Some(9)).await.is_err());
         let key =
             BeginWork { title: "keyed".to_owned(), key: Some("issue-15".to_owned()), ..BeginWork::default() };
-        let (first, made) = service.journal.work_begin(&me, key.clone()).await.unwrap();
-        let (again, remade) = service.journal.work_begin(&me, key).await.unwrap();
+        let (first, made) = service.journal.begin(&me, key.clone()).await.unwrap();
+        let (again, remade) = service.journal.begin(&me, key).await.unwrap();
         assert_eq!((made, remade, first.id), (true, false, again.id));
         service.close().await.unwrap();
 
@@ -368,9 +362,9 @@ fn a_fork_goes_on_from_an_event_and_off_means_off() {
         let service = open_with(folder, TestClock::<10>::now, off).await;
         let appended = append(&service, "s9", vec![prompt("not kept")]).await;
         assert_eq!(appended, Appended::default());
-        assert!(!service.journal.journal_report().enabled);
+        assert!(!service.journal.report().enabled);
         let query = WorkQuery { limit: 9, filter: WorkFilter::All, ..WorkQuery::default() };
-        let listed = service.journal.work_list(&me, query).await.unwrap();
+        let listed = service.journal.list(&me, query).await.unwrap();
         assert!(listed.iter().all(|one| one.work.kind == "task"), "no row of s9");
         service.close().await.unwrap();
     });

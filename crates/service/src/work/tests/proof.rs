@@ -56,23 +56,23 @@ async fn furnished(service: &Service, rng: &mut StdRng, count: usize) -> Vec<Pie
     for n in 0..count {
         let begin =
             BeginWork { title: format!("piece {n}"), key: Some(format!("key-{n}")), ..BeginWork::default() };
-        let id = service.journal.work_begin(&me, begin).await.unwrap().0.id;
+        let id = service.journal.begin(&me, begin).await.unwrap().0.id;
         let long = Step::Note { text: format!("{n} {}", "y".repeat(9_000)) };
         let mut steps: Vec<Happening> =
             (0..rng.random_range(2..6)).map(|i| prompt(&format!("{n} asks {i}"))).collect();
         steps.push(long.into());
-        service.journal.work_append(&me, Target::Work(id), steps).await.unwrap();
+        service.journal.append(&me, Target::Work(id), steps).await.unwrap();
         begun.push((id, service.base.store.work(&id).await.unwrap().unwrap().work));
         if rng.random_bool(0.3) {
-            service.journal.work_head().await.unwrap();
+            service.journal.head().await.unwrap();
         }
     }
     let mut pieces = Vec::new();
     for (id, before) in begun {
         let more = (0..rng.random_range(2..5)).map(|i| prompt(&format!("later {i}"))).collect();
-        service.journal.work_append(&me, Target::Work(id), more).await.unwrap();
+        service.journal.append(&me, Target::Work(id), more).await.unwrap();
         if rng.random_bool(0.5) {
-            service.journal.work_head().await.unwrap();
+            service.journal.head().await.unwrap();
         }
         pieces.push((id, before));
     }
@@ -201,9 +201,9 @@ async fn alter(folder: &Path, script: &str) {
 /// What is found, as the name of each finding, by piece of work.
 async fn found(folder: &Path) -> Vec<(Option<WorkId>, &'static str)> {
     let service = open_with(folder, Timestamp::now, keeping_all()).await;
-    let verified = service.journal.work_verify(&[]).await.unwrap();
+    let verified = service.journal.verify(&[]).await.unwrap();
     // Whatever was tampered with, lists go on, and nothing that is wrong is sealed.
-    service.journal.work_list(&actor("s1"), WorkQuery { limit: 9, ..WorkQuery::default() }).await.unwrap();
+    service.journal.list(&actor("s1"), WorkQuery { limit: 9, ..WorkQuery::default() }).await.unwrap();
     killed(service).await;
     verified.findings.iter().map(|found| (found.work, found.finding.name())).collect()
 }
@@ -217,7 +217,7 @@ fn each_tampering_is_found_and_named() {
         run(async |folder| {
             let service = open_with(folder, Timestamp::now, keeping_all()).await;
             let pieces = Box::pin(furnished(&service, &mut rng, AT_ONCE)).await;
-            assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+            assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
             killed(service).await;
             let mut wanted = Vec::new();
             let mut script = String::new();
@@ -250,7 +250,7 @@ fn a_seal_that_is_removed_or_changed_and_keys_that_are_gone_are_found() {
         run(async |folder| {
             let service = open_with(folder, Timestamp::now, keeping_all()).await;
             Box::pin(furnished(&service, &mut rng, 3)).await;
-            service.journal.work_head().await.unwrap();
+            service.journal.head().await.unwrap();
             let origin = lock(&service.journal.held.keyring).origin().to_owned();
             let seals = service.journal.all_seals(&origin).await.unwrap();
             killed(service).await;
@@ -292,16 +292,16 @@ fn a_closed_epoch_cannot_be_signed_anew_with_all_that_the_home_has() {
         let service = open_with(folder, TestClock::<15>::now, keeping_all()).await;
         let first = std::fs::read_to_string(folder.join(KEYS_FILE)).unwrap();
         begin(&service, "in the first epoch").await;
-        service.journal.work_head().await.unwrap();
+        service.journal.head().await.unwrap();
         for day in 0..2 {
             TestClock::<15>::advance(Duration::from_secs(25 * 3_600));
             begin(&service, &format!("a day later, {day}")).await;
-            service.journal.work_head().await.unwrap();
+            service.journal.head().await.unwrap();
         }
         let origin = lock(&service.journal.held.keyring).origin().to_owned();
         let seals = service.journal.all_seals(&origin).await.unwrap();
         assert_eq!(seals.iter().map(|seal| seal.epoch).collect::<Vec<_>>(), [0, 0, 1]);
-        assert_eq!(service.journal.work_verify(&[]).await.unwrap().findings, []);
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         killed(service).await;
 
         let secret = |text: &str| {
@@ -328,7 +328,7 @@ fn a_closed_epoch_cannot_be_signed_anew_with_all_that_the_home_has() {
         }
         alter(folder, &script).await;
         let service = open_with(folder, TestClock::<15>::now, keeping_all()).await;
-        let findings = service.journal.work_verify(&[]).await.unwrap().findings;
+        let findings = service.journal.verify(&[]).await.unwrap().findings;
         for seal in [0, 1] {
             assert!(
                 findings.iter().any(|found| found.finding == Finding::SealEdited { seal }),
