@@ -318,7 +318,29 @@ impl Store {
     }
 
     /// Adds to what was spent with a model on a day (`2026-11-22`).
+    ///
+    /// # Errors
+    /// A failing engine.
     pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.add_to_spent(day, model, count(spent.tokens), count(spent.requests)).await
+    }
+
+    /// Corrects the tokens of a request that was noted by [`Self::spend`] before it was known what it costs.
+    ///
+    /// # Errors
+    /// A failing engine.
+    pub async fn correct_spent(&self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
+        self.add_to_spent(day, model, tokens, 0).await
+    }
+
+    async fn add_to_spent(
+        &self,
+        day: &str,
+        model: &str,
+        tokens: i64,
+        requests: i64,
+    ) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -328,13 +350,12 @@ impl Store {
             tokens: i64,
             requests: i64,
         }
-        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let row = Row {
             id: RecordId::new("spent", format!("{day}-{model}")),
             day: day.to_owned(),
             model: model.to_owned(),
-            tokens: count(spent.tokens),
-            requests: count(spent.requests),
+            tokens,
+            requests,
         };
         self.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
     }

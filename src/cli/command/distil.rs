@@ -193,7 +193,7 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
     context.output.table(&Table::of(CANDIDATES, &fields, &answer["candidates"]), "none to list")?;
     for arrangement in answer["arrangements"].as_array().into_iter().flatten() {
         let [id, state, title] = ["id", "state", "title"].map(|field| shown(&arrangement[field]));
-        context.output.outcome(&id, &state, &title)?;
+        context.output.outcome(&id, &state, &format!(": {title}"))?;
     }
     Ok(Outcome::Done)
 }
@@ -240,7 +240,7 @@ async fn decide(context: &CommandContext, args: ManyArgs, operation: Operation) 
     }
     for one in &decided {
         let memory = one["memory"].as_str().map(|memory| format!(", memory {memory}")).unwrap_or_default();
-        let detail = format!("{}{memory}", shown(&one["title"]));
+        let detail = format!(": {}{memory}", shown(&one["title"]));
         context.output.outcome(&shown(&one["id"]), &shown(&one["outcome"]), &detail)?;
     }
     Ok(Outcome::Done)

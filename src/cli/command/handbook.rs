@@ -118,7 +118,7 @@ pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
         context.output.outcome(
             &shown(&answer["id"]),
             &shown(&answer["outcome"]),
-            &shown(&answer["title"]),
+            &format!(": {}", shown(&answer["title"])),
         )?;
     }
     Ok(Outcome::Done)
@@ -131,7 +131,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
             return Ok(Outcome::Done);
         }
         for memory in answer["memories"].as_array().into_iter().flatten() {
-            let revision = format!("revision {}", shown(&memory["revision"]));
+            let revision = format!(", revision {}", shown(&memory["revision"]));
             context.output.outcome(&shown(&memory["id"]), &shown(&memory["topic_key"]), &revision)?;
         }
         return Ok(Outcome::Done);

@@ -35,8 +35,8 @@ const SHOWN_DEFAULT: usize = 100;
 
 /// Make a second home with a copy of the memory
 ///
-/// `cerebro --home` with the path that is printed uses it, and so do agents with `CEREBRO_HOME`. Nothing that happens in
-/// it reaches the memory that it is a copy of.
+/// Commands use it with `cerebro --home PATH`, agents with `cerebro mcp --home PATH`; the path is printed. Nothing that
+/// happens in it reaches the memory that it is a copy of.
 #[derive(Debug, Args)]
 pub struct NewArgs {
     /// Its name: letters, digits, `-` and `_`

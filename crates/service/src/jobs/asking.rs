@@ -51,32 +51,28 @@ impl<'a> Purse<'a> {
         *lock(&self.spent)
     }
 
-    /// Before a request of about so many tokens. Of distilling, it is paid for at once: a daemon that is killed
-    /// meanwhile must not ask for free.
-    async fn open(&self, tokens: u64) -> Result<(), JobError> {
+    /// Before a request of about so many tokens. For distilling the account is charged at once, because a daemon that is
+    /// killed meanwhile must not ask for free; says which one.
+    async fn open(&self, tokens: u64) -> Result<Option<String>, JobError> {
         lock(&self.spent).requests += 1;
-        let Some(budget) = self.distilling else { return Ok(()) };
+        let Some(budget) = self.distilling else { return Ok(None) };
         let spent = self.spending.distil_spent_today().await?;
         if !budget.allows(spent, tokens + u64::from(ANSWER_TOKENS_MAX)) {
             return Err(JobError::Spent);
         }
-        self.spending.note_distilled(&self.model, Spent { requests: 1, tokens }).await?;
-        Ok(())
+        Ok(Some(self.spending.note_distilled(&self.model, tokens).await?))
     }
 
-    /// After a request that was taken to cost `tokens`: what it did cost, where the provider told.
-    async fn pay(&self, tokens: u64, told: Option<u64>) {
-        lock(&self.spent).tokens += told.unwrap_or(0);
+    /// After a request for which `tokens` were charged to an account: notes what it cost. Without a `cost` the provider
+    /// failed, and the charge stands.
+    async fn pay(&self, charged: Option<String>, tokens: u64, cost: Option<u64>) {
+        lock(&self.spent).tokens += cost.unwrap_or(0);
         if self.is_metered {
-            let spent = Spent { requests: 1, tokens: told.unwrap_or(0) };
+            let spent = Spent { requests: 1, tokens: cost.unwrap_or(0) };
             self.spending.note_spent(&self.model, spent).await;
         }
-        let more = told.unwrap_or(0).saturating_sub(tokens);
-        if self.distilling.is_some() && more > 0 {
-            let noted = self.spending.note_distilled(&self.model, Spent { requests: 0, tokens: more }).await;
-            if let Err(error) = noted {
-                tracing::warn!(%error, "what was spent could not be noted");
-            }
+        if let (Some(account), Some(cost)) = (charged, cost) {
+            self.spending.correct(&account, &self.model, tokens, cost).await;
         }
     }
 }
@@ -98,13 +94,13 @@ pub(crate) async fn ask<T>(
         let ask = Ask { instructions, turns: turns.clone(), schema };
         let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
         let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
-        purse.open(tokens).await?;
+        let charged = purse.open(tokens).await?;
         let told = llm.ask(&ask).await;
         let cost = told.as_ref().ok().map(|told| match told.tokens {
             0 => tokens + tokens_of(&told.text),
             counted => counted,
         });
-        purse.pay(tokens, cost).await;
+        purse.pay(charged, tokens, cost).await;
         let told = told?;
         match json_in(&told.text).and_then(|answer| read(&answer)) {
             Ok(fitting) => return Ok(fitting),

@@ -54,12 +54,23 @@ impl Spending {
         Ok(self.base.store.spent(&self.distil_ledger()).await?)
     }
 
-    /// Adds to what distilling cost today with a model.
+    /// Adds a request that is about to be made to what distilling cost today with a model. Says in which account, for
+    /// [`Self::correct`].
     ///
     /// # Errors
     /// A failing store: then nothing may be asked.
-    pub(crate) async fn note_distilled(&self, model: &str, spent: Spent) -> Result<(), ServiceError> {
-        Ok(self.base.store.spend(&self.distil_ledger(), model, spent).await?)
+    pub(crate) async fn note_distilled(&self, model: &str, tokens: u64) -> Result<String, ServiceError> {
+        let account = self.distil_ledger();
+        self.base.store.spend(&account, model, Spent { requests: 1, tokens }).await?;
+        Ok(account)
+    }
+
+    /// Corrects an account when it is known what a request cost: `noted` tokens were taken from it.
+    pub(crate) async fn correct(&self, account: &str, model: &str, noted: u64, cost: u64) {
+        let more = i64::try_from(i128::from(cost) - i128::from(noted)).unwrap_or(i64::MAX);
+        if let Err(error) = self.base.store.correct_spent(account, model, more).await {
+            tracing::warn!(%error, "what was spent could not be noted");
+        }
     }
 
     /// The account of distilling for the day.

@@ -188,6 +188,6 @@ async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> 
     if context.output.json(&gone)? {
         return Ok(Outcome::Done);
     }
-    context.output.outcome(&shown(&gone["id"]), "forgotten", &shown(&gone["path"]))?;
+    context.output.outcome(&shown(&gone["id"]), "forgotten", &format!(": {}", shown(&gone["path"])))?;
     Ok(Outcome::Done)
 }

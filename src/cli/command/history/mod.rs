@@ -289,6 +289,7 @@ fn show_faults(context: &CommandContext, faults: &Value) -> Result<()> {
 /// Shows the progress until nothing is left to do.
 async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
     let bar = context.output.progress(Some(0), BAR);
+    bar.set_message("looking for sessions");
     loop {
         let status = daemon.ask(Request::new(Operation::HistoryStatus)).await?;
         let number = |name: &str| status[name].as_u64().unwrap_or_default();
