@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use cerebro_documents::{Format, Place, Reading, image, limits::FILE_BYTES_MAX, read};
+use cerebro_documents::{Format, ImageSource, Reading, image, limits::FILE_BYTES_MAX, read};
 
 /// How long reading one file may take.
 pub const TIME_MAX: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ struct Asked {
 /// An answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Told {
+enum Answer {
     /// The contents of the file.
     Reading(Box<Reading>),
     /// The number of bytes of an image, which follow.
@@ -84,19 +84,19 @@ pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
         from.read_exact(&mut bytes)?;
         let Some(place) = asked.image else {
             let told = match read(asked.format, &bytes) {
-                Ok(reading) => Told::Reading(Box::new(reading)),
-                Err(error) => Told::Fault(error.to_string()),
+                Ok(reading) => Answer::Reading(Box::new(reading)),
+                Err(error) => Answer::Fault(error.to_string()),
             };
             answer(&mut to, &told)?;
             continue;
         };
         match image(asked.format, &bytes, &place) {
             Ok(found) => {
-                answer(&mut to, &Told::Image(found.len()))?;
+                answer(&mut to, &Answer::Image(found.len()))?;
                 to.write_all(&found)?;
                 to.flush()?;
             }
-            Err(error) => answer(&mut to, &Told::Fault(error.to_string()))?,
+            Err(error) => answer(&mut to, &Answer::Fault(error.to_string()))?,
         }
     }
 }
@@ -167,15 +167,15 @@ impl Running {
         Ok(serde_json::from_slice(&line)?)
     }
 
-    async fn ask(&mut self, asked: &Asked, bytes: &[u8]) -> io::Result<(Told, Vec<u8>)> {
+    async fn ask(&mut self, asked: &Asked, bytes: &[u8]) -> io::Result<(Answer, Vec<u8>)> {
         let mut line = serde_json::to_vec(asked)?;
         line.push(b'\n');
         self.stdin.write_all(&line).await?;
         self.stdin.write_all(bytes).await?;
         self.stdin.flush().await?;
-        let told: Told = self.line().await?;
+        let told: Answer = self.line().await?;
         let mut found = Vec::new();
-        if let Told::Image(length) = told {
+        if let Answer::Image(length) = told {
             let most = length.min(FILE_BYTES_MAX) as u64;
             (&mut self.stdout).take(most).read_to_end(&mut found).await?;
         }
@@ -209,9 +209,9 @@ impl Reader {
     /// Why it cannot be read, in words for a person.
     pub async fn read(&mut self, format: Format, bytes: &[u8]) -> Result<Reading, String> {
         match self.ask(Asked { format, bytes: bytes.len(), image: None }, bytes).await? {
-            (Told::Reading(reading), _) => Ok(*reading),
-            (Told::Fault(why), _) => Err(why),
-            (Told::Image(_), _) => Err("its reader told something else than was asked".to_owned()),
+            (Answer::Reading(reading), _) => Ok(*reading),
+            (Answer::Fault(why), _) => Err(why),
+            (Answer::Image(_), _) => Err("its reader told something else than was asked".to_owned()),
         }
     }
 
@@ -222,13 +222,13 @@ impl Reader {
     pub async fn image(&mut self, format: Format, bytes: &[u8], place: &str) -> Result<Vec<u8>, String> {
         let asked = Asked { format, bytes: bytes.len(), image: Some(place.to_owned()) };
         match self.ask(asked, bytes).await? {
-            (Told::Image(length), found) if found.len() == length => Ok(found),
-            (Told::Fault(why), _) => Err(why),
+            (Answer::Image(length), found) if found.len() == length => Ok(found),
+            (Answer::Fault(why), _) => Err(why),
             _ => Err("its reader told something else than was asked".to_owned()),
         }
     }
 
-    async fn ask(&mut self, asked: Asked, bytes: &[u8]) -> Result<(Told, Vec<u8>), String> {
+    async fn ask(&mut self, asked: Asked, bytes: &[u8]) -> Result<(Answer, Vec<u8>), String> {
         loop {
             let held = self.running.take().filter(|running| running.done < FILES_MAX);
             let is_fresh = held.is_none();
@@ -278,8 +278,8 @@ pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)
     let images = reading.images.iter().enumerate();
     images
         .filter_map(|(at, image)| match &image.place {
-            Place::Beside(path) => Some((at, beside(document, path))),
-            Place::Within(_) => None,
+            ImageSource::Beside(path) => Some((at, beside(document, path))),
+            ImageSource::Within(_) => None,
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use crate::home::{Home, user_home};
 use crate::project_dir;
 use cerebro_core::domain::Project;
 use cerebro_core::pace::Budget;
-use cerebro_models::embed::{self, Provider, Settings, Shelf};
+use cerebro_models::embed::{self, ModelFolder, Provider, Settings};
 use cerebro_models::llm;
 use cerebro_models::provider::ProviderError;
 use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
@@ -20,7 +20,7 @@ impl Config {
     /// not need a restart of the daemon.
     pub fn embedding(&self, home: &Home) -> Embedding {
         let file = home.config_file();
-        let shelf = Shelf::new(home.models_dir(), home.runtime_dir());
+        let shelf = ModelFolder::new(home.models_dir(), home.runtime_dir());
         let open = move |wanted: Option<&str>| {
             let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
             match wanted {

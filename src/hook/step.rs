@@ -7,7 +7,7 @@
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
-use cerebro_service::work::told::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
+use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
 use cerebro_transcript::report::{self, Report, Result as Told, clipped, name};
 use cerebro_transcript::turn::{Action, Call, Outcome};
 use serde_json::Value;
@@ -47,8 +47,8 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     };
     // A turn may end more than once.
     let once = steps.first().and_then(|first| match first {
-        Step::Prompt { .. } => told::once(first, &turn_id(input)),
-        _ => told::once(first, &call),
+        Step::Prompt { .. } => reported::once(first, &turn_id(input)),
+        _ => reported::once(first, &call),
     });
     // After the others, whose numbers identify a repeated report.
     steps.extend(missed(input));
@@ -228,8 +228,8 @@ fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
         Action::Edit { paths, .. } if call.outcome != Outcome::Failed => {
             edited(call, paths, &input["tool_input"])
         }
-        Action::Plan { text } => told::plan(text),
-        Action::Todo { items } => told::list(items),
+        Action::Plan { text } => reported::plan(text),
+        Action::Todo { items } => reported::list(items),
         _ => Vec::new(),
     }
 }
@@ -250,13 +250,13 @@ fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
         Ending::Passed
     };
     let exit = call.exit.filter(|_| !goes_on);
-    told::ran(call, line, &Ran { ending, exit, ms: input["duration_ms"].as_u64(), output: &output })
+    reported::ran(call, line, &Ran { ending, exit, ms: input["duration_ms"].as_u64(), output: &output })
 }
 
 fn edited(call: &Call, paths: &[String], input: &Value) -> Vec<Step> {
     let patched = patched(input);
     let counted = counted(input);
-    told::edited(call, paths, |path| {
+    reported::edited(call, paths, |path| {
         let of_patch = patched.iter().find(|(patched, ..)| patched == path);
         match of_patch {
             Some((_, added, removed)) => (*added, *removed),

@@ -19,7 +19,7 @@ use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
 use cerebro_ledger::limits::HINT_BYTES;
 use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
-use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, told};
+use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// The smallest context that is worth a hook's output.
@@ -137,7 +137,7 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     let steps = told.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
     let mut happened: Vec<Happening> = steps
         .enumerate()
-        .map(|(n, step)| Happening { once: once.as_ref().map(|once| told::nth(once, n)), step })
+        .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step })
         .collect();
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);

@@ -11,7 +11,7 @@ use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::text;
-use cerebro_service::{Gathered, Mark, Marks, Service, ServiceError, Told, Updated};
+use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
 
 /// How long examining a client's folder may take when nobody waits for it.
 const LOOK_MAX: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ pub(super) async fn marked(call: &Call, mut gathered: Gathered) -> Result<Gather
 
 async fn stale_marks(call: &Call, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Mark)>, Fault> {
     let verdicts = verdicts(call, ids, VERDICTS_WAIT).await?;
-    let mark = |words| Mark::new("stale", Told::Words(words));
+    let mark = |words| Mark::new("stale", MarkDetail::Words(words));
     Ok(verdicts.into_iter().filter_map(|(id, found)| Some((id, mark(stale(&found)?)))).collect())
 }
 

@@ -9,7 +9,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::distil::handbook::owner;
-use cerebro_core::distil::operations::{Handbook, Place};
+use cerebro_core::distil::operations::{Handbook, Position};
 use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, MemoryId, Project};
 use cerebro_core::text;
 use cerebro_service::ServiceError;
@@ -147,9 +147,9 @@ pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> Result<R
     Ok(Reply::saying(title(&arrangement)).fact("arrangement", row))
 }
 
-fn topic(place: &Place) -> Option<String> {
+fn topic(place: &Position) -> Option<String> {
     match place {
-        Place::Topic(topic) => Some(topic.to_string()),
+        Position::Topic(topic) => Some(topic.to_string()),
         _ => None,
     }
 }

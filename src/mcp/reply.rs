@@ -277,7 +277,7 @@ pub fn rounded(score: f32) -> f64 {
 mod tests {
     use super::*;
     use cerebro_core::domain::MemoryId;
-    use cerebro_service::Told;
+    use cerebro_service::MarkDetail;
     use proptest::prelude::*;
 
     #[test]
@@ -312,10 +312,10 @@ mod tests {
         fn a_hit_fits_in_either_half(title in "(\\PC|<){0,300}", preview in "(\\PC|<){0,200}", project in proptest::option::of("(\\PC{1,200}|\u{10400}{200}|<{200})"), marked in 0usize..=4, is_framed: bool) {
             let two = || vec![MemoryId::random(), MemoryId::random()];
             let marks = [
-                Mark::new("old", Told::Id(MemoryId::random())),
-                Mark::new("superseded_by", Told::Ids(two())),
-                Mark::new("conflicts_with", Told::Ids(two())),
-                Mark::new("stale", Told::Words("s".repeat(120))),
+                Mark::new("old", MarkDetail::Id(MemoryId::random())),
+                Mark::new("superseded_by", MarkDetail::Ids(two())),
+                Mark::new("conflicts_with", MarkDetail::Ids(two())),
+                Mark::new("stale", MarkDetail::Words("s".repeat(120))),
             ];
             let hit = HitParts {
                 id: "abcdefghij27",

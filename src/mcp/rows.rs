@@ -6,7 +6,7 @@ use super::reply::{agent, moment};
 use cerebro_core::domain::{EndReason, Memory, Project, Session};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
-use cerebro_service::{Entry, Mark, Ways};
+use cerebro_service::{Entry, FollowUps, Mark};
 
 /// The project that a personal memory's reply names.
 pub(super) fn shown_project(project: &Project) -> &str {
@@ -14,12 +14,16 @@ pub(super) fn shown_project(project: &Project) -> &str {
 }
 
 /// The next steps for the reader of a context: commands for a person, tools for an agent.
-pub(super) fn ways(is_person: bool) -> Ways {
+pub(super) fn ways(is_person: bool) -> FollowUps {
     let way = |operation: Operation| match operation.command() {
         Some(command) if is_person => format!("`cerebro {command}`"),
         _ => operation.name().to_owned(),
     };
-    Ways { search: way(Operation::Search), read: way(Operation::GetObservation), save: way(Operation::Save) }
+    FollowUps {
+        search: way(Operation::Search),
+        read: way(Operation::GetObservation),
+        save: way(Operation::Save),
+    }
 }
 
 /// A memory in a list, without its content.

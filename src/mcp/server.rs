@@ -211,7 +211,7 @@ impl Server {
 }
 
 /// The answer of an operation, for a prompt or a resource.
-struct Told {
+struct OperationAnswer {
     text: String,
     facts: Value,
 }
@@ -231,13 +231,17 @@ impl Untold {
 
 impl Server {
     /// Runs the call of a prompt or resource like a tool: with the same redaction, and made inert for agents.
-    async fn ask(&self, question: Question, context: &RequestContext<RoleServer>) -> Result<Told, Untold> {
+    async fn ask(
+        &self,
+        question: Question,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<OperationAnswer, Untold> {
         let result = self.execute(question.operation, question.arguments, context).await;
         let text = result.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
         let text = text.unwrap_or_default();
         let facts = result.structured_content.unwrap_or_default();
         if result.is_error != Some(true) {
-            return Ok(Told { text, facts });
+            return Ok(OperationAnswer { text, facts });
         }
         let code = facts["code"].as_str().and_then(Code::named);
         let of_the_id = [

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
-use super::place::{Invocation, Places, is_on_path};
+use super::user_folders::{Invocation, UserFolders, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
 use cerebro_core::operation::{Effect, Operation};
 
@@ -43,8 +43,8 @@ pub struct Agent {
     /// Its program, if it has one.
     program: Option<&'static str>,
     /// The folder whose existence shows that it is installed.
-    folder: fn(&Places) -> PathBuf,
-    targets: fn(&Places, &Invocation) -> Vec<Target>,
+    folder: fn(&UserFolders) -> PathBuf,
+    targets: fn(&UserFolders, &Invocation) -> Vec<Target>,
     /// What the user must know or do after one of its parts is set up.
     pub notes: &'static [(Part, &'static str)],
 }
@@ -142,17 +142,17 @@ impl Agent {
     }
 
     /// Whether it seems to be installed.
-    pub fn is_installed(&self, places: &Places) -> bool {
+    pub fn is_installed(&self, places: &UserFolders) -> bool {
         self.program.is_some_and(is_on_path) || (self.folder)(places).is_dir()
     }
 
     /// The files into which Cerebro can be put, the one with the server's entry first.
-    pub fn targets(&self, places: &Places, invocation: &Invocation) -> Vec<Target> {
+    pub fn targets(&self, places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         (self.targets)(places, invocation)
     }
 }
 
-fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn claude_code(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
     // If the variable names a folder, the file is in it; otherwise beside it.
     let is_named = folder != places.home(".claude");
@@ -180,7 +180,7 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn codex(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.named("CODEX_HOME", ".codex");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| Piece {
@@ -208,7 +208,7 @@ fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn gemini_cli(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".gemini");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
@@ -240,7 +240,7 @@ fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn opencode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.config().join("opencode");
     let entry = json!({ "type": "local", "command": invocation.words(&["mcp"]), "enabled": true });
     let asked = Operation::tools().filter(|tool| tool.effect() == Effect::Destroys);
@@ -272,7 +272,7 @@ fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn cursor(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn cursor(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".cursor");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let version = Content::Default { path: path(&["version"]), value: json!(1) };
@@ -285,7 +285,7 @@ fn cursor(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn vscode(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn vscode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.application().join("Code/User");
     let entry = json!({
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
@@ -299,7 +299,7 @@ fn vscode(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn windsurf(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn windsurf(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".codeium/windsurf");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     vec![
@@ -308,7 +308,7 @@ fn windsurf(places: &Places, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn zed(places: &Places, invocation: &Invocation) -> Vec<Target> {
+fn zed(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let entry = json!({
         "source": "custom", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
         "env": {},

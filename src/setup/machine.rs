@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
-use super::place::{Invocation, Places};
+use super::user_folders::{Invocation, UserFolders};
 
 /// The name of the record of the service's file, beside those of agents.
 pub const SERVICE_RECORD: &str = "daemon";
@@ -27,7 +27,7 @@ impl Shell {
     pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
 
     /// The file in which the shell looks for the completions of `cerebro`, with `script` as its text.
-    pub fn target(self, places: &Places, script: &str) -> Target {
+    pub fn target(self, places: &UserFolders, script: &str) -> Target {
         let data = places.named("XDG_DATA_HOME", ".local/share");
         let path = match self {
             Self::Bash => data.join("bash-completion/completions/cerebro"),
@@ -62,7 +62,7 @@ pub type Order = Vec<String>;
 impl Service {
     /// The service of one home. The default home's has a plain name; another's includes a hash of the path, so that
     /// two homes do not share a file.
-    pub fn of(places: &Places, invocation: &Invocation) -> Self {
+    pub fn of(places: &UserFolders, invocation: &Invocation) -> Self {
         let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
         let words = invocation.words(&["daemon", "run"]);
         if cfg!(target_os = "macos") {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn another_home_has_a_service_of_its_own() {
-        let places = Places::of("/u".into());
+        let places = UserFolders::of("/u".into());
         let of = |home: Option<&str>| {
             Service::of(&places, &Invocation { program: "/c".into(), home: home.map(Into::into) }).name
         };

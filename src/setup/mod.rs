@@ -11,12 +11,12 @@ mod file;
 mod json;
 pub mod machine;
 mod piece;
-mod place;
 mod plan;
 pub mod plugin;
 mod record;
 pub mod skill;
 mod table;
+mod user_folders;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Fault, Part, Target};
-pub use place::{Invocation, Places, short};
 pub use plan::{Change, apply_setup, apply_unsetup, setup, unsetup};
 pub use record::Record;
+pub use user_folders::{Invocation, UserFolders, short};
 
 /// Why an agent's files are left alone.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::place::Places;
+use super::user_folders::UserFolders;
 use crate::hook::Agent;
 use crate::platform;
 
@@ -13,7 +13,7 @@ use crate::platform;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How to remove Cerebro's package from the host, if it is installed and enabled.
-pub fn removal(agent: &str, places: &Places) -> Option<&'static str> {
+pub fn removal(agent: &str, places: &UserFolders) -> Option<&'static str> {
     if agent == Agent::ClaudeCode.name() {
         let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
         let settings = serde_json::from_str(&read(&folder.join("settings.json"))?).ok()?;
@@ -95,7 +95,7 @@ mod tests {
     /// where a package is. A hook says nothing where the journal is off.
     #[test]
     fn the_packages_have_the_hooks_of_set_up() {
-        let places = Places::of(PathBuf::from("/home/user"));
+        let places = UserFolders::of(PathBuf::from("/home/user"));
         let invocation = Invocation { program: PathBuf::from("cerebro"), home: None };
         let packages = [
             (Agent::ClaudeCode, include_str!("../../packaging/claude-code/cerebro/hooks/hooks.json")),

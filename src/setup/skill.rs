@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::block::OURS;
 use super::piece::{Content, Fault, Format, Part, Piece, Target};
 use super::record::{Record, digest};
-use super::{Change, Places, SetupError, apply_setup, apply_unsetup, file, setup, unsetup};
+use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, setup, unsetup};
 use crate::hook::Agent as HookAgent;
 
 /// The name of the record of installed skills.
@@ -20,7 +20,7 @@ pub const AGENTS: [&str; 4] = [
 
 /// The file of a skill for an agent's user; `None` if the agent has no folder for skills, or the name is not valid
 /// for a folder.
-pub fn path(agent: &str, name: &str, places: &Places) -> Option<PathBuf> {
+pub fn path(agent: &str, name: &str, places: &UserFolders) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
         return None;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn only_a_plain_name_is_a_folder() {
-        let places = Places::of("/u".into());
+        let places = UserFolders::of("/u".into());
         for name in ["", "..", "a/b", "A", "a b", ".x"] {
             assert_eq!(path("gemini-cli", name, &places), None, "{name}");
         }

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::{Asks, Slot};
-use super::paper::{Cursor, Paper};
+use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
 use crate::view::{self, Memory, Relation, Revision, date, items};
@@ -39,11 +39,11 @@ struct Branch {
 #[derive(Debug, Default)]
 pub struct Detail {
     pub memory: Memory,
-    paper: Paper,
+    paper: ScrolledText,
     tab: Tab,
     revisions: Option<Vec<Revision>>,
     revision: Cursor,
-    old: Paper,
+    old: ScrolledText,
     tree: Vec<Branch>,
     branch: Cursor,
 }
@@ -65,7 +65,7 @@ impl Detail {
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
         let tree: Vec<Branch> = memory.related.iter().map(branch).collect();
         let kept = before.filter(|before| before.memory.row.id == memory.row.id);
-        let mut paper = Paper::new(&memory.content);
+        let mut paper = ScrolledText::new(&memory.content);
         let mut detail = Self { tree, ..Self::default() };
         if let Some(before) = kept {
             paper.scroll = before.paper.scroll;
@@ -82,7 +82,7 @@ impl Detail {
     /// Takes in the earlier revisions.
     pub fn take_revisions(&mut self, value: &Value) {
         let revisions: Vec<Revision> = items(value, "revisions").map(Revision::read).collect();
-        self.old = Paper::new(revisions.first().map_or("", |revision| revision.content.as_str()));
+        self.old = ScrolledText::new(revisions.first().map_or("", |revision| revision.content.as_str()));
         self.revision = Cursor::default();
         self.revisions = Some(revisions);
     }
@@ -154,7 +154,7 @@ impl Detail {
         if !self.revision.key(key, revisions.len()) {
             return Wish::None;
         }
-        self.old = Paper::new(revisions.get(self.revision.at).map_or("", |old| old.content.as_str()));
+        self.old = ScrolledText::new(revisions.get(self.revision.at).map_or("", |old| old.content.as_str()));
         Wish::Done
     }
 
@@ -300,7 +300,7 @@ fn tab_row(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     paint::line(buffer, area, &Line::from(spans));
 }
 
-fn text(state: &State, paper: &Paper, area: Rect, buffer: &mut Buffer) {
+fn text(state: &State, paper: &ScrolledText, area: Rect, buffer: &mut Buffer) {
     // Lines of more than 100 columns are hard to read.
     let columns = usize::from(area.width.saturating_sub(2)).min(100);
     let lines = paper.lines(columns, state.theme);

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
-use super::paper::{Cursor, Paper};
+use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
 use crate::view::{items, text};
@@ -35,7 +35,7 @@ pub struct Inbox {
     cursor: Cursor,
     /// Which proposal is shown.
     shown: String,
-    paper: Paper,
+    paper: ScrolledText,
 }
 
 /// Requests what waits.
@@ -69,7 +69,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
         } else {
             (text(&value["candidate"], "id"), candidate(&value["candidate"]))
         };
-        (inbox.shown, inbox.paper) = (id, Paper::new(&paper));
+        (inbox.shown, inbox.paper) = (id, ScrolledText::new(&paper));
     } else {
         let candidate = |row: &Value| Row {
             id: text(row, "id"),

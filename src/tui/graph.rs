@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
-use super::paper::Cursor;
+use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, markdown, paint};
 use crate::view::{Entry, Memory, date, items};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::asks::Slot;
 use super::input::Input;
-use super::paper::Cursor;
+use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, paint};
 use crate::view::{Call, clock, items};

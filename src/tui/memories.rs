@@ -10,7 +10,7 @@ use super::asks::Slot;
 use super::detail::{self, Detail, Wish};
 use super::input::Input;
 use super::pages::{PAGE, Pages};
-use super::paper::Cursor;
+use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
 use crate::view::{self, Row, date, items};

@@ -21,7 +21,7 @@ mod markdown;
 mod memories;
 mod pages;
 mod paint;
-mod paper;
+mod scrolled;
 mod sessions;
 mod state;
 mod terminal;

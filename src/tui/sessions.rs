@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
-use super::paper::{Cursor, Paper};
+use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
 use crate::view::{self, Entry, Exchange, Past, Session, clock, date, items, span};
@@ -40,7 +40,7 @@ struct Story {
     more: bool,
     cursor: Cursor,
     /// The summary; of a past session, what the chosen exchange did or, once it is read, its text.
-    paper: Paper,
+    paper: ScrolledText,
 }
 
 impl Story {
@@ -48,7 +48,7 @@ impl Story {
     fn read(value: &Value) -> Self {
         let session = Session::read(&value["session"]);
         Self {
-            paper: Paper::new(&session.summary),
+            paper: ScrolledText::new(&session.summary),
             session,
             entries: items(value, "entries").map(Entry::read).collect(),
             more: value["more"] == true,
@@ -82,7 +82,7 @@ impl Story {
     fn tell_exchange(&mut self) {
         let Some(exchange) = self.exchanges.get(self.cursor.at) else { return };
         let lines = exchange.facts().into_iter().map(|(name, told)| format!("- {name}: `{told}`\n"));
-        self.paper = Paper::new(&lines.collect::<String>());
+        self.paper = ScrolledText::new(&lines.collect::<String>());
     }
 
     /// Where the exchanges go on that are not held yet.
@@ -208,7 +208,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
                 story.exchanges.get(story.cursor.at).is_some_and(|chosen| chosen.id == read.id)
             });
             if let Some(story) = chosen {
-                story.paper = Paper::new(&read.content);
+                story.paper = ScrolledText::new(&read.content);
             }
             return;
         }

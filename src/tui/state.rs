@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::input::Input;
 use super::live::Live;
 use super::memories::Memories;
-use super::paper::Cursor;
+use super::scrolled::Cursor;
 use super::sessions::Sessions;
 use super::theme::Theme;
 use super::works::Works;

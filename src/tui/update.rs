@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::asks::Slot;
 use super::input::Input;
-use super::paper::Cursor;
+use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, distil, graph, live, memories, sessions, works};
 use crate::daemon::client::Refusal;

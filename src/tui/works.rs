@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
-use super::paper::{Cursor, Paper};
+use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
 use crate::view::{Work, ago, items, no_work, text, work_facts};
@@ -29,7 +29,7 @@ pub struct Works {
     all: bool,
     /// Whose facts are shown, as of which event.
     shown: Option<(String, u64)>,
-    facts: Paper,
+    facts: ScrolledText,
     /// Why there may be nothing to see.
     note: &'static str,
 }
@@ -74,7 +74,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
         let is_other = works.shown.as_ref().is_none_or(|(shown, _)| *shown != id);
         let facts = facts(value);
         let scroll = std::mem::take(&mut works.facts.scroll);
-        works.facts = Paper::new(&facts);
+        works.facts = ScrolledText::new(&facts);
         if !is_other {
             works.facts.scroll = scroll;
         }

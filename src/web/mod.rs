@@ -2,11 +2,11 @@
 //!
 //! It is one more client of the daemon: it uses the operations of the commands and screens and their models
 //! ([`crate::view`]), and renders HTML from templates (`templates/`) that are checked at compile time. `view`
-//! computes what is shown and does no I/O; `pages` has one file per page; `door` decides who is admitted. Pages
+//! computes what is shown and does no I/O; `pages` has one file per page; `access` decides who is admitted. Pages
 //! work without scripts; our only script just saves steps.
 
-mod desk;
-mod door;
+mod access;
+mod backend;
 mod failure;
 mod heavy;
 mod pages;
@@ -34,8 +34,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    desk::Desk,
-    door::Door,
+    access::Access,
+    backend::Backend,
     view::locale::{Language, Locale},
 };
 use crate::daemon::client::Client;
@@ -62,8 +62,8 @@ pub struct Opened {
 
 /// What the pages share.
 pub(crate) struct Inside {
-    desk: Desk,
-    door: Door,
+    backend: Backend,
+    access: Access,
     zone: TimeZone,
     stop: CancellationToken,
 }
@@ -83,11 +83,15 @@ pub async fn open(
     let listener = Bounded::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
     let address = listener.address()?;
     let stop = CancellationToken::new();
-    let (door, key) = Door::new(address.port());
-    let shared =
-        Arc::new(Inside { desk: Desk::new(client), door, zone: TimeZone::system(), stop: stop.clone() });
+    let (access, key) = Access::new(address.port());
+    let shared = Arc::new(Inside {
+        backend: Backend::new(client),
+        access,
+        zone: TimeZone::system(),
+        stop: stop.clone(),
+    });
     // So that the first page has its figures.
-    shared.desk.count_first().await;
+    shared.backend.count_first().await;
     let router = router(shared, Guard::of_pages(address.port()));
     let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
     let stopped = stop.clone();
@@ -142,14 +146,14 @@ fn router(shared: Shared, guard: Guard) -> Router {
         .route("/projects", get(pages::projects::show))
         .route("/projects/merge", get(pages::projects::ask).post(pages::projects::merge))
         .fallback(|| async { failure::Failure::nothing() })
-        .layer(middleware::from_fn_with_state(Arc::clone(&shared), door::admit))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), access::admit))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .with_state(shared);
     Router::new()
         .route("/assets/{name}", get(shell::asset))
         .merge(pages)
         .layer(middleware::from_fn_with_state(guard, cerebro_net::guard))
-        .layer(middleware::from_fn(door::seal))
+        .layer(middleware::from_fn(access::seal))
 }
 
 impl FromRequestParts<Shared> for Locale {

@@ -55,7 +55,7 @@ static SCRIPT: &str = include_str!("assets/script.js");
 static ICON: &str = include_str!("assets/icon.svg");
 
 /// A link to another page.
-pub(super) struct Place {
+pub(super) struct NavLink {
     pub path: &'static str,
     pub name: &'static str,
     pub is_here: bool,
@@ -99,8 +99,8 @@ impl Shell {
         self
     }
 
-    pub(super) fn places(&self) -> Vec<Place> {
-        PLACES.iter().map(|&(path, name)| Place { path, name, is_here: path == self.place }).collect()
+    pub(super) fn places(&self) -> Vec<NavLink> {
+        PLACES.iter().map(|&(path, name)| NavLink { path, name, is_here: path == self.place }).collect()
     }
 
     /// The address of the stylesheet, which changes with its contents.

@@ -7,7 +7,7 @@ use crate::limits::CAPTION_BYTES_MAX;
 /// Where an image is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ImageSource {
     /// Inside the document, under a name that [`image`](crate::image) understands.
     Within(String),
     /// In a separate file: its path relative to the document's folder, as the document writes it.
@@ -22,7 +22,7 @@ pub struct Image {
     /// The page or slide that it is on, from 1.
     pub page: Option<u32>,
     /// Its location.
-    pub place: Place,
+    pub place: ImageSource,
     /// Its format, such as `image/png`. Empty, like its hash, until [`Self::seen`] was given its bytes.
     pub mime: String,
     /// SHA-256 of its bytes, in hex.
@@ -33,7 +33,7 @@ pub struct Image {
 
 impl Image {
     /// An image whose bytes were not seen yet.
-    pub(crate) fn new(caption: &str, page: Option<u32>, place: Place) -> Self {
+    pub(crate) fn new(caption: &str, page: Option<u32>, place: ImageSource) -> Self {
         let caption = caption.split_whitespace().collect::<Vec<_>>().join(" ");
         let caption = caption[..caption.floor_char_boundary(CAPTION_BYTES_MAX)].trim_end().to_owned();
         Self { caption, page, place, mime: String::new(), hash: String::new(), bytes: 0 }

@@ -20,6 +20,6 @@ pub use chunk::{Chunk, Compared, chunks, compare};
 pub use error::DocumentError;
 pub use files::files;
 pub use format::Format;
-pub use image::{Image, Place};
+pub use image::{Image, ImageSource};
 pub use read::{image, read};
 pub use section::{Reading, Section};

@@ -1,7 +1,7 @@
 //! The result of a reader: sections under their headings.
 
 use crate::{
-    Image, Place,
+    Image, ImageSource,
     limits::{CHUNKS_MAX, HEADING_BYTES_MAX, HEADINGS_MAX, IMAGES_MAX, TEXT_BYTES_MAX},
 };
 
@@ -57,20 +57,20 @@ impl Outline {
         if self.wanted.as_deref() == Some(name) {
             self.found = Some(bytes.to_owned());
         }
-        self.add(Image::new(caption, page, Place::Within(name.to_owned())).seen(bytes));
+        self.add(Image::new(caption, page, ImageSource::Within(name.to_owned())).seen(bytes));
     }
 
     /// Adds an image in a separate file. Remote images do not belong to the document.
     pub fn image_beside(&mut self, caption: &str, path: &str) {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         if !path.is_empty() && !path.contains(':') && !path.starts_with(['/', '\\']) {
-            self.add(Some(Image::new(caption, None, Place::Beside(path.to_owned()))));
+            self.add(Some(Image::new(caption, None, ImageSource::Beside(path.to_owned()))));
         }
     }
 
     /// Whether an image with this name was added, so that a repeated image is unpacked once.
     pub fn has_image(&self, name: &str) -> bool {
-        let is_it = |image: &Image| matches!(&image.place, Place::Within(place) if place == name);
+        let is_it = |image: &Image| matches!(&image.place, ImageSource::Within(place) if place == name);
         self.reading.images.iter().any(is_it)
     }
 

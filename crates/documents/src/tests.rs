@@ -141,13 +141,18 @@ fn sheets_are_read_row_by_row_however_large_they_claim_to_be() {
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
 
 /// The images of a document: caption, page, place, format.
-fn images(format: Format, bytes: &[u8]) -> Vec<(String, Option<u32>, Place, String)> {
+fn images(format: Format, bytes: &[u8]) -> Vec<(String, Option<u32>, ImageSource, String)> {
     let images = read(format, bytes).unwrap().images;
     images.into_iter().map(|image| (image.caption, image.page, image.place, image.mime)).collect()
 }
 
-fn within(caption: &str, page: Option<u32>, name: &str, mime: &str) -> (String, Option<u32>, Place, String) {
-    (caption.to_owned(), page, Place::Within(name.to_owned()), mime.to_owned())
+fn within(
+    caption: &str,
+    page: Option<u32>,
+    name: &str,
+    mime: &str,
+) -> (String, Option<u32>, ImageSource, String) {
+    (caption.to_owned(), page, ImageSource::Within(name.to_owned()), mime.to_owned())
 }
 
 #[test]
@@ -192,8 +197,9 @@ fn images_of_archives_keep_caption_page_and_hash_and_give_their_bytes_on_demand(
 
 #[test]
 fn images_of_texts_lie_beside_them_or_are_written_into_them() {
-    let beside =
-        |caption: &str, path: &str| (caption.to_owned(), None, Place::Beside(path.to_owned()), String::new());
+    let beside = |caption: &str, path: &str| {
+        (caption.to_owned(), None, ImageSource::Beside(path.to_owned()), String::new())
+    };
     let source = "See ![a *red* kite](img/kite.png \"t\") and ![](img/my%20own.png#top), not ![x](https://example.com/a.png) \
                   or ![y](/etc/z.png).\n\n<img alt='a stork' src='img/stork.svg'>\n";
     let expected = [
@@ -208,7 +214,8 @@ fn images_of_texts_lie_beside_them_or_are_written_into_them() {
     let written = "iVBORw0KGgogYW5kIHRoZSByZXN0IG9mIGl0";
     let markdown =
         format!("Text ![inline](data:image/png;base64,{written}) ![broken](data:image/png;base64,@@)");
-    let [(caption, _, Place::Within(name), mime)] = &images(Format::Markdown, markdown.as_bytes())[..] else {
+    let [(caption, _, ImageSource::Within(name), mime)] = &images(Format::Markdown, markdown.as_bytes())[..]
+    else {
         panic!("{:?}", images(Format::Markdown, markdown.as_bytes()));
     };
     assert_eq!((caption.as_str(), mime.as_str()), ("inline", "image/png"));

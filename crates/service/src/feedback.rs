@@ -61,7 +61,7 @@ impl Watched {
 }
 
 /// The sessions that are watched.
-pub(super) struct FeedbackBook {
+pub(super) struct WatchedSessions {
     watches: Mutex<Watches>,
     /// By the project of the session.
     counts: Mutex<BTreeMap<Project, Watched>>,
@@ -82,14 +82,14 @@ struct Watching {
     watch: Watch,
 }
 
-impl Default for FeedbackBook {
+impl Default for WatchedSessions {
     fn default() -> Self {
         let waiting = Arc::new(Semaphore::new(WAITING_MAX));
         Self { watches: Mutex::default(), counts: Mutex::default(), waiting }
     }
 }
 
-impl FeedbackBook {
+impl WatchedSessions {
     /// Looks at the watch of a session; a session that was shown nothing has none, and gives nothing.
     fn with<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> Option<T> {
         let mut watches = lock(&self.watches);
@@ -131,7 +131,7 @@ impl FeedbackBook {
 #[derive(Clone)]
 pub struct Feedback {
     base: Base,
-    book: Arc<FeedbackBook>,
+    book: Arc<WatchedSessions>,
 }
 
 impl Feedback {

@@ -73,8 +73,8 @@ pub use history::{
 };
 pub use index::{EXACT_BYTES_MAX, Embedding, Evidence, Opener, VectorLeg};
 pub use intake::{
-    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Place, Preview, Progress, ProjectOf,
-    agent_named, agents, glance, places,
+    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Preview, Progress, ProjectOf,
+    TranscriptFolder, agent_named, agents, glance, places,
 };
 pub use jobs::{InferenceSettings, Reindexing, Worker, WorkerReport, WorkerState};
 pub use memories::{
@@ -85,9 +85,10 @@ pub use memories::{
 pub use portable::{ExportPage, Imported};
 pub use recall::{
     BrowseRequest, Browsed, Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind,
-    EvidenceFound, EvidenceHint, EvidenceRequest, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Gathered, Graph,
-    GraphNode, Health, Mark, Marks, Observation, ObservationRequest, PAIRS_COUNTED_MAX, Pair, Pairs, Recall,
-    SearchRequest, Selected, Selection, Stats, Story, Timeline, TimelineRequest, Told, Ways, Within,
+    EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX,
+    Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation, ObservationRequest,
+    PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, Stats, Story, Timeline,
+    TimelineRequest, Within,
 };
 pub use sessions::{Sessions, StartRequest, Started};
 pub use studio::{Lease, Studio, StudioAccess, StudioOptions};
@@ -105,7 +106,7 @@ use base::Base;
 use index::{EvidenceIndexes, Follower, MemoryIndex, VectorSearch, Vectors};
 use jobs::{Jobs, Spending};
 use memories::{KnownProjects, guard};
-use recall::{ClaimBook, FootingBook, Past, PastIndex, SuccessionBook};
+use recall::{ClaimCache, FootingCache, Past, PastIndex, SuccessionCache};
 use traffic::Traffic;
 
 /// How long closing waits for background tasks and for calls that were cancelled.
@@ -158,9 +159,9 @@ struct Followers {
     index: Arc<Follower>,
     vectors: Arc<Vectors>,
     jobs: Arc<Jobs>,
-    claims: Arc<ClaimBook>,
-    succession: Arc<SuccessionBook>,
-    footings: Arc<FootingBook>,
+    claims: Arc<ClaimCache>,
+    succession: Arc<SuccessionCache>,
+    footings: Arc<FootingCache>,
 }
 
 impl Followers {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Service, lock};
 use cerebro_core::domain::EventKind;
-use cerebro_store::{Hearing, News};
+use cerebro_store::{PeerLogs, PeerNews};
 
 /// How often the log is looked at: what others save is found within a second.
 const LOOK: Duration = Duration::from_millis(250);
@@ -17,7 +17,7 @@ const LOOKS_PER_REVIEW: u32 = 40;
 
 impl Service {
     /// Listens until the store closes, if others write to it at all.
-    pub(super) fn listen(&self, mut hearing: Hearing) {
+    pub(super) fn listen(&self, mut hearing: PeerLogs) {
         if !self.base.store.is_shared() {
             return;
         }
@@ -53,7 +53,7 @@ impl Service {
         });
     }
 
-    fn heard(&self, News { events, is_rewound }: &News) {
+    fn heard(&self, PeerNews { events, is_rewound }: &PeerNews) {
         if *is_rewound {
             self.recall.index.start_over();
         }

@@ -360,13 +360,13 @@ impl Store {
     pub async fn chunk_digests(&self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
-        struct Told {
+        struct Row {
             id: RecordId,
             digest: String,
         }
         let vars = Vars::new().with("document", document.key());
         let mut results = self.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
-        let told = take::<Told>(CHUNKS, &mut results, 0)?;
+        let told = take::<Row>(CHUNKS, &mut results, 0)?;
         told.into_iter().map(|told| Ok((chunk_id(&key(CHUNKS, told.id)?)?, told.digest))).collect()
     }
 

@@ -77,7 +77,7 @@ impl Store {
     pub async fn deletions(&self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
-        struct Told {
+        struct Row {
             memory: RecordId,
             kind: String,
             at: Datetime,
@@ -85,8 +85,8 @@ impl Store {
         let mut results = self.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
         let deleted = EventKind::MemoryDeleted.as_str();
         let read =
-            |told: Told| Ok((memory_id("event", told.memory)?, timestamp(told.at), told.kind == deleted));
-        take::<Told>("event", &mut results, 0)?.into_iter().map(read).collect()
+            |told: Row| Ok((memory_id("event", told.memory)?, timestamp(told.at), told.kind == deleted));
+        take::<Row>("event", &mut results, 0)?.into_iter().map(read).collect()
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.

@@ -60,9 +60,9 @@ type Merges = BTreeMap<Project, BTreeSet<Project>>;
 
 /// A cache of the merges.
 #[derive(Default)]
-pub(super) struct FormerBook(Mutex<Option<Arc<Merges>>>);
+pub(super) struct FormerNames(Mutex<Option<Arc<Merges>>>);
 
-impl FormerBook {
+impl FormerNames {
     fn held(&self) -> std::sync::MutexGuard<'_, Option<Arc<Merges>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

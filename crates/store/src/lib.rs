@@ -71,7 +71,7 @@ pub use integrity::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob, Payload, Subject};
 pub use memory::Near;
 pub use overview::{Overview, OverviewLimits, Side};
-pub use peers::{Hearing, News, Places};
+pub use peers::{LogPositions, PeerLogs, PeerNews};
 pub use read::Table;
 pub use relation::{Provenance, StoredRelation};
 pub use supersession::{SUPERSESSIONS_MAX, Supersession};
@@ -111,7 +111,7 @@ pub struct Store {
     /// Makes the keys of tombstones.
     mason: tombstone::Stonemason,
     /// Knows the former names of projects.
-    former: former::FormerBook,
+    former: former::FormerNames,
 }
 
 impl Store {
@@ -159,7 +159,7 @@ impl Store {
             engine,
             closing: false.into(),
             mason: tombstone::Stonemason::new(id.as_bytes()),
-            former: former::FormerBook::default(),
+            former: former::FormerNames::default(),
             id,
             writer,
             lease: secret(),

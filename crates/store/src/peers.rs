@@ -37,9 +37,9 @@ const DOUBT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How far each writer's log was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places(pub BTreeMap<String, u64>);
+pub struct LogPositions(pub BTreeMap<String, u64>);
 
-impl Places {
+impl LogPositions {
     /// Whether some log ends before the position in it, because the database was put back to an earlier state.
     pub fn are_beyond(&self, ends: &Self) -> bool {
         self.0.iter().any(|(writer, seq)| ends.0.get(writer).copied().unwrap_or(0) < *seq)
@@ -51,9 +51,9 @@ impl Places {
 /// The logs of homes that were at work within weeks are read at each look, in one request; the logs of all others
 /// once per [`THOROUGH`], so that nothing is missed for good, however many homes there are.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct PeerLogs {
     /// How far each log was read, including this home's.
-    places: Places,
+    places: LogPositions,
     /// The homes whose logs each look reads.
     peers: Vec<String>,
     /// Those of them that are at work now.
@@ -63,7 +63,7 @@ pub struct Hearing {
     attended: Instant,
 }
 
-impl Hearing {
+impl PeerLogs {
     /// The other homes that are at work now.
     pub fn at_work(&self) -> &BTreeSet<String> {
         &self.at_work
@@ -77,7 +77,7 @@ impl Hearing {
 
 /// The result of a look.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct PeerNews {
     /// New events of others.
     pub events: Vec<Event>,
     /// Whether the database was put back to an earlier state: everything derived from its log must be rebuilt.
@@ -110,14 +110,14 @@ impl Store {
     }
 
     /// The end of each writer's log.
-    pub async fn places(&self) -> Result<Places, StoreError> {
+    pub async fn places(&self) -> Result<LogPositions, StoreError> {
         let mut places = self.ends(&self.writers().await?).await?;
         places.0.entry(self.writer.clone()).or_default();
         Ok(places)
     }
 
     /// The ends of some logs; 0 for an empty one.
-    pub async fn ends(&self, writers: &[String]) -> Result<Places, StoreError> {
+    pub async fn ends(&self, writers: &[String]) -> Result<LogPositions, StoreError> {
         let mut ends = BTreeMap::new();
         for some in writers.chunks(WRITERS_MAX) {
             let (text, vars) =
@@ -128,18 +128,18 @@ impl Store {
                 ends.insert(writer.clone(), seq);
             }
         }
-        Ok(Places(ends))
+        Ok(LogPositions(ends))
     }
 
     /// Starts at the ends of the other homes' logs, and reports that this home is at work.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn begin_hearing(&self) -> Result<Hearing, StoreError> {
+    pub async fn begin_hearing(&self) -> Result<PeerLogs, StoreError> {
         let now = Instant::now();
         let places = self.places().await?;
         let mut hearing =
-            Hearing { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
+            PeerLogs { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
         if self.is_shared() {
             // Another process with this writer's name left its mark, most often the one before this.
             self.attend().await?;
@@ -153,7 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// A failing store; what was not read then is read the next time.
-    pub async fn hear(&self, hearing: &mut Hearing) -> Result<News, StoreError> {
+    pub async fn hear(&self, hearing: &mut PeerLogs) -> Result<PeerNews, StoreError> {
         if let Ok(mut position) = self.position.try_lock()
             && position.seq.is_none()
             && position.told.is_some()
@@ -166,7 +166,7 @@ impl Store {
         }
         if hearing.thorough.elapsed() < THOROUGH {
             let asked = hearing.peers.clone();
-            return Ok(News { events: self.hear_some(hearing, &asked).await?, is_rewound: false });
+            return Ok(PeerNews { events: self.hear_some(hearing, &asked).await?, is_rewound: false });
         }
         let mut all = self.writers().await?;
         all.retain(|writer| *writer != self.writer);
@@ -176,11 +176,11 @@ impl Store {
         }
         let is_rewound = self.look_back(hearing).await?;
         hearing.thorough = Instant::now();
-        Ok(News { events, is_rewound })
+        Ok(PeerNews { events, is_rewound })
     }
 
     /// Reads some logs, and which homes are at work.
-    async fn hear_some(&self, hearing: &mut Hearing, asked: &[String]) -> Result<Vec<Event>, StoreError> {
+    async fn hear_some(&self, hearing: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
         let place = |writer: &String| hearing.places.0.get(writer).copied().unwrap_or(0);
         let (logs, mut vars) =
             for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), place(writer))));
@@ -210,7 +210,7 @@ impl Store {
     }
 
     /// Records which homes there are, those seen last first.
-    fn meet(&self, hearing: &mut Hearing, attendants: Vec<Attendant>) {
+    fn meet(&self, hearing: &mut PeerLogs, attendants: Vec<Attendant>) {
         let others = || attendants.iter().filter(|one| one.name != self.writer);
         hearing.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
         hearing.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
@@ -233,7 +233,7 @@ impl Store {
     }
 
     /// Reports again that this home is at work, and checks whether another process uses its name.
-    async fn stay(&self, hearing: &mut Hearing) -> Result<(), StoreError> {
+    async fn stay(&self, hearing: &mut PeerLogs) -> Result<(), StoreError> {
         let before = self.attend().await?;
         hearing.attended = Instant::now();
         if before.is_some_and(|lease| lease != self.lease) {
@@ -253,7 +253,7 @@ impl Store {
     }
 
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
-    async fn look_back(&self, hearing: &mut Hearing) -> Result<bool, StoreError> {
+    async fn look_back(&self, hearing: &mut PeerLogs) -> Result<bool, StoreError> {
         let mut position = self.position.lock().await;
         let mut heard = hearing.places.clone();
         // What this process wrote since it began to listen is not news.
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn a_place_beyond_the_end_of_its_log_is_seen() {
-        let places = |all: &[(&str, u64)]| -> Places {
-            Places(all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect())
+        let places = |all: &[(&str, u64)]| -> LogPositions {
+            LogPositions(all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect())
         };
         let heard = places(&[("a", 3), ("b", 0)]);
         for (ends, beyond) in [

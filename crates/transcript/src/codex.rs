@@ -155,7 +155,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
     match item.kind.as_str() {
         // Old versions have messages without a type.
         "message" | "" => match item.role.as_str() {
-            "user" => user_message(assembler, item.content, Told::Input, at),
+            "user" => user_message(assembler, item.content, RecordedIn::Input, at),
             "assistant" => {
                 assembler.live.responses = true;
                 reply(assembler, &result_text(item.content), at);
@@ -236,7 +236,7 @@ fn name_by_turn(assembler: &mut Assembler) {
 
 /// Where a prompt was recorded.
 #[derive(Clone, Copy, PartialEq)]
-enum Told {
+enum RecordedIn {
     /// In the model's input, where instructions and context have the user's role too.
     Input,
     /// In the host's event about what the person typed.
@@ -245,7 +245,7 @@ enum Told {
 
 /// A message in the user's role: instructions, context and words come as parts of one or as messages of their
 /// own.
-fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: Told, at: Option<jiff::Timestamp>) {
+fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: RecordedIn, at: Option<jiff::Timestamp>) {
     let Some(content) = content else { return };
     if content.get().starts_with('"') {
         return prompt(assembler, &string_or_source(content), told, at);
@@ -277,7 +277,7 @@ fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: Told, at: Opt
 }
 
 /// The same words appear as the model's input and as the host's event, before any answer.
-fn prompt(assembler: &mut Assembler, text: &str, told: Told, at: Option<jiff::Timestamp>) {
+fn prompt(assembler: &mut Assembler, text: &str, told: RecordedIn, at: Option<jiff::Timestamp>) {
     let Said::Words(words) = said(text) else { return };
     let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
     if assembler.unanswered_prompt().is_some_and(|before| before.contains(&words) || words.contains(before)) {
@@ -288,8 +288,8 @@ fn prompt(assembler: &mut Assembler, text: &str, told: Told, at: Option<jiff::Ti
     let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
     let source = Source { at, ..Source::default() };
     match told {
-        Told::Input => assembler.provisional_prompt(&words, kind, source),
-        Told::Host => assembler.told_prompt(&words, kind, source),
+        RecordedIn::Input => assembler.provisional_prompt(&words, kind, source),
+        RecordedIn::Host => assembler.told_prompt(&words, kind, source),
     }
     name_by_turn(assembler);
 }
@@ -301,7 +301,7 @@ fn event<'a>(assembler: &mut Assembler, event: &Payload<'a>, at: Option<jiff::Ti
             // The turn's id names the exchange that follows.
             assembler.live.turn = event.turn_id.some().map(tool::name);
         }
-        "user_message" => prompt(assembler, event.message.as_str(), Told::Host, at),
+        "user_message" => prompt(assembler, event.message.as_str(), RecordedIn::Host, at),
         "agent_message" if !assembler.live.responses => reply(assembler, event.message.as_str(), at),
         "turn_aborted" | "task_aborted" => assembler.stopped(Stop::Person, source),
         "error" | "stream_error" => {}
@@ -362,7 +362,7 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
     let kind = item.text(&["type"]);
     let work = !assembler.live.responses;
     match kind.as_ref() {
-        "UserMessage" => user_message(assembler, item.raw(&["content"]), Told::Host, at),
+        "UserMessage" => user_message(assembler, item.raw(&["content"]), RecordedIn::Host, at),
         "AgentMessage" if work => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::setup::{FILES, Ground, add_files, files, sweep};
+use super::setup::{FILES, SetupContext, add_files, files, sweep};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::Result;
 use crate::cli::table::Table;
@@ -39,7 +39,7 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
         // The path of a home that is there is told without links: the service is named for it.
         context.home()?;
     }
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let service = Service::of(&ground.places, &ground.invocation);
     let record = Record::read(&ground.folder, SERVICE_RECORD)?;
     let changes = setup::setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
@@ -73,7 +73,7 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
 }
 
 pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<Outcome> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let (changes, notes) = remove(context, args.dry_run).await?;
     show(context, &ground, &changes, args.dry_run, &notes)?;
     Ok(Outcome::Done)
@@ -82,7 +82,7 @@ pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result
 /// What is to go of the service, and unless it is only to be known, its end and its removal. A manager that cannot
 /// be reached keeps nothing: it is named, and the file goes.
 pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Vec<Change>, Vec<String>)> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let service = Service::of(&ground.places, &ground.invocation);
     let record = Record::read(&ground.folder, SERVICE_RECORD)?;
     let changes = setup::unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
@@ -106,7 +106,7 @@ pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Ve
 
 fn show(
     context: &CommandContext,
-    ground: &Ground,
+    ground: &SetupContext,
     changes: &[Change],
     is_dry: bool,
     notes: &[String],

@@ -8,7 +8,7 @@ use clap_complete::aot;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::setup::{FILES, Ground, add_files, files, sweep};
+use super::setup::{FILES, SetupContext, add_files, files, sweep};
 use super::{CommandContext, Outcome};
 use crate::cli::Cli;
 use crate::cli::error::{Error, Result};
@@ -50,7 +50,7 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
         }
         return Ok(Outcome::Done);
     }
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let home = context.home()?;
     let targets = [args.shell.target(&ground.places, &script)];
     let mut record = Record::read(&ground.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
@@ -70,7 +70,7 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
 
 /// What is to go of the completions that were installed, and unless it is only to be known, its removal.
 pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -> Result<Vec<Change>> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&ground.places, "")).collect();
     let record = Record::read(&ground.folder, COMPLETIONS_RECORD)?;
     let changes = setup::unsetup(&targets, record.as_ref())?;
@@ -89,7 +89,7 @@ fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<
         return Ok(Outcome::Done);
     }
     let mut table = Table::new(FILES);
-    add_files(&mut table, changes, &Ground::of(context)?.user);
+    add_files(&mut table, changes, &SetupContext::of(context)?.user);
     context.output.table(&table, "nothing of ours was there")?;
     for note in notes {
         context.output.note(note);

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::distil::ask;
-use super::setup::{FILES, Ground, add_files, files};
+use super::setup::{FILES, SetupContext, add_files, files};
 use super::{CommandContext, Outcome};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
@@ -179,7 +179,7 @@ pub fn show(context: &CommandContext, arrangement: &Value) -> Result<Outcome> {
 pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcome> {
     let is_dry = args.dry_run;
     if let Some(names) = &args.remove {
-        let ground = Ground::of(context)?;
+        let ground = SetupContext::of(context)?;
         let path = file_of(&ground, names)?;
         let (changes, edited) = skill::remove(&ground.folder, Some(&path), is_dry)?;
         return tell(context, &ground, &changes, &edited, is_dry);
@@ -192,7 +192,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         found.ok_or_else(|| missing().hint("`cerebro distil skills` lists them"))
     };
     if let Some(names) = &args.install {
-        let ground = Ground::of(context)?;
+        let ground = SetupContext::of(context)?;
         let path = file_of(&ground, names)?;
         let draft = draft(names.first().map_or("", String::as_str))?;
         // The folder of the memory is there: the daemon has just answered from it.
@@ -219,7 +219,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
 }
 
 /// The file of a skill of an agent, by the two words of the command line.
-fn file_of(ground: &Ground, names: &[String]) -> Result<PathBuf> {
+fn file_of(ground: &SetupContext, names: &[String]) -> Result<PathBuf> {
     let [name, agent] = names else { return Err(Error::user("give the name of a draft and an agent")) };
     skill::path(agent, name, &ground.places).ok_or_else(|| {
         let known = skill::AGENTS.join(", ");
@@ -230,7 +230,7 @@ fn file_of(ground: &Ground, names: &[String]) -> Result<PathBuf> {
 
 fn tell(
     context: &CommandContext,
-    ground: &Ground,
+    ground: &SetupContext,
     changes: &[Change],
     edited: &[PathBuf],
     is_dry: bool,

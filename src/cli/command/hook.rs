@@ -71,7 +71,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         miss(&home, agent, &event);
         return None;
     };
-    let teller = Teller { client, agent, home };
+    let teller = Reporter { client, agent, home };
     let shortened = shortened(&teller, &event, name).await;
     let said = if is_start {
         let said = context(&teller, &event, name).await;
@@ -102,13 +102,13 @@ fn miss(home: &Home, agent: Agent, event: &Event) {
 }
 
 /// Who tells the daemon.
-struct Teller {
+struct Reporter {
     client: Client,
     agent: Agent,
     home: Home,
 }
 
-impl Teller {
+impl Reporter {
     async fn ask(&self, operation: Operation, arguments: Value) -> Option<Value> {
         let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         arguments.retain(|_, value| !value.is_null());
@@ -118,7 +118,7 @@ impl Teller {
 }
 
 /// Does what is to be done for the session.
-async fn deed(teller: &Teller, event: &Event) {
+async fn deed(teller: &Reporter, event: &Event) {
     let (operation, arguments) = match &event.deed {
         Some(Deed::Prompt(prompt)) => {
             let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
@@ -133,7 +133,7 @@ async fn deed(teller: &Teller, event: &Event) {
 }
 
 /// Tells the journal what happened.
-async fn journal(teller: &Teller, event: &Event) {
+async fn journal(teller: &Reporter, event: &Event) {
     let Some(mut moment) = event.moment.clone() else { return };
     let folder = event.cwd.clone();
     let looked = looking(move || {
@@ -160,7 +160,7 @@ async fn journal(teller: &Teller, event: &Event) {
 }
 
 /// Tells the journal one moment; gives how many events became of it.
-async fn step(teller: &Teller, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
+async fn step(teller: &Reporter, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     let arguments =
         json!({ "steps": moment.steps, "once": moment.once, "directory": directory, "commit": commit });
@@ -170,7 +170,7 @@ async fn step(teller: &Teller, event: &Event, moment: &Moment, commit: Option<St
 
 /// Whether Gemini CLI has shortened the conversation since this was looked at last, which no hook says. It is looked at
 /// where the answer can tell what was lost.
-async fn shortened(teller: &Teller, event: &Event, name: &str) -> bool {
+async fn shortened(teller: &Reporter, event: &Event, name: &str) -> bool {
     let is_heard = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
     let is_silent = teller.agent == Agent::GeminiCli;
     let Some(record) = event.transcript.clone().filter(|_| is_heard && is_silent) else { return false };
@@ -229,7 +229,7 @@ async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Opti
 
 /// What the session begins with, as the agent takes it, within the bound when it is written out: what another left
 /// undone, then the context of the project.
-async fn context(teller: &Teller, event: &Event, name: &str) -> Option<String> {
+async fn context(teller: &Reporter, event: &Event, name: &str) -> Option<String> {
     let hint = hint(teller, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
     let transcript = transcript.map(|path| path.to_string_lossy());
@@ -252,7 +252,7 @@ async fn context(teller: &Teller, event: &Event, name: &str) -> Option<String> {
 }
 
 /// What is unfinished, checked against the files as they are now.
-async fn hint(teller: &Teller, event: &Event, source: &str) -> Option<String> {
+async fn hint(teller: &Reporter, event: &Event, source: &str) -> Option<String> {
     let found = teller.ask(Operation::HookHint, json!({ "source": source })).await?;
     let text = found["text"].as_str()?.to_owned();
     let folder = event.cwd.clone();

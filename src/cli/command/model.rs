@@ -24,7 +24,7 @@ use cerebro_core::redact::redact_text;
 use cerebro_models::embed::hub::{HubModel, SCHEME, Said};
 use cerebro_models::embed::install::{self, Found};
 use cerebro_models::embed::{
-    self, Addresses, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
+    self, Addresses, Embedder, HUB, INDEX, ModelFolder, Pooling, Provider, Purpose, Settings, catalogue,
 };
 use cerebro_models::provider::ProviderError;
 
@@ -179,8 +179,8 @@ pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outc
 }
 
 /// Where the models of a home are.
-pub fn shelf(home: &Home) -> Shelf {
-    Shelf::new(home.models_dir(), home.runtime_dir())
+pub fn shelf(home: &Home) -> ModelFolder {
+    ModelFolder::new(home.models_dir(), home.runtime_dir())
 }
 
 /// What the configuration of a home says of embeddings.

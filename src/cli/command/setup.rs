@@ -15,8 +15,8 @@ use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::skill::SKILLS_RECORD;
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, plugin,
-    short, text_of, tools_of,
+    self, AGENTS, Agent, Change, Invocation, Part, Record, SetupError, Target, UserFolders, command_in,
+    plugin, short, text_of, tools_of,
 };
 
 const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Journal, Part::Instructions];
@@ -81,18 +81,18 @@ fn names() -> PossibleValuesParser {
 }
 
 /// Where this command line sets things up.
-pub(super) struct Ground {
+pub(super) struct SetupContext {
     /// The user's home folder.
     pub(super) user: PathBuf,
     /// The folder of the memory, where the records are.
     pub(super) folder: PathBuf,
-    pub(super) places: Places,
+    pub(super) places: UserFolders,
     pub(super) invocation: Invocation,
     /// Whether the settings of the memory want the journal of work.
     keeps_journal: bool,
 }
 
-impl Ground {
+impl SetupContext {
     pub(super) fn of(context: &CommandContext) -> Result<Self> {
         let user = user_home().ok_or(HomeError::Unknown)?;
         let program = std::env::current_exe()
@@ -102,7 +102,7 @@ impl Ground {
         let invocation = Invocation { program, home: named };
         // Settings that cannot be read are told by whoever needs them.
         let keeps_journal = Config::read(&folder.join(CONFIG_FILE)).unwrap_or_default().work.enabled;
-        Ok(Self { places: Places::of(user.clone()), user, folder, invocation, keeps_journal })
+        Ok(Self { places: UserFolders::of(user.clone()), user, folder, invocation, keeps_journal })
     }
 
     /// A path as people read it.
@@ -135,7 +135,7 @@ pub(super) struct Plan {
 
 impl Site {
     pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
-        let Ground { user, folder, places, invocation, keeps_journal } = Ground::of(context)?;
+        let SetupContext { user, folder, places, invocation, keeps_journal } = SetupContext::of(context)?;
         let targets = agent.targets(&places, &invocation);
         let record = Record::read(&folder, agent.name)?;
         let package = plugin::removal(agent.name, &places);
@@ -359,7 +359,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     }
     site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
     if !args.dry_run {
-        history::offer(context, &Ground::of(context)?, args.history, true).await?;
+        history::offer(context, &SetupContext::of(context)?, args.history, true).await?;
     }
     Ok(Outcome::Done)
 }
@@ -393,7 +393,7 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
 
 fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
-    let places = Places::of(user);
+    let places = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
     let (mut rows, mut is_missing) = (Vec::new(), false);
     for agent in &AGENTS {

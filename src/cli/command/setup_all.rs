@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::setup::{FILES, Ground, Plan, SetupArgs, Site, add_files};
+use super::setup::{FILES, Plan, SetupArgs, SetupContext, Site, add_files};
 use super::{CommandContext, Outcome, history};
 use crate::cli::error::Result;
 use crate::cli::table::Table;
@@ -17,7 +17,7 @@ struct Found {
 /// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
 /// edited is named and left alone; the others are set up.
 pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
         let planned = Site::of(context, agent).and_then(|site| Ok((site.plan(args)?, site)));
@@ -66,7 +66,7 @@ fn question(found: &[Found]) -> String {
 
 fn tell(
     context: &CommandContext,
-    ground: &Ground,
+    ground: &SetupContext,
     found: &[Found],
     is_dry: bool,
     faults: Vec<Value>,

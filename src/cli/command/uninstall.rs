@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::origin::Origin;
-use super::setup::{FILES, Ground, Site, add_files, files};
+use super::setup::{FILES, SetupContext, Site, add_files, files};
 use super::{CommandContext, Outcome, autostart, completions, daemon, trial};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Table, bytes};
@@ -70,14 +70,14 @@ pub struct UninstallArgs {
 
 /// What was found, done and left.
 #[derive(Default)]
-struct Told {
+struct Removed {
     changes: Vec<Change>,
     notes: Vec<String>,
     faults: Vec<String>,
 }
 
 pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcome> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let folder = ground.folder.clone();
     let shown = ground.short(&folder);
     if args.memory && folder.exists() && !holds_memory(&folder) {
@@ -93,36 +93,37 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
             return Ok(Outcome::Short);
         }
     }
-    let mut told = Told::default();
-    take_out(context, &ground, args.dry_run, &mut told).await;
+    let mut removed = Removed::default();
+    take_out(context, &ground, args.dry_run, &mut removed).await;
     let mut left = Vec::new();
     if folder.exists() {
-        let is_all_out = told.faults.is_empty();
+        let is_all_out = removed.faults.is_empty();
         if args.memory && !is_all_out {
-            told.faults
+            removed
+                .faults
                 .push(format!("the memory stays in {shown}: its records say what is left to take out"));
         } else if args.memory && args.dry_run {
-            told.notes.push(format!("the memory in {shown} would be destroyed"));
+            removed.notes.push(format!("the memory in {shown} would be destroyed"));
         } else if args.memory {
             left = destroy(context).await?;
-            told.notes.push(format!("the memory in {shown} is destroyed"));
+            removed.notes.push(format!("the memory in {shown} is destroyed"));
         } else if !args.dry_run
             && let Err(error) = daemon::dismiss(&context.home()?).await
         {
-            told.faults.push(format!("the daemon was not stopped: {error}"));
+            removed.faults.push(format!("the daemon was not stopped: {error}"));
         }
         if !args.memory {
             let size = bytes(bytes_below(&folder));
-            told.notes.push(format!(
+            removed.notes.push(format!(
                 "the memory stays: {shown} ({size}); `cerebro uninstall --memory` destroys it"
             ));
         }
     }
-    told.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", ground.short(path))));
+    removed.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", ground.short(path))));
     let program = &ground.invocation.program;
     let removal = Origin::of(program).removal(program);
-    told.notes.push(format!("the program stays: {}; to remove it: {removal}", ground.short(program)));
-    tell(context, &ground, &args, &told)
+    removed.notes.push(format!("the program stays: {}; to remove it: {removal}", ground.short(program)));
+    tell(context, &ground, &args, &removed)
 }
 
 /// Whether a daemon has worked in a folder: `store` or `models` alone may be anybody's.
@@ -131,35 +132,36 @@ fn holds_memory(folder: &Path) -> bool {
 }
 
 /// Takes everything out that was put in, and what cannot be taken out is named.
-async fn take_out(context: &CommandContext, ground: &Ground, is_dry: bool, told: &mut Told) {
+async fn take_out(context: &CommandContext, ground: &SetupContext, is_dry: bool, removed: &mut Removed) {
     for agent in &AGENTS {
         match take_agent(context, agent.name, is_dry) {
             Ok((changes, kept)) => {
-                told.changes.extend(changes);
-                told.notes
+                removed.changes.extend(changes);
+                removed
+                    .notes
                     .extend(kept.iter().map(|path| format!("the backup stays: {}", ground.short(path))));
             }
-            Err(error) => told.faults.push(error.to_string()),
+            Err(error) => removed.faults.push(error.to_string()),
         }
     }
     match autostart::remove(context, is_dry).await {
         Ok((changes, notes)) => {
-            told.changes.extend(changes);
-            told.notes.extend(notes);
+            removed.changes.extend(changes);
+            removed.notes.extend(notes);
         }
-        Err(error) => told.faults.push(error.to_string()),
+        Err(error) => removed.faults.push(error.to_string()),
     }
     match skill::remove(&ground.folder, None, is_dry) {
         Ok((changes, edited)) => {
-            told.changes.extend(changes);
+            removed.changes.extend(changes);
             let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", ground.short(path));
-            told.notes.extend(edited.iter().map(stays));
+            removed.notes.extend(edited.iter().map(stays));
         }
-        Err(error) => told.faults.push(error.to_string()),
+        Err(error) => removed.faults.push(error.to_string()),
     }
     match completions::remove(context, &Shell::ALL, is_dry) {
-        Ok(changes) => told.changes.extend(changes),
-        Err(error) => told.faults.push(error.to_string()),
+        Ok(changes) => removed.changes.extend(changes),
+        Err(error) => removed.faults.push(error.to_string()),
     }
 }
 
@@ -217,27 +219,32 @@ fn remove(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
-fn tell(context: &CommandContext, ground: &Ground, args: &UninstallArgs, told: &Told) -> Result<Outcome> {
-    let short = if told.faults.is_empty() { Outcome::Done } else { Outcome::Short };
-    let faults: Vec<Value> = told.faults.iter().map(|fault| json!(fault)).collect();
+fn tell(
+    context: &CommandContext,
+    ground: &SetupContext,
+    args: &UninstallArgs,
+    removed: &Removed,
+) -> Result<Outcome> {
+    let short = if removed.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    let faults: Vec<Value> = removed.faults.iter().map(|fault| json!(fault)).collect();
     let answer = json!({
-        "dry_run": args.dry_run, "files": files(&told.changes, args.dry_run), "notes": told.notes,
+        "dry_run": args.dry_run, "files": files(&removed.changes, args.dry_run), "notes": removed.notes,
         "faults": faults,
     });
     if context.output.json(&answer)? {
         return Ok(short);
     }
     if args.dry_run {
-        context.output.write(&told.changes.iter().map(Change::difference).collect::<String>())?;
+        context.output.write(&removed.changes.iter().map(Change::difference).collect::<String>())?;
     } else {
         let mut table = Table::new(FILES);
-        add_files(&mut table, &told.changes, &ground.user);
+        add_files(&mut table, &removed.changes, &ground.user);
         context.output.table(&table, "nothing was set up")?;
     }
-    for fault in &told.faults {
+    for fault in &removed.faults {
         context.output.warn(fault);
     }
-    for note in &told.notes {
+    for note in &removed.notes {
         context.output.note(note);
     }
     Ok(short)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::setup::{Ground, Site};
+use super::setup::{SetupContext, Site};
 use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
 use crate::cli::table::bytes;
@@ -11,7 +11,7 @@ use crate::home::bytes_below;
 use crate::setup::AGENTS;
 
 pub fn run(context: &CommandContext) -> Result<Outcome> {
-    let ground = Ground::of(context)?;
+    let ground = SetupContext::of(context)?;
     let mut agents = Vec::new();
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
         // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.

@@ -7,7 +7,7 @@ use axum::{
 use serde_json::json;
 
 use super::pairs;
-use crate::web::{Shared, door::Posted, failure::Failure, view::link};
+use crate::web::{Shared, access::Posted, failure::Failure, view::link};
 use cerebro_core::operation::Operation;
 
 pub(in crate::web) async fn change(
@@ -24,7 +24,7 @@ pub(in crate::web) async fn change(
         "restore" => (Operation::Restore, "restored"),
         _ => return Err(Failure::nothing()),
     };
-    shared.desk.change(operation, json!({ "id": id })).await?;
+    shared.backend.change(operation, json!({ "id": id })).await?;
     // Returns to the list in which several are decided one after the other.
     let place = pairs::back(&form).unwrap_or_else(|| link::memory(&id));
     Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())

@@ -11,13 +11,13 @@ use super::{FACT_BYTES_MAX, Parts, counted, known_projects, named};
 use crate::view::{self, bytes, items};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use cerebro_core::operation::Operation;
@@ -52,7 +52,7 @@ impl Line {
         Self {
             href: link::document(&view::text(document, "id")),
             title: super::titled(if title.is_empty() { &path } else { &title }),
-            path: room::cut(&path, FACT_BYTES_MAX).into_owned(),
+            path: byte_budget::cut(&path, FACT_BYTES_MAX).into_owned(),
             project: named(&view::text(document, "project")),
             format: view::text(document, "format"),
             passages: counted(locale, passages, "passage", "passages"),
@@ -114,10 +114,10 @@ pub(in crate::web) async fn list(
         "" => question["all_projects"] = json!(true),
         name => question["project"] = json!(name),
     }
-    let answer = shared.desk.ask(Operation::Documents, question).await?;
+    let answer = shared.backend.ask(Operation::Documents, question).await?;
     let documents: Vec<Line> =
         items(&answer, "documents").take(PAGE).map(|one| Line::of(one, &locale)).collect();
-    let counts = shared.desk.counts().await;
+    let counts = shared.backend.counts().await;
     let next = (from + PAGE).to_string();
     let more = items(&answer, "documents").nth(PAGE).is_some();
     Ok(shell::ok(&ListPage {
@@ -138,11 +138,12 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let from: usize = super::from(&parts);
     let question = json!({ "id": id, "offset": from });
-    let answer = shared.desk.ask(Operation::DocumentShow, question).await.map_err(Failure::absent)?;
+    let answer = shared.backend.ask(Operation::DocumentShow, question).await.map_err(Failure::absent)?;
     let line = Line::of(&answer["document"], &locale);
-    let weight =
-        |passage: &Passage| room::weight(&passage.text) + room::weight(&passage.heading) + AROUND_BYTES;
-    let passages = Room(PASSAGES_BYTES).fill(items(&answer, "passages").map(passage), weight);
+    let weight = |passage: &Passage| {
+        byte_budget::weight(&passage.text) + byte_budget::weight(&passage.heading) + AROUND_BYTES
+    };
+    let passages = ByteBudget(PASSAGES_BYTES).fill(items(&answer, "passages").map(passage), weight);
     let next = from + passages.len();
     let more = next < usize::try_from(answer["document"]["chunks"].as_u64().unwrap_or(0)).unwrap_or(0);
     let later =
@@ -164,7 +165,7 @@ fn passage(told: &Value) -> Passage {
         heading: super::titled(&view::text(told, "heading")),
         page: told["page"].as_u64().map(|page| page.to_string()).unwrap_or_default(),
         flags: flags.join(", "),
-        text: room::cut(&text, PASSAGES_BYTES / 2).into_owned(),
+        text: byte_budget::cut(&text, PASSAGES_BYTES / 2).into_owned(),
     }
 }
 
@@ -175,9 +176,9 @@ pub(in crate::web) async fn ask(
     locale: Locale,
 ) -> Result<Response, Failure> {
     let answer =
-        shared.desk.ask(Operation::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
+        shared.backend.ask(Operation::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(shell::ok(&ForgetPage {
-        shell: Shell::titled("Forget a document", "/documents").token(shared.door.token()),
+        shell: Shell::titled("Forget a document", "/documents").token(shared.access.token()),
         line: Line::of(&answer["document"], &locale),
     }))
 }
@@ -187,6 +188,6 @@ pub(in crate::web) async fn forget(
     Path(id): Path<String>,
     _: Posted,
 ) -> Result<Response, Failure> {
-    shared.desk.change(Operation::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
+    shared.backend.change(Operation::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(Redirect::to("/documents?done=forgotten").into_response())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::view::{self, Memory};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::link,
@@ -129,7 +129,7 @@ fn day(at: Option<Timestamp>, border: &str) -> String {
 
 impl EditPage {
     fn of(shared: &Shared, id: &str, draft: Draft) -> Self {
-        let shell = Shell::titled(&format!("Edit {}", draft.title), "/memories").token(shared.door.token());
+        let shell = Shell::titled(&format!("Edit {}", draft.title), "/memories").token(shared.access.token());
         let choice = |value: &'static str, chosen: &str| Choice { value, is_chosen: value == chosen };
         Self {
             shell,
@@ -148,7 +148,7 @@ impl EditPage {
 }
 
 async fn present(shared: &Shared, id: &str) -> Result<Draft, Failure> {
-    let answer = shared.desk.ask(Operation::GetObservation, view::whole(id)).await?;
+    let answer = shared.backend.ask(Operation::GetObservation, view::whole(id)).await?;
     Ok(Draft::of(Memory::read(&answer)))
 }
 
@@ -168,7 +168,7 @@ pub(in crate::web) async fn save(
 ) -> Result<Response, Failure> {
     let draft = Draft::read(&form);
     let before = present(&shared, &id).await?;
-    let refused = match shared.desk.change(Operation::Update, draft.question(&id, &before)).await {
+    let refused = match shared.backend.change(Operation::Update, draft.question(&id, &before)).await {
         Ok(answer) => {
             let done = view::text(&answer, "outcome");
             return Ok(

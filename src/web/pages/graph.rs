@@ -14,10 +14,10 @@ use crate::web::{
     failure::Failure,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node},
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use cerebro_core::operation::Operation;
@@ -66,7 +66,7 @@ struct Line {
 
 impl Line {
     fn weight(&self) -> usize {
-        let texts = [&self.from, &self.to, &self.evidence].map(|text| room::weight(text));
+        let texts = [&self.from, &self.to, &self.evidence].map(|text| byte_budget::weight(text));
         texts.iter().sum::<usize>() + AROUND_BYTES
     }
 }
@@ -115,7 +115,7 @@ struct GraphPage {
 
 /// Starts at the latest memory.
 pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
-    let answer = shared.desk.ask(Operation::Browse, json!({ "limit": 1 })).await?;
+    let answer = shared.backend.ask(Operation::Browse, json!({ "limit": 1 })).await?;
     let last = items(&answer, "memories").map(|row| view::text(row, "id")).next();
     if let Some(id) = last {
         return Ok(Redirect::to(&link::graph(&id)).into_response());
@@ -133,7 +133,7 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let question = json!({ "id": id, "depth": DEPTH, "limit": NODES });
-    let answer = shared.desk.ask(Operation::Graph, question).await?;
+    let answer = shared.backend.ask(Operation::Graph, question).await?;
     let middle = items(&answer, "nodes").map(Row::read).next().unwrap_or_default();
     let picture = picture(&answer, "nodes", (&link::graph(&id), from(&parts)), true);
     let head = Head {
@@ -159,7 +159,7 @@ pub(in crate::web) async fn project(
         return Ok(Redirect::to("/graph").into_response());
     }
     let question = json!({ "project": project, "limit": NODES });
-    let answer = shared.desk.ask(Operation::Graph, question).await?;
+    let answer = shared.backend.ask(Operation::Graph, question).await?;
     let own = link::with_query("/graph/project", &[("project", &project)]);
     let picture = picture(&answer, "nodes", (&own, from(&parts)), false);
     let head = Head {
@@ -186,7 +186,7 @@ pub(in crate::web) async fn entity(
     if !project.is_empty() {
         question["project"] = json!(project);
     }
-    let answer = shared.desk.ask(Operation::Entity, question).await?;
+    let answer = shared.backend.ask(Operation::Entity, question).await?;
     let picture = picture(&answer, "memories", (&link::entity(&name, &project), from(&parts)), false);
     let own = view::text(&answer, "project");
     let beside = |told: &Value| {
@@ -215,7 +215,7 @@ fn from(parts: &std::collections::HashMap<String, String>) -> usize {
 }
 
 async fn drawn(shared: &Shared, head: Head, picture: Picture, project: &str, name: &str) -> Response {
-    let counts = shared.desk.counts().await;
+    let counts = shared.backend.counts().await;
     shell::ok(&GraphPage {
         shell: Shell::titled(format!("{} {}", head.around, head.title).trim(), "/graph"),
         projects: known_projects(&counts),
@@ -252,8 +252,8 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         let is_middle = has_middle && n == 0;
         Shape {
             href: if is_middle { link::memory(&row.id) } else { link::graph(&row.id) },
-            label: room::line(&title, LABEL_CHARS_MAX, LABEL_BYTES_MAX),
-            title: room::cut(&title, TITLE_BYTES_MAX).into_owned(),
+            label: byte_budget::line(&title, LABEL_CHARS_MAX, LABEL_BYTES_MAX),
+            title: byte_budget::cut(&title, TITLE_BYTES_MAX).into_owned(),
             words: words(row, n, &nodes, &edges),
             x: place.x.clone(),
             y: place.y.clone(),
@@ -262,7 +262,7 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
     };
     let title = |id: &str| {
         let title = rows.iter().find(|row| row.id == id).map(|row| super::titled(&row.title));
-        room::cut(&title.unwrap_or_default(), TITLE_BYTES_MAX).into_owned()
+        byte_budget::cut(&title.unwrap_or_default(), TITLE_BYTES_MAX).into_owned()
     };
     let line = |(edge, one): (&Edge, &Value)| Line {
         from: title(&edge.from),
@@ -271,10 +271,10 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         weight: format!("{:.2}", edge.weight),
         to: title(&edge.to),
         to_href: link::memory(&edge.to),
-        evidence: room::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
+        evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
     };
     let told = edges.iter().zip(items(answer, "relations")).skip(from).map(line);
-    let lines = Room(TABLE_BYTES).fill(told, Line::weight);
+    let lines = ByteBudget(TABLE_BYTES).fill(told, Line::weight);
     let next = from + lines.len();
     Picture {
         width: layout.width.clone(),

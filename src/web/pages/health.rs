@@ -14,10 +14,10 @@ use super::{
 use crate::view::{self, Fact, items};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
-    view::{locale::Locale, room},
+    view::{byte_budget, locale::Locale},
 };
 use cerebro_core::operation::Operation;
 
@@ -54,18 +54,18 @@ pub(in crate::web) async fn show(
 }
 
 async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure> {
-    let desk = &shared.desk;
-    desk.count_now().await?;
-    let figures = desk.figures().await?;
+    let backend = &shared.backend;
+    backend.count_now().await?;
+    let figures = backend.figures().await?;
     let dead = figures.counts.stats["worker"]["dead"].as_u64().unwrap_or(0);
-    let jobs = desk.ask(Operation::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
+    let jobs = backend.ask(Operation::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
     let job = |job: &serde_json::Value| Job {
         title: super::titled(&view::text(job, "title")),
         attempts: job["attempts"].as_u64().unwrap_or(0),
-        error: room::cut(&view::text(job, "error"), FACT_BYTES_MAX).into_owned(),
+        error: byte_budget::cut(&view::text(job, "error"), FACT_BYTES_MAX).into_owned(),
     };
     Ok(HealthPage {
-        shell: Shell::titled("Health", "/").token(shared.door.token()),
+        shell: Shell::titled("Health", "/").token(shared.access.token()),
         facts: facts(&figures)
             .into_iter()
             .chain(spend(&figures.counts.stats))
@@ -87,7 +87,7 @@ pub(in crate::web) async fn examine(
     form: Posted,
 ) -> Result<Response, Failure> {
     let is_mended = form.field("fix") == "1";
-    let examined = shared.desk.change(Operation::Examine, json!({ "fix": is_mended })).await?;
+    let examined = shared.backend.change(Operation::Examine, json!({ "fix": is_mended })).await?;
     let mut page = health(&shared, &locale).await?;
     let check = |check: &serde_json::Value| {
         let well = match view::text(check, "state").as_str() {
@@ -111,6 +111,6 @@ pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -
         "retry" => (Operation::JobsRetry, "retried"),
         _ => return Err(Failure::nothing()),
     };
-    shared.desk.change(operation, json!({})).await?;
+    shared.backend.change(operation, json!({})).await?;
     Ok(Redirect::to(&format!("/health?done={done}")).into_response())
 }

@@ -15,10 +15,10 @@ use crate::web::{
     heavy,
     shell::{self, Shell},
     view::{
+        byte_budget::ByteBudget,
         diff::Diff,
         link,
         locale::{Locale, When},
-        room::Room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -66,7 +66,7 @@ pub(in crate::web) async fn show(
     let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
     // How many revisions before the present one to skip, and the line from which a single one is continued.
     let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
-    let memory = Memory::read(&shared.desk.ask(Operation::GetObservation, view::whole(&id)).await?);
+    let memory = Memory::read(&shared.backend.ask(Operation::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
     if skipped == 0 {
         texts.push(present(&memory));
@@ -76,7 +76,7 @@ pub(in crate::web) async fn show(
     while follows && texts.len() < 2 {
         let mut question = view::history(&id);
         question["offset"] = json!(offset);
-        let answer = shared.desk.ask(Operation::GetObservation, question).await?;
+        let answer = shared.backend.ask(Operation::GetObservation, question).await?;
         let found: Vec<Revision> = items(&answer, "revisions").map(Revision::read).collect();
         offset += found.len();
         follows = answer["next_offset"].is_u64() && !found.is_empty();
@@ -144,7 +144,7 @@ fn step(
         retitled: before
             .filter(|before| before.title != text.title)
             .map(|before| super::titled(&before.title)),
-        diff: Diff::between(old, &text.content, line, Room(bytes)),
+        diff: Diff::between(old, &text.content, line, ByteBudget(bytes)),
         is_first,
         rest: None,
     })

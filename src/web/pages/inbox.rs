@@ -14,13 +14,13 @@ use super::{
 use crate::view::{self, items};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use cerebro_core::operation::Operation;
@@ -59,14 +59,14 @@ impl Claim {
     fn of(told: &Value, locale: &Locale) -> Self {
         let quote = |one: &Value| Quote {
             href: link::exchange(&view::text(one, "id")),
-            words: room::cut(&view::text(one, "quote"), QUOTE_BYTES_MAX).into_owned(),
+            words: byte_budget::cut(&view::text(one, "quote"), QUOTE_BYTES_MAX).into_owned(),
         };
         let text = view::clean(told["text"].as_str().unwrap_or_default());
         Self {
             id: view::text(told, "id"),
             title: super::titled(&view::text(told, "title")),
             kind: view::text(told, "claim"),
-            text: room::cut(&text, TEXT_BYTES_MAX).into_owned(),
+            text: byte_budget::cut(&text, TEXT_BYTES_MAX).into_owned(),
             project: named(&view::text(told, "project")),
             agent: named(&view::text(told, "agent")),
             model: named(&view::text(told, "model")),
@@ -78,8 +78,8 @@ impl Claim {
     }
 
     fn weight(&self) -> usize {
-        let quotes: usize = self.quotes.iter().map(|quote| room::weight(&quote.words) + 120).sum();
-        room::weight(&self.text) + room::weight(&self.title) + quotes + AROUND_BYTES
+        let quotes: usize = self.quotes.iter().map(|quote| byte_budget::weight(&quote.words) + 120).sum();
+        byte_budget::weight(&self.text) + byte_budget::weight(&self.title) + quotes + AROUND_BYTES
     }
 }
 
@@ -109,15 +109,15 @@ pub(in crate::web) async fn list(
         parts.get("state").and_then(|state| STATES.into_iter().find(|known| *known == state.as_str()));
     let state = state.unwrap_or("waiting");
     let (status, answer) = tokio::try_join!(
-        shared.desk.ask(Operation::DistilStatus, json!({})),
-        shared.desk.ask(Operation::DistilReview, json!({ "state": state, "limit": CLAIMS })),
+        shared.backend.ask(Operation::DistilStatus, json!({})),
+        shared.backend.ask(Operation::DistilReview, json!({ "state": state, "limit": CLAIMS })),
     )?;
     let found = items(&answer, "candidates").count();
     let claims = items(&answer, "candidates").map(|one| Claim::of(one, &locale));
-    let claims = Room(CLAIMS_BYTES).fill(claims, Claim::weight);
+    let claims = ByteBudget(CLAIMS_BYTES).fill(claims, Claim::weight);
     let all = status["candidates"][state].as_u64().and_then(|all| usize::try_from(all).ok()).unwrap_or(found);
     Ok(shell::ok(&InboxPage {
-        shell: Shell::titled("Distilled", tabs::PLACE).done(parts.get("done")).token(shared.door.token()),
+        shell: Shell::titled("Distilled", tabs::PLACE).done(parts.get("done")).token(shared.access.token()),
         tabs: tabs::at("/inbox"),
         states: STATES.map(|known| (known, known == state)),
         is_waiting: state == "waiting",
@@ -152,6 +152,6 @@ pub(in crate::web) async fn decide(
         "reject" => (Operation::DistilReject, "rejected"),
         _ => return Err(Failure::nothing()),
     };
-    shared.desk.change(operation, json!({ "id": id })).await.map_err(Failure::absent)?;
+    shared.backend.change(operation, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(Redirect::to(&link::with_query("/inbox", &[("done", done)])).into_response())
 }

@@ -12,10 +12,10 @@ use super::Parts;
 use crate::view::{self, Memory};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
-    view::{link, room},
+    view::{byte_budget, link},
 };
 use cerebro_core::operation::Operation;
 
@@ -51,7 +51,7 @@ struct JoinPage {
 
 /// A memory of the form, whole.
 async fn whole(shared: &Shared, id: &str) -> Result<Memory, Failure> {
-    Ok(Memory::read(&shared.desk.ask(Operation::GetObservation, view::whole(id)).await?))
+    Ok(Memory::read(&shared.backend.ask(Operation::GetObservation, view::whole(id)).await?))
 }
 
 async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Failure> {
@@ -66,13 +66,13 @@ async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Fa
         href: link::memory(&memory.row.id),
         title: super::titled(&memory.row.title),
         revision: memory.row.revision,
-        content: room::cut(&view::clean(&memory.content), SHOWN_BYTES).into_owned(),
+        content: byte_budget::cut(&view::clean(&memory.content), SHOWN_BYTES).into_owned(),
     };
     let query = [("first", second.row.id.as_str()), ("second", first.row.id.as_str())];
     let mut tags = first.raw.2.clone();
     tags.extend(second.raw.2.iter().filter(|tag| !first.raw.2.contains(tag)).cloned());
     Ok(JoinPage {
-        shell: Shell::titled("Merge two memories", super::tabs::PLACE).token(shared.door.token()),
+        shell: Shell::titled("Merge two memories", super::tabs::PLACE).token(shared.access.token()),
         sides: [side("first", &first), side("second", &second)],
         other_way: link::with_query("/pairs/merge", &query),
         title: first.raw.0.clone(),
@@ -113,7 +113,7 @@ pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> 
         "content": form.field("content"), "supersedes": [second], "expected_revision": form.field("first_revision"),
     });
     let (status, problem) = if is_as_read {
-        match shared.desk.change(Operation::Update, question).await {
+        match shared.backend.change(Operation::Update, question).await {
             Ok(_) => {
                 let done = link::with_query(&link::memory(&first), &[("done", "joined")]);
                 return Ok(Redirect::to(&done).into_response());

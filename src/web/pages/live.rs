@@ -21,9 +21,8 @@ use crate::web::{
     failure::Failure,
     shell::{self, Shell},
     view::{
-        link,
+        byte_budget, link,
         locale::{Locale, When},
-        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -72,14 +71,14 @@ impl CallLine {
             ms: call.ms,
             is_slow: call.ms >= 100,
             failed: call.failed,
-            outcome: room::cut(&call.outcome, OUTCOME_BYTES_MAX).into_owned(),
-            arguments: room::cut(&call.arguments, super::FACT_BYTES_MAX).into_owned(),
+            outcome: byte_budget::cut(&call.outcome, OUTCOME_BYTES_MAX).into_owned(),
+            arguments: byte_budget::cut(&call.arguments, super::FACT_BYTES_MAX).into_owned(),
         }
     }
 }
 
 pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
-    let answer = shared.desk.ask(Operation::Live, json!({ "after": 0, "limit": CALLS })).await?;
+    let answer = shared.backend.ask(Operation::Live, json!({ "after": 0, "limit": CALLS })).await?;
     let mut calls: Vec<CallLine> =
         items(&answer, "calls").map(|call| CallLine::of(&Call::read(call), &locale)).collect();
     calls.reverse();
@@ -104,7 +103,7 @@ pub(in crate::web) async fn stream(
     let rounds = stream::unfold((shared, locale, after), |(shared, locale, after)| async move {
         let question = json!({ "after": after, "limit": CALLS, "wait_ms": WAIT_MS });
         let answer = tokio::select! {
-            answer = shared.desk.ask(Operation::Live, question) => answer.ok()?,
+            answer = shared.backend.ask(Operation::Live, question) => answer.ok()?,
             () = shared.stop.cancelled() => return None,
         };
         let last = answer["last"].as_u64().unwrap_or(after);

@@ -67,12 +67,12 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let filter = Filter::read(&parts);
-    let counts = shared.desk.counts().await;
+    let counts = shared.backend.counts().await;
     let found = if filter.is_search() {
-        let answer = shared.desk.ask(Operation::Search, filter.search()).await?;
+        let answer = shared.backend.ask(Operation::Search, filter.search()).await?;
         hits(&answer, &filter, &locale)
     } else {
-        let answer = shared.desk.ask(Operation::List, filter.list()).await?;
+        let answer = shared.backend.ask(Operation::List, filter.list()).await?;
         listed(&answer, &filter, &locale)
     };
     Ok(shell::ok(&MemoriesPage {

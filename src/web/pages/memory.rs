@@ -15,10 +15,9 @@ use crate::web::{
     heavy,
     shell::{self, Shell},
     view::{
-        link,
+        byte_budget, link,
         locale::{Locale, When},
         markdown::{self, Markup},
-        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -80,9 +79,9 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
     let question = if is_whole { view::whole(&id) } else { json!({ "id": id, "max_bytes": SHOWN_BYTES }) };
-    let memory = Memory::read(&shared.desk.ask(Operation::GetObservation, question).await?);
+    let memory = Memory::read(&shared.backend.ask(Operation::GetObservation, question).await?);
     let shell =
-        Shell::titled(&memory.row.title, "/memories").done(parts.get("done")).token(shared.door.token());
+        Shell::titled(&memory.row.title, "/memories").done(parts.get("done")).token(shared.access.token());
     let (text, most) = (memory.content.clone(), if is_whole { usize::MAX } else { SHOWN_HTML_BYTES });
     let (content, is_cut) = heavy::done(move || markdown::render_within(&text, 1, most)).await?;
     let whole =
@@ -103,7 +102,8 @@ fn page(
         kind: near.kind.replace('_', " "),
         merge: link::with_query("/pairs/merge", &[("first", &row.id), ("second", &near.id)]),
     };
-    let anchor = |(words, holds): &(String, bool)| (room::cut(words, FACT_BYTES_MAX).into_owned(), *holds);
+    let anchor =
+        |(words, holds): &(String, bool)| (byte_budget::cut(words, FACT_BYTES_MAX).into_owned(), *holds);
     MemoryPage {
         graph: link::graph(&row.id),
         title: if row.title.trim().is_empty() { "(no title)".to_owned() } else { row.title.clone() },
@@ -158,7 +158,7 @@ fn details(memory: &Memory, locale: &Locale) -> Vec<Detail> {
         ("Saved again", plain(seen)),
         ("Id", plain(row.id.clone())),
     ];
-    let cut = |(value, href): (String, String)| (room::cut(&value, FACT_BYTES_MAX).into_owned(), href);
+    let cut = |(value, href): (String, String)| (byte_budget::cut(&value, FACT_BYTES_MAX).into_owned(), href);
     let shown = details.into_iter().filter(|(_, parts)| !parts.is_empty());
     shown.map(|(name, parts)| Detail { name, parts: parts.into_iter().map(cut).collect() }).collect()
 }

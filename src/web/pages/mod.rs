@@ -23,11 +23,11 @@ pub(super) mod work;
 use std::{collections::HashMap, str::FromStr};
 
 use super::{
-    desk::Counts,
+    backend::Counts,
     view::{
+        byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use crate::view::Row;
@@ -90,24 +90,25 @@ impl Item {
             pinned: row.pinned,
             deleted: row.deleted,
             archived: row.archived,
-            preview: room::line(&row.preview, PREVIEW_CHARS_MAX, PREVIEW_BYTES_MAX),
+            preview: byte_budget::line(&row.preview, PREVIEW_CHARS_MAX, PREVIEW_BYTES_MAX),
             reasons: Vec::new(),
         }
     }
 
     /// The bytes that it takes without its preview.
     fn weight(&self) -> usize {
-        let texts = [&self.title, &self.kind, &self.project, &self.agent].map(|text| room::weight(text));
-        let reasons: usize = self.reasons.iter().map(|reason| room::weight(reason) + 15).sum();
+        let texts =
+            [&self.title, &self.kind, &self.project, &self.agent].map(|text| byte_budget::weight(text));
+        let reasons: usize = self.reasons.iter().map(|reason| byte_budget::weight(reason) + 15).sum();
         texts.iter().sum::<usize>() + reasons + ITEM_BYTES
     }
 }
 
 /// Drops the previews of a list's last items if the page would become too long.
 fn fitting(mut items: Vec<Item>) -> Vec<Item> {
-    let mut room = Room(ITEMS_BYTES.saturating_sub(items.iter().map(Item::weight).sum()));
+    let mut room = ByteBudget(ITEMS_BYTES.saturating_sub(items.iter().map(Item::weight).sum()));
     for item in &mut items {
-        if !room.takes(room::weight(&item.preview)) {
+        if !room.takes(byte_budget::weight(&item.preview)) {
             item.preview.clear();
         }
     }
@@ -119,19 +120,19 @@ fn titled(title: &str) -> String {
     if title.trim().is_empty() {
         "(no title)".to_owned()
     } else {
-        room::line(title, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
+        byte_budget::line(title, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
     }
 }
 
 /// A name in a list.
 fn named(name: &str) -> String {
-    room::line(name, NAME_CHARS_MAX, NAME_BYTES_MAX)
+    byte_budget::line(name, NAME_CHARS_MAX, NAME_BYTES_MAX)
 }
 
 /// The projects that a form suggests, the largest first.
 fn known_projects(counts: &Counts) -> Vec<String> {
     let names = counts.projects.iter().map(|project| project.name.clone()).filter(|name| !name.is_empty());
-    Room(PROJECTS_BYTES).fill(names.take(PROJECTS_MAX), |name| room::weight(name) + 30)
+    ByteBudget(PROJECTS_BYTES).fill(names.take(PROJECTS_MAX), |name| byte_budget::weight(name) + 30)
 }
 
 /// A count with its noun.

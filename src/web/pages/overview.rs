@@ -14,7 +14,7 @@ use super::{Item, Parts};
 use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
 use crate::web::{
     Shared,
-    desk::{Counts, Figures},
+    backend::{Counts, Figures},
     failure::Failure,
     shell::{self, Shell},
     view::{
@@ -96,7 +96,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let figures = shared.desk.figures().await?;
+    let figures = shared.backend.figures().await?;
     let counts = Arc::clone(&figures.counts);
     let (saves, saves_said) = saves(&counts, &locale);
     let (calls, calls_said) = calls(&figures.calls, Timestamp::now(), &locale);
@@ -106,7 +106,7 @@ pub(in crate::web) async fn show(
         calls: locale.count(client.calls),
         last: locale.clock(client.last_at),
     };
-    let project = |project: &crate::web::desk::Project| ProjectLine {
+    let project = |project: &crate::web::backend::Project| ProjectLine {
         name: if project.name.is_empty() { "personal".to_owned() } else { super::named(&project.name) },
         href: place_of(&project.name),
         memories: locale.count(project.memories),

@@ -14,13 +14,12 @@ use super::{
 use crate::view::{self, Row, items};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::{
-        link,
+        byte_budget, link,
         locale::{Locale, When},
-        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -96,12 +95,12 @@ pub(in crate::web) async fn show(
     let from: usize = super::from(&parts);
     let which = if is_twins { "twins" } else { "claims" };
     let question = json!({ "which": which, "offset": from, "limit": PAIRS });
-    let answer = shared.desk.ask(Operation::Pairs, question).await?;
+    let answer = shared.backend.ask(Operation::Pairs, question).await?;
     let pairs: Vec<Pair> = items(&answer, "pairs").map(|one| pair(one, &locale)).collect();
     let next = (from + PAIRS).to_string();
     let title = if is_twins { "Duplicates" } else { "Conflicts" };
     Ok(shell::ok(&PairsPage {
-        shell: Shell::titled(title, tabs::PLACE).done(parts.get("done")).token(shared.door.token()),
+        shell: Shell::titled(title, tabs::PLACE).done(parts.get("done")).token(shared.access.token()),
         tabs: tabs::at(place(is_twins)),
         is_twins,
         back: if is_twins { "twins" } else { "pairs" },
@@ -122,7 +121,7 @@ fn pair(one: &Value, locale: &Locale) -> Pair {
     let (first, second) = (view::text(&one["from"], "id"), view::text(&one["to"], "id"));
     Pair {
         words,
-        evidence: room::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
+        evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
         merge: link::with_query("/pairs/merge", &[("first", &first), ("second", &second)]),
         sides: [side(&one["from"], "first", second, locale), side(&one["to"], "second", first, locale)],
     }
@@ -140,7 +139,7 @@ fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> S
         agent: super::named(&row.agent),
         revision: row.revision,
         when: locale.moment(row.at),
-        content: room::cut(&content, TEXT_BYTES_MAX).into_owned(),
+        content: byte_budget::cut(&content, TEXT_BYTES_MAX).into_owned(),
         id: row.id,
         other,
     }
@@ -150,14 +149,14 @@ fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> S
 pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
-    shared.desk.change(Operation::Settle, question).await?;
+    shared.backend.change(Operation::Settle, question).await?;
     Ok(decided(&form, "settled"))
 }
 
 /// One memory supersedes the other, by the person's decision. The text of the older one stays.
 pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
-    shared.desk.change(Operation::Update, question).await?;
+    shared.backend.change(Operation::Update, question).await?;
     Ok(decided(&form, "replaced"))
 }
 

@@ -14,9 +14,8 @@ use crate::web::{
     failure::Failure,
     shell::{self, Shell},
     view::{
-        link,
+        byte_budget, link,
         locale::{Locale, When},
-        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -76,7 +75,7 @@ struct ListPage {
 }
 
 /// An exchange on one line.
-struct Told {
+struct ExchangeLine {
     href: String,
     title: String,
     did: String,
@@ -93,7 +92,7 @@ struct SessionPage {
     branch: String,
     model: String,
     follows: String,
-    exchanges: Vec<Told>,
+    exchanges: Vec<ExchangeLine>,
     later: Option<String>,
 }
 
@@ -130,7 +129,7 @@ pub(in crate::web) async fn list(
     };
     if page.query.is_empty() {
         let question = json!({ "project": named(&page.project), "from": from, "limit": PAGE });
-        let answer = shared.desk.ask(Operation::HistorySession, question).await?;
+        let answer = shared.backend.ask(Operation::HistorySession, question).await?;
         page.sessions = items(&answer, "sessions").map(|past| Line::of(&Past::read(past), &locale)).collect();
         let next = (from + PAGE).to_string();
         page.earlier = (page.sessions.len() == PAGE)
@@ -141,7 +140,7 @@ pub(in crate::web) async fn list(
             "query": page.query, "type": "history", "project": named(&page.project), "all_projects": all,
             "limit": PAGE,
         });
-        let answer = shared.desk.ask(Operation::Search, question).await?;
+        let answer = shared.backend.ask(Operation::Search, question).await?;
         page.matched = view::text(&answer, "match");
         page.hits = fitting(items(&answer, "hits").map(|hit| found(hit, &locale)).collect());
     }
@@ -166,12 +165,12 @@ pub(in crate::web) async fn session(
 ) -> Result<Response, Failure> {
     let from: u64 = super::from(&parts);
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
-    let answer = shared.desk.ask(Operation::HistorySession, question).await.map_err(Failure::absent)?;
+    let answer = shared.backend.ask(Operation::HistorySession, question).await.map_err(Failure::absent)?;
     let past = Past::read(&answer);
     let exchanges: Vec<Exchange> = items(&answer, "exchanges").map(Exchange::read).collect();
     let next = exchanges.last().filter(|_| exchanges.len() == EXCHANGES).map(|last| last.seq + 1);
     let line = Line::of(&past, &locale);
-    let told = |exchange: &Exchange| Told {
+    let told = |exchange: &Exchange| ExchangeLine {
         href: link::exchange(&exchange.id),
         title: super::titled(&exchange.title),
         did: did(exchange, &locale),
@@ -215,22 +214,22 @@ pub(in crate::web) async fn exchange(
     let from: u64 = super::from(&parts);
     let ask = |bytes: usize| {
         let question = json!({ "id": id, "offset": from, "max_bytes": bytes });
-        shared.desk.ask(Operation::GetObservation, question)
+        shared.backend.ask(Operation::GetObservation, question)
     };
     let answer = ask(TEXT_BYTES).await?;
     if answer["type"] != "history" {
         return Err(Failure::nothing());
     }
     let mut exchange = Exchange::read(&answer);
-    if room::weight(&exchange.content) > TEXT_HTML_BYTES {
+    if byte_budget::weight(&exchange.content) > TEXT_HTML_BYTES {
         // So much always fits, whatever the text consists of.
-        exchange = Exchange::read(&ask(TEXT_HTML_BYTES / room::ESCAPED_BYTES).await?);
+        exchange = Exchange::read(&ask(TEXT_HTML_BYTES / byte_budget::ESCAPED_BYTES).await?);
     }
     let mut facts = exchange.facts();
     let facts_more = facts.len().saturating_sub(FACTS_MAX);
     facts.truncate(FACTS_MAX);
     for (_, told) in &mut facts {
-        *told = room::cut(told, super::FACT_BYTES_MAX).into_owned();
+        *told = byte_budget::cut(told, super::FACT_BYTES_MAX).into_owned();
     }
     let title = super::titled(&exchange.title);
     let later = exchange.next.map(|next| next.to_string());

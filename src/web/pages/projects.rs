@@ -11,15 +11,15 @@ use serde_json::json;
 use super::{Parts, counted, known_projects, named, overview::place_of};
 use crate::web::{
     Shared,
-    desk::Project,
-    door::Posted,
+    access::Posted,
+    backend::Project,
     failure::Failure,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         chart::tenths,
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use cerebro_core::domain;
@@ -48,7 +48,7 @@ struct Line {
 impl Line {
     fn weight(&self) -> usize {
         let hrefs = self.href.len() + self.sessions_href.len() + self.graph_href.len();
-        2 * room::weight(&self.name) + hrefs + AROUND_BYTES
+        2 * byte_budget::weight(&self.name) + hrefs + AROUND_BYTES
     }
 }
 
@@ -83,7 +83,7 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let from: usize = super::from(&parts);
-    let counts = shared.desk.counts().await;
+    let counts = shared.backend.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
     let line = |project: &Project| Line {
         name: if project.name.is_empty() { "personal".to_owned() } else { named(&project.name) },
@@ -101,7 +101,7 @@ pub(in crate::web) async fn show(
         bar: tenths(BAR * project.memories as f64 / most as f64),
     };
     let lines = counts.projects.iter().skip(from).take(PAGE).map(line);
-    let lines = Room(LINES_BYTES).fill(lines, Line::weight);
+    let lines = ByteBudget(LINES_BYTES).fill(lines, Line::weight);
     let (next, all) = (from + lines.len(), counts.projects.len());
     Ok(shell::ok(&ProjectsPage {
         shell: Shell::titled("Projects", "/projects").done(parts.get("done")),
@@ -131,7 +131,7 @@ pub(in crate::web) async fn ask(
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
     }
-    let counts = shared.desk.count_now().await?;
+    let counts = shared.backend.count_now().await?;
     let found = counts.projects.iter().find(|project| project.name == from);
     let Some(project) = found else {
         return Err(unfit(format!("There is nothing of project {}.", crate::view::clean_line(&from))));
@@ -139,7 +139,7 @@ pub(in crate::web) async fn ask(
     let words =
         |number: u64, one, many| counted(&locale, usize::try_from(number).unwrap_or(usize::MAX), one, many);
     Ok(shell::ok(&MergePage {
-        shell: Shell::titled("Merge projects", "/projects").token(shared.door.token()),
+        shell: Shell::titled("Merge projects", "/projects").token(shared.access.token()),
         moved: format!(
             "{}, {} and {}",
             words(project.memories, "memory", "memories"),
@@ -157,13 +157,13 @@ pub(in crate::web) async fn ask(
 pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (from, into) = (form.field("from"), form.field("into"));
     let is_new = form.field("new") == "1";
-    if is_new && shared.desk.count_now().await?.projects.iter().any(|known| known.name == into) {
+    if is_new && shared.backend.count_now().await?.projects.iter().any(|known| known.name == into) {
         let words = format!("There is a project {} by now.", crate::view::clean_line(&into));
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
-    shared.desk.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
+    shared.backend.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
     // So that the list that follows shows it.
-    shared.desk.count_now().await?;
+    shared.backend.count_now().await?;
     Ok(Redirect::to(if is_new { "/projects?done=renamed" } else { "/projects?done=merged" }).into_response())
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let page = ProjectsPage {
             shell: Shell::titled("Projects", "/projects"),
             is_counted: true,
-            lines: Room(LINES_BYTES).fill((0..PAGE).map(line), Line::weight),
+            lines: ByteBudget(LINES_BYTES).fill((0..PAGE).map(line), Line::weight),
             said: String::new(),
             first: true,
             later: None,

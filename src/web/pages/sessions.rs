@@ -15,10 +15,10 @@ use crate::web::{
     heavy,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
         markdown::{self, Markup},
-        room::{self, Room},
     },
 };
 use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
@@ -129,8 +129,8 @@ pub(in crate::web) async fn list(
     if let Ok(before) = before.parse::<Timestamp>() {
         question["before"] = json!(before.to_string());
     }
-    let counts = shared.desk.counts().await;
-    let answer = shared.desk.ask(Operation::Sessions, question).await?;
+    let counts = shared.backend.counts().await;
+    let answer = shared.backend.ask(Operation::Sessions, question).await?;
     let sessions: Vec<Session> = items(&answer, "sessions").map(Session::read).collect();
     let oldest = sessions.last().and_then(|session| session.started_at).filter(|_| sessions.len() == PAGE);
     let mut lines: Vec<Line> = sessions.iter().map(|session| line(session, &locale)).collect();
@@ -163,7 +163,7 @@ pub(in crate::web) async fn show(
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
     }
-    let story = shared.desk.ask(Operation::Story, question).await?;
+    let story = shared.backend.ask(Operation::Story, question).await?;
     if story["session"].is_null() {
         let words = format!("There is no session {}.", view::clean_line(&id));
         return Err(Failure::new(axum::http::StatusCode::NOT_FOUND, "There is nothing here.", words));
@@ -180,7 +180,7 @@ pub(in crate::web) async fn show(
         happenings: Vec::new(),
         whole: None,
         thread: thread(&shared, &session, &locale).await,
-        directory: room::cut(&session.directory, super::FACT_BYTES_MAX).into_owned(),
+        directory: byte_budget::cut(&session.directory, super::FACT_BYTES_MAX).into_owned(),
         reason: session.end_reason,
         ended: locale.moment(session.ended_at),
         id: session.id,
@@ -194,7 +194,7 @@ pub(in crate::web) async fn show(
         page.summary = Some(summary);
         is_cut = cut;
     }
-    let mut room = Room(if is_whole { usize::MAX } else { PROMPTS_BYTES });
+    let mut room = ByteBudget(if is_whole { usize::MAX } else { PROMPTS_BYTES });
     for told in items(&story, "entries") {
         let (happening, cut) = happening(told, &mut room, &locale);
         page.happenings.push(happening);
@@ -206,13 +206,13 @@ pub(in crate::web) async fn show(
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(told: &Value, room: &mut Room, locale: &Locale) -> (Happening, bool) {
+fn happening(told: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
     let entry = Entry::read(told);
     let content = view::clean(told["content"].as_str().unwrap_or_default());
     let is_longer = content.trim() != entry.title.trim();
     let told_bytes = told["content"].as_str().map_or(0, str::len) as u64;
     let is_part = told["content_bytes"].as_u64().is_some_and(|bytes| bytes > told_bytes);
-    let fits = is_longer && room.takes(room::weight(&content));
+    let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
         title: super::titled(&entry.title),
         href: if entry.is_memory() { link::memory(&entry.id) } else { String::new() },
@@ -230,7 +230,7 @@ async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line
     let mut next = session.follows.clone();
     while !next.is_empty() && lines.len() < THREAD_MAX {
         let question = json!({ "session_id": next, "limit": 1 });
-        let Ok(story) = shared.desk.ask(Operation::Story, question).await else { break };
+        let Ok(story) = shared.backend.ask(Operation::Story, question).await else { break };
         let earlier = Session::read(&story["session"]);
         if earlier.id.is_empty() {
             break;

@@ -14,13 +14,13 @@ use super::{
 use crate::view::{self, items};
 use crate::web::{
     Shared,
-    door::Posted,
+    access::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::{
+        byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
-        room::{self, Room},
     },
 };
 use cerebro_core::operation::Operation;
@@ -94,13 +94,13 @@ impl Step {
             href: link::memory(&view::text(told, "id")),
             into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
             into: if into.is_empty() { String::new() } else { title("into_title") },
-            why: room::cut(&view::text(told, "why"), FACT_BYTES_MAX).into_owned(),
+            why: byte_budget::cut(&view::text(told, "why"), FACT_BYTES_MAX).into_owned(),
             outcome: view::text(told, "outcome"),
         }
     }
 
     fn weight(&self) -> usize {
-        let texts = [&self.title, &self.into, &self.why].map(|text| room::weight(text));
+        let texts = [&self.title, &self.into, &self.why].map(|text| byte_budget::weight(text));
         texts.iter().sum::<usize>() + AROUND_BYTES
     }
 }
@@ -131,9 +131,11 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let answer = shared.desk.ask(Operation::CycleLog, json!({ "limit": CYCLES })).await?;
+    let answer = shared.backend.ask(Operation::CycleLog, json!({ "limit": CYCLES })).await?;
     Ok(shell::ok(&ListPage {
-        shell: Shell::titled("Consolidation", tabs::PLACE).done(parts.get("done")).token(shared.door.token()),
+        shell: Shell::titled("Consolidation", tabs::PLACE)
+            .done(parts.get("done"))
+            .token(shared.access.token()),
         tabs: tabs::at("/tidy"),
         cycles: items(&answer, "cycles").map(|cycle| Line::of(cycle, &locale)).collect(),
     }))
@@ -141,7 +143,7 @@ pub(in crate::web) async fn list(
 
 /// Makes a plan, which changes nothing, and shows it.
 pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
-    let answer = shared.desk.change(Operation::CyclePlan, json!({})).await?;
+    let answer = shared.backend.change(Operation::CyclePlan, json!({})).await?;
     Ok(Redirect::to(&link::cycle(&view::text(&answer["cycle"], "id"))).into_response())
 }
 
@@ -152,15 +154,16 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let from: usize = super::from(&parts);
-    let answer = shared.desk.ask(Operation::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
+    let answer =
+        shared.backend.ask(Operation::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
     let line = Line::of(&answer["cycle"], &locale);
-    let steps = Room(STEPS_BYTES).fill(items(&answer, "steps").skip(from).map(Step::of), Step::weight);
+    let steps = ByteBudget(STEPS_BYTES).fill(items(&answer, "steps").skip(from).map(Step::of), Step::weight);
     let next = from + steps.len();
     let more = items(&answer, "steps").nth(next).is_some();
     Ok(shell::ok(&CyclePage {
         shell: Shell::titled("A consolidation", tabs::PLACE)
             .done(parts.get("done"))
-            .token(shared.door.token()),
+            .token(shared.access.token()),
         is_planned: line.state == "planned",
         is_applied: line.state == "applied",
         later: more.then(|| link::with_query(&line.href, &[("from", &next.to_string())])),
@@ -181,6 +184,6 @@ pub(in crate::web) async fn carry_out(
         "undo" => (Operation::CycleUndo, "undone"),
         _ => return Err(Failure::nothing()),
     };
-    shared.desk.change(operation, json!({ "id": id })).await?;
+    shared.backend.change(operation, json!({ "id": id })).await?;
     Ok(Redirect::to(&link::with_query(&link::cycle(&id), &[("done", done)])).into_response())
 }

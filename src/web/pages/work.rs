@@ -14,9 +14,8 @@ use crate::web::{
     failure::Failure,
     shell::{self, Shell},
     view::{
-        link,
+        byte_budget, link,
         locale::{Locale, When},
-        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -90,7 +89,7 @@ pub(in crate::web) async fn list(
     let question = json!({
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });
-    let answer = shared.desk.ask(Operation::WorkList, question).await?;
+    let answer = shared.backend.ask(Operation::WorkList, question).await?;
     let works: Vec<Work> = items(&answer, "works").map(Work::read).collect();
     let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
     let all_part = if all { "1" } else { "" };
@@ -110,14 +109,14 @@ pub(in crate::web) async fn show(
     Path(id): Path<String>,
     locale: Locale,
 ) -> Result<Response, Failure> {
-    let answer = shared.desk.ask(Operation::WorkShow, json!({ "work": id })).await;
+    let answer = shared.backend.ask(Operation::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
     let work = Work::read(&answer["work"]);
     let mut facts = view::work_facts(&answer);
     let facts_more = facts.len().saturating_sub(FACTS_MAX);
     facts.truncate(FACTS_MAX);
     for (_, told) in &mut facts {
-        *told = room::cut(told, super::FACT_BYTES_MAX).into_owned();
+        *told = byte_budget::cut(told, super::FACT_BYTES_MAX).into_owned();
     }
     let line = Line::of(&work, &locale);
     Ok(shell::ok(&WorkPage {

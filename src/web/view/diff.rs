@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::room::{self, Room};
+use super::byte_budget::{self, ByteBudget};
 
 /// Unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
@@ -47,12 +47,12 @@ struct Piece {
     /// Lines before it, and all so far.
     from: usize,
     count: usize,
-    room: Room,
+    room: ByteBudget,
 }
 
 impl Diff {
     /// The differences from `old` to `new`, beginning at line `from` of the diff, as far as there is room.
-    pub fn between(old: &str, new: &str, from: usize, room: Room) -> Self {
+    pub fn between(old: &str, new: &str, from: usize, room: ByteBudget) -> Self {
         let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(PATIENCE).diff_lines(old, new);
         let mut piece = Piece { diff: Self::default(), from, count: 0, room };
         for (n, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
@@ -84,7 +84,7 @@ impl Piece {
         let text = crate::view::clean(text);
         let (mut rest, mut sign) = (text.as_str(), sign);
         loop {
-            let part = room::piece(rest, LINE_BYTES_MAX);
+            let part = byte_budget::piece(rest, LINE_BYTES_MAX);
             self.add(kind, sign, part);
             rest = &rest[part.len()..];
             if rest.is_empty() {
@@ -101,7 +101,7 @@ impl Piece {
             return;
         }
         let lines = &mut self.diff.lines;
-        let fits = lines.len() < LINES_MAX && self.room.takes(room::weight(text) + AROUND_BYTES);
+        let fits = lines.len() < LINES_MAX && self.room.takes(byte_budget::weight(text) + AROUND_BYTES);
         if fits || lines.is_empty() {
             lines.push(Line { kind, sign, text: text.to_owned() });
         } else {
@@ -114,7 +114,7 @@ impl Piece {
 mod tests {
     use super::*;
 
-    const WIDE: Room = Room(1_000_000);
+    const WIDE: ByteBudget = ByteBudget(1_000_000);
 
     #[test]
     fn changes_are_shown_with_what_is_around_them() {
@@ -142,9 +142,9 @@ mod tests {
         for line in ["x".repeat(5_000), "<".repeat(5_000), "日".repeat(5_000)] {
             let (mut told, mut from, mut pieces) = (String::new(), Some(0), 0);
             while let Some(at) = from {
-                let diff = Diff::between("", &line, at, Room(2_500));
+                let diff = Diff::between("", &line, at, ByteBudget(2_500));
                 let bytes: usize =
-                    diff.lines.iter().map(|line| room::weight(&line.text) + AROUND_BYTES).sum();
+                    diff.lines.iter().map(|line| byte_budget::weight(&line.text) + AROUND_BYTES).sum();
                 assert!(bytes <= 2_500, "{bytes}");
                 told.extend(diff.lines.iter().map(|line| line.text.as_str()));
                 (from, pieces) = (diff.next, pieces + 1);

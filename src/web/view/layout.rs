@@ -38,7 +38,7 @@ pub struct Edge {
 
 /// A memory's box, by its upper left corner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct BoxPosition {
     pub x: String,
     pub y: String,
 }
@@ -58,7 +58,7 @@ pub struct Curve {
 pub struct Layout {
     pub width: String,
     pub height: String,
-    pub places: Vec<Place>,
+    pub places: Vec<BoxPosition>,
     pub curves: Vec<Curve>,
 }
 
@@ -131,7 +131,7 @@ pub fn place(nodes: &[Node], edges: &[Edge]) -> Layout {
         width: tenths(across + 2.0 * MARGIN),
         height: tenths(height + 2.0 * MARGIN),
         curves: edges.iter().filter(|edge| edge.from != edge.to).filter_map(curve).collect(),
-        places: corners.iter().map(|(x, y)| Place { x: tenths(*x), y: tenths(*y) }).collect(),
+        places: corners.iter().map(|(x, y)| BoxPosition { x: tenths(*x), y: tenths(*y) }).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cerebro_models::embed::Shelf;
+use cerebro_models::embed::ModelFolder;
 
 use super::Home;
 
@@ -22,9 +22,9 @@ pub fn model_home() -> PathBuf {
 }
 
 /// The shelf of that home.
-pub fn shelf() -> Shelf {
+pub fn shelf() -> ModelFolder {
     let home = model_home();
-    Shelf::new(home.join("models"), home.join("runtime"))
+    ModelFolder::new(home.join("models"), home.join("runtime"))
 }
 
 /// A folder with the real model's files and ONNX Runtime, as a user may have them.

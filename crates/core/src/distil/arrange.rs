@@ -126,12 +126,12 @@ pub fn generation(model: &str) -> String {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Answer {
     operations: Vec<Value>,
 }
 
 #[derive(Deserialize)]
-struct ToldOperation {
+struct AnswerOperation {
     action: String,
     item: usize,
     #[serde(default)]
@@ -156,7 +156,7 @@ pub struct Arranged {
 /// operation that does not fit is dropped instead. If the operations together would take away more items than
 /// allowed, none of those is accepted.
 pub fn read(answer: &Value, handbook: &Handbook, shown: &[MemoryId]) -> Result<Arranged, Misfit> {
-    let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let named: Vec<Result<ItemOperation, Reason>> =
         told.operations.iter().map(|operation| named(operation, shown)).collect();
     let all = fitting(&named, handbook, |_| None);
@@ -209,7 +209,7 @@ fn fitting(
 
 /// Resolves the item numbers of an operation.
 fn named(operation: &Value, shown: &[MemoryId]) -> Result<ItemOperation, Reason> {
-    let told = ToldOperation::deserialize(operation).map_err(|_| Reason::Malformed)?;
+    let told = AnswerOperation::deserialize(operation).map_err(|_| Reason::Malformed)?;
     let of_number = |number: usize| number.checked_sub(1).and_then(|at| shown.get(at)).copied();
     let item = of_number(told.item).ok_or(Reason::UnknownItem)?;
     let change = match told.action.as_str() {

@@ -119,7 +119,7 @@ const ORDERS: [&str; 16] = [
 ];
 
 #[derive(Deserialize)]
-struct Told {
+struct Answer {
     outcome: String,
     #[serde(default)]
     title: String,
@@ -128,15 +128,15 @@ struct Told {
 }
 
 #[derive(Deserialize)]
-struct ToldClaim {
+struct AnswerClaim {
     kind: String,
     title: String,
     text: String,
-    evidence: Vec<ToldEvidence>,
+    evidence: Vec<AnswerEvidence>,
 }
 
 #[derive(Deserialize)]
-struct ToldEvidence {
+struct AnswerEvidence {
     id: String,
     quote: String,
 }
@@ -147,7 +147,7 @@ struct ToldEvidence {
 /// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
 /// that does not hold is dropped instead.
 pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Misfit> {
-    let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let outcome = SessionOutcome::parse(&told.outcome)
         .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&told.outcome, 40))))?;
     let title = own_words(&told.title, TITLE_CHARS_MAX).ok().filter(|title| taint(title, "").is_empty());
@@ -192,7 +192,7 @@ fn is_users(evidence: &Citation, exchanges: &[ToldExchange]) -> bool {
 }
 
 fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
-    let told = ToldClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
+    let told = AnswerClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
     let kind = ClaimKind::parse(&told.kind).ok_or(Reason::Malformed)?;
     let title = own_words(&told.title, TITLE_CHARS_MAX)?;
     let text = own_words(&told.text, CLAIM_CHARS_MAX)?;

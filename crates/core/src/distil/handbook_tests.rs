@@ -9,7 +9,7 @@ use super::{
     Reason,
     arrange::{self, Arranged, OPERATIONS_MAX, question, read, shown},
     handbook::{HANDBOOK_BYTES_MAX, HANDBOOK_KEY, SUMMARY_BYTES_MAX, render},
-    operations::{Handbook, Item, Place, conserves},
+    operations::{Handbook, Item, Position, conserves},
     skill,
 };
 use crate::{
@@ -87,9 +87,9 @@ fn an_honest_answer_arranges_and_what_is_not_named_stays() {
     assert!(arranged.dropped.is_empty(), "{arranged:?}");
     let book = after(&book, &arranged.operations);
     let place = |n: usize| book.get(&memory(n)).unwrap().1.clone();
-    let build = || Place::Topic(RedactedText::derived("Build"));
-    assert_eq!([place(0), place(1), place(2)], [build(), Place::Merged(memory(0)), Place::New]);
-    assert_eq!([place(3), place(4), place(5)], [Place::Replaced(memory(4)), Place::New, build()]);
+    let build = || Position::Topic(RedactedText::derived("Build"));
+    assert_eq!([place(0), place(1), place(2)], [build(), Position::Merged(memory(0)), Position::New]);
+    assert_eq!([place(3), place(4), place(5)], [Position::Replaced(memory(4)), Position::New, build()]);
     assert_eq!((book.sessions(memory(0)).len(), book.evidence(memory(0)).len()), (2, 2), "evidence of both");
     // What was arranged can be arranged anew, and what went into another item is not named again.
     let shown: Vec<MemoryId> = (0..6).map(memory).collect();
@@ -188,7 +188,7 @@ fn an_operation_whose_item_is_gone_is_left_out_and_what_it_hid_stands_again() {
     let mut revised = items();
     revised[1].text = RedactedText::derived("Releases are cut on Fridays.");
     let book = Handbook::arranged(revised, &operations);
-    assert_eq!(book.get(&memory(1)).unwrap().1, &Place::New, "it says something else by now");
+    assert_eq!(book.get(&memory(1)).unwrap().1, &Position::New, "it says something else by now");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct Item {
 
 /// Where an item stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// Nowhere in particular: nobody has arranged it.
     New,
     /// Under a topic.
@@ -50,7 +50,7 @@ pub enum Place {
     Retired,
 }
 
-impl Place {
+impl Position {
     /// Whether the handbook shows it as an item of its own.
     pub fn is_standing(&self) -> bool {
         matches!(self, Self::New | Self::Topic(_))
@@ -60,14 +60,14 @@ impl Place {
 /// The items and their places.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handbook {
-    items: BTreeMap<MemoryId, (Item, Place)>,
+    items: BTreeMap<MemoryId, (Item, Position)>,
 }
 
 impl Handbook {
     /// The handbook of these items after these operations, in order. An operation that no longer fits, because an
     /// item is gone or says something else, is skipped: its item stands again.
     pub fn arranged<'a>(items: Vec<Item>, operations: impl IntoIterator<Item = &'a ItemOperation>) -> Self {
-        let items = items.into_iter().map(|item| (item.memory, (item, Place::New))).collect();
+        let items = items.into_iter().map(|item| (item.memory, (item, Position::New))).collect();
         let mut handbook = Self { items };
         for operation in operations {
             // An operation that does not fit changes nothing.
@@ -89,7 +89,7 @@ impl Handbook {
     }
 
     /// The place where an operation puts its item.
-    fn placed(&self, operation: &ItemOperation) -> Result<Place, Reason> {
+    fn placed(&self, operation: &ItemOperation) -> Result<Position, Reason> {
         let (item, place) = self.items.get(&operation.item).ok_or(Reason::UnknownItem)?;
         let other = |id: &MemoryId| match self.items.get(id) {
             None => Err(Reason::UnknownItem),
@@ -97,8 +97,8 @@ impl Handbook {
             Some(_) => Err(Reason::Unfit),
         };
         match (&operation.change, place) {
-            (ItemChange::Add { topic }, Place::New) => self.under(topic),
-            (ItemChange::Move { topic }, Place::Topic(_)) => match self.under(topic)? {
+            (ItemChange::Add { topic }, Position::New) => self.under(topic),
+            (ItemChange::Move { topic }, Position::Topic(_)) => match self.under(topic)? {
                 same if same == *place => Err(Reason::Unfit),
                 other => Ok(other),
             },
@@ -106,23 +106,27 @@ impl Handbook {
                 let into = other(into)?;
                 let carries = into.kind == item.kind
                     && alike::carries((&into.title, &into.text), (&item.title, &item.text));
-                if carries { Ok(Place::Merged(into.memory)) } else { Err(Reason::SaysMore) }
+                if carries { Ok(Position::Merged(into.memory)) } else { Err(Reason::SaysMore) }
             }
             (ItemChange::Replace { by }, place) if place.is_standing() => {
-                if other(by)?.said_at >= item.said_at { Ok(Place::Replaced(*by)) } else { Err(Reason::Unfit) }
+                if other(by)?.said_at >= item.said_at {
+                    Ok(Position::Replaced(*by))
+                } else {
+                    Err(Reason::Unfit)
+                }
             }
-            (ItemChange::Retire, place) if place.is_standing() => Ok(Place::Retired),
+            (ItemChange::Retire, place) if place.is_standing() => Ok(Position::Retired),
             _ => Err(Reason::Unfit),
         }
     }
 
     /// A place under a topic: an existing one, whatever its case, or a new one where there is room.
-    fn under(&self, topic: &RedactedText) -> Result<Place, Reason> {
+    fn under(&self, topic: &RedactedText) -> Result<Position, Reason> {
         let topics = self.topics();
         let known = topics.iter().find(|known| text::fold(known) == text::fold(topic));
         match known {
-            Some(known) => Ok(Place::Topic(RedactedText::derived(*known))),
-            None if topics.len() < TOPICS_MAX => Ok(Place::Topic(topic.clone())),
+            Some(known) => Ok(Position::Topic(RedactedText::derived(*known))),
+            None if topics.len() < TOPICS_MAX => Ok(Position::Topic(topic.clone())),
             None => Err(Reason::TooMany),
         }
     }
@@ -143,15 +147,15 @@ impl Handbook {
     }
 
     /// An item and its place.
-    pub fn get(&self, id: &MemoryId) -> Option<(&Item, &Place)> {
+    pub fn get(&self, id: &MemoryId) -> Option<(&Item, &Position)> {
         self.items.get(id).map(|(item, place)| (item, place))
     }
 
     /// The items that the handbook shows, in the order of their ids, each with its topic; new ones have none.
     pub fn standing(&self) -> impl Iterator<Item = (&Item, Option<&RedactedText>)> {
         self.items.values().filter_map(|(item, place)| match place {
-            Place::New => Some((item, None)),
-            Place::Topic(topic) => Some((item, Some(topic))),
+            Position::New => Some((item, None)),
+            Position::Topic(topic) => Some((item, Some(topic))),
             _ => None,
         })
     }
@@ -162,7 +166,7 @@ impl Handbook {
         let mut at = 0;
         while let Some(carrier) = carried.get(at).map(|item| item.memory) {
             at += 1;
-            let merged = self.items.values().filter(|(_, place)| *place == Place::Merged(carrier));
+            let merged = self.items.values().filter(|(_, place)| *place == Position::Merged(carrier));
             // An item stands when something is merged into it, so merges form no cycle.
             carried.extend(merged.map(|(item, _)| item));
         }
@@ -175,7 +179,7 @@ impl Handbook {
         let mut carrier = id;
         loop {
             match &self.items.get(&carrier)?.1 {
-                Place::Merged(into) => carrier = *into,
+                Position::Merged(into) => carrier = *into,
                 place => return place.is_standing().then_some(carrier),
             }
         }
@@ -206,7 +210,7 @@ pub fn conserves(before: &Handbook, after: &Handbook, operations: &[ItemOperatio
         handbook.standing().flat_map(|(item, _)| handbook.evidence(item.memory)).collect()
     };
     let rests = resting(after);
-    let has_its_place = |(id, (item, place)): (&MemoryId, &(Item, Place))| {
+    let has_its_place = |(id, (item, place)): (&MemoryId, &(Item, Position))| {
         after.items.get(id).is_some_and(|(_, now)| now == place || named.contains(id))
             && (!place.is_standing()
                 || taken.contains(id)

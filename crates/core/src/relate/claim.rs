@@ -151,13 +151,13 @@ pub fn json_in(words: &str) -> Result<Value, Misfit> {
 /// [`Misfit`], worded so that a model can correct its answer.
 pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
     #[derive(Deserialize)]
-    struct Told {
-        relations: Vec<ToldRelation>,
+    struct Answer {
+        relations: Vec<AnswerRelation>,
         #[serde(default)]
-        entities: Vec<ToldEntity>,
+        entities: Vec<AnswerEntity>,
     }
     #[derive(Deserialize)]
-    struct ToldRelation {
+    struct AnswerRelation {
         candidate: String,
         kind: String,
         confidence: f64,
@@ -165,11 +165,11 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
         reason: String,
     }
     #[derive(Deserialize)]
-    struct ToldEntity {
+    struct AnswerEntity {
         name: String,
         kind: String,
     }
-    let told: Told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let told: Answer = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let mut claims = Claims::default();
     for one in told.relations {
         let at = (0..candidates.len().min(CANDIDATES_MAX)).find(|at| reference(*at) == one.candidate);

@@ -92,7 +92,7 @@ pub struct Merge {
 /// Which of two memories may be archived in favour of the other: the older one if they say the same, otherwise the
 /// one that the other contains. `None` where neither contains the other.
 pub fn merge(a: &Memory, b: &Memory) -> Option<Merge> {
-    let is_apart = a.id == b.id || Place::of(a) != Place::of(b) || a.valid != b.valid;
+    let is_apart = a.id == b.id || Group::of(a) != Group::of(b) || a.valid != b.valid;
     if is_apart
         || !is_mergeable(a)
         || !is_mergeable(b)
@@ -138,13 +138,13 @@ fn is_mergeable(memory: &Memory) -> bool {
 
 /// What two memories must have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Group {
     project: String,
     kind: String,
     nature: &'static str,
 }
 
-impl Place {
+impl Group {
     fn of(memory: &Memory) -> Self {
         Self {
             project: memory.project.to_string(),
@@ -171,7 +171,7 @@ pub struct Survey {
     ends: BTreeSet<MemoryId>,
     live: usize,
     versions: BTreeMap<MemoryId, u64>,
-    places: BTreeMap<Place, usize>,
+    places: BTreeMap<Group, usize>,
     /// By place and near key, those that have it; each with a hash of all its keys, by which the most like are neighbours.
     near: BTreeMap<(usize, u64), Vec<(u64, MemoryId)>>,
     episodes: Vec<Episode>,
@@ -205,7 +205,7 @@ impl Survey {
         let is_end = self.ends.contains(&memory.id);
         if !is_end && is_mergeable(memory) {
             let next = self.places.len();
-            let place = *self.places.entry(Place::of(memory)).or_insert(next);
+            let place = *self.places.entry(Group::of(memory)).or_insert(next);
             let keys = near_keys(&Shingles::of(&memory.content));
             let all = keys.iter().fold(0, |all: u64, key| all.rotate_left(7) ^ key);
             for key in keys {

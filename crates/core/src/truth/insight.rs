@@ -211,12 +211,12 @@ pub struct Drawn {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Answer {
     insights: Vec<Value>,
 }
 
 #[derive(Deserialize)]
-struct ToldInsight {
+struct AnswerInsight {
     title: String,
     text: String,
     sources: Vec<i64>,
@@ -228,7 +228,7 @@ struct ToldInsight {
 /// [`Misfit`] where the answer as a whole has the wrong form. A single insight that does not hold is dropped
 /// instead.
 pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Drawn, Misfit> {
-    let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let mut drawn = Drawn::default();
     for insight in &told.insights {
         let checked = match drawn.insights.len() {
@@ -247,7 +247,7 @@ pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Dr
 }
 
 fn checked(insight: &Value, project: &Project, memories: &[Memory]) -> Result<Insight, Reason> {
-    let told = ToldInsight::deserialize(insight).map_err(|_| Reason::Malformed)?;
+    let told = AnswerInsight::deserialize(insight).map_err(|_| Reason::Malformed)?;
     let title = own_words(&told.title, TITLE_CHARS_MAX)?;
     let text = own_words(&told.text, TEXT_CHARS_MAX)?;
     clean(&format!("{title}\n{text}"))?;

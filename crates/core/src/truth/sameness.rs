@@ -42,7 +42,7 @@ pub fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_gap = false;
     for at in 0..chars.len() {
-        match (Place { chars: &chars, at }).sort() {
+        match (CharAt { chars: &chars, at }).sort() {
             Sort::Word => {
                 if has_gap && !out.is_empty() {
                     out.push(' ');
@@ -69,12 +69,12 @@ enum Sort {
 }
 
 /// A character among its neighbours.
-struct Place<'a> {
+struct CharAt<'a> {
     chars: &'a [char],
     at: usize,
 }
 
-impl Place<'_> {
+impl CharAt<'_> {
     fn before(&self) -> Option<char> {
         self.at.checked_sub(1).map(|at| self.chars[at])
     }

@@ -9,14 +9,14 @@ use super::{archive::Archive, markup, text};
 use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
 /// An event for a reader of XML.
-enum Told<'a> {
+enum XmlEvent<'a> {
     Begin(&'a str, &'a BytesStart<'a>),
     End(&'a str),
     Text(&'a str),
 }
 
 /// Walks through XML by local names. Only the predefined entities are resolved, so none can expand.
-fn walk(xml: &str, mut told: impl FnMut(Told<'_>)) -> Result<(), DocumentError> {
+fn walk(xml: &str, mut told: impl FnMut(XmlEvent<'_>)) -> Result<(), DocumentError> {
     let mut reader = Reader::from_str(xml);
     let mut depth = 0_usize;
     loop {
@@ -26,24 +26,24 @@ fn walk(xml: &str, mut told: impl FnMut(Told<'_>)) -> Result<(), DocumentError> 
                 if depth > DEPTH_MAX {
                     return Err(DocumentError::TooDeep);
                 }
-                told(Told::Begin(local(tag.name().as_ref()), &tag));
+                told(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
             }
             Event::Empty(tag) => {
-                told(Told::Begin(local(tag.name().as_ref()), &tag));
-                told(Told::End(local(tag.name().as_ref())));
+                told(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
+                told(XmlEvent::End(local(tag.name().as_ref())));
             }
             Event::End(tag) => {
                 depth = depth.saturating_sub(1);
-                told(Told::End(local(tag.name().as_ref())));
+                told(XmlEvent::End(local(tag.name().as_ref())));
             }
-            Event::Text(text) => told(Told::Text(&text.xml_content(XmlVersion::Implicit1_0))),
-            Event::CData(text) => told(Told::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::Text(text) => told(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::CData(text) => told(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
             Event::GeneralRef(reference) => {
                 let name = reference.xml_content(XmlVersion::Implicit1_0);
                 if let Ok(Some(character)) = reference.resolve_char_ref() {
-                    told(Told::Text(character.encode_utf8(&mut [0; 4])));
+                    told(XmlEvent::Text(character.encode_utf8(&mut [0; 4])));
                 } else if let Some(text) = quick_xml::escape::resolve_predefined_entity(&name) {
-                    told(Told::Text(text));
+                    told(XmlEvent::Text(text));
                 }
             }
             Event::Eof => return Ok(()),
@@ -82,26 +82,26 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     walk(&xml, |told| {
         pictures.look(&told);
         match told {
-            Told::Begin("t", _) => in_text = true,
-            Told::End("t") => in_text = false,
-            Told::Text(text) if in_text => paragraph.push_str(text),
-            Told::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
-            Told::Begin("pStyle", tag) => {
+            XmlEvent::Begin("t", _) => in_text = true,
+            XmlEvent::End("t") => in_text = false,
+            XmlEvent::Text(text) if in_text => paragraph.push_str(text),
+            XmlEvent::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
+            XmlEvent::Begin("pStyle", tag) => {
                 level = attribute(tag, "val").and_then(|style| heading_level(&style));
             }
-            Told::Begin("tc", _) => cells += 1,
-            Told::End("tc") => {
+            XmlEvent::Begin("tc", _) => cells += 1,
+            XmlEvent::End("tc") => {
                 cells = cells.saturating_sub(1);
                 gathered.push_str(" | ");
             }
-            Told::End("tr") => gathered.push('\n'),
+            XmlEvent::End("tr") => gathered.push('\n'),
             // Properties of a picture, with its caption.
-            Told::Begin("docPr", tag) => {
+            XmlEvent::Begin("docPr", tag) => {
                 if let Some(caption) = attribute(tag, "descr").filter(|caption| !caption.is_empty()) {
                     paragraph.extend(["[image: ", &caption, "]"]);
                 }
             }
-            Told::End("p") => {
+            XmlEvent::End("p") => {
                 let text = std::mem::take(&mut paragraph);
                 match level.take() {
                     Some(level) => {
@@ -131,8 +131,8 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn look(&mut self, told: &Told<'_>) {
-        let Told::Begin(name, tag) = told else { return };
+    fn look(&mut self, told: &XmlEvent<'_>) {
+        let XmlEvent::Begin(name, tag) = told else { return };
         match *name {
             "docPr" | "cNvPr" => self.caption = attribute(tag, "descr").unwrap_or_default(),
             "blip" => {
@@ -159,7 +159,7 @@ impl Pictures {
         let Some(xml) = part(archive, &format!("{folder}/_rels/{file}.rels"))? else { return Ok(()) };
         let mut targets = std::collections::HashMap::new();
         walk(&xml, |told| {
-            if let Told::Begin("Relationship", tag) = told
+            if let XmlEvent::Begin("Relationship", tag) = told
                 && let (Some(id), Some(target)) = (attribute(tag, "Id"), attribute(tag, "Target"))
             {
                 targets.insert(id, target);
@@ -233,15 +233,17 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         walk(&xml, |told| {
             pictures.look(&told);
             match told {
-                Told::Begin("sp", _) => in_title = false,
-                Told::Begin("ph", tag) => {
+                XmlEvent::Begin("sp", _) => in_title = false,
+                XmlEvent::Begin("ph", tag) => {
                     in_title = attribute(tag, "type")
                         .is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
                 }
-                Told::Begin("t", _) => in_text = true,
-                Told::End("t") => in_text = false,
-                Told::Text(text) if in_text => (if in_title { &mut title } else { &mut body }).push_str(text),
-                Told::End("p") => (if in_title { &mut title } else { &mut body }).push('\n'),
+                XmlEvent::Begin("t", _) => in_text = true,
+                XmlEvent::End("t") => in_text = false,
+                XmlEvent::Text(text) if in_text => {
+                    (if in_title { &mut title } else { &mut body }).push_str(text);
+                }
+                XmlEvent::End("p") => (if in_title { &mut title } else { &mut body }).push('\n'),
                 _ => {}
             }
         })?;
@@ -262,7 +264,7 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let mut archive = Archive::open(bytes)?;
     let mut root = None;
     walk(&needed(&mut archive, "META-INF/container.xml")?, |told| {
-        if let Told::Begin("rootfile", tag) = told {
+        if let XmlEvent::Begin("rootfile", tag) = told {
             root = root.take().or_else(|| attribute(tag, "full-path"));
         }
     })?;
@@ -270,15 +272,15 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let (mut items, mut spine) = (std::collections::HashMap::new(), Vec::new());
     let (mut title, mut in_title) = (String::new(), false);
     walk(&needed(&mut archive, &root)?, |told| match told {
-        Told::Begin("item", tag) => {
+        XmlEvent::Begin("item", tag) => {
             if let (Some(id), Some(place)) = (attribute(tag, "id"), attribute(tag, "href")) {
                 items.insert(id, place);
             }
         }
-        Told::Begin("itemref", tag) => spine.extend(attribute(tag, "idref")),
-        Told::Begin("title", _) => in_title = title.is_empty(),
-        Told::End("title") => in_title = false,
-        Told::Text(text) if in_title => title.push_str(text),
+        XmlEvent::Begin("itemref", tag) => spine.extend(attribute(tag, "idref")),
+        XmlEvent::Begin("title", _) => in_title = title.is_empty(),
+        XmlEvent::End("title") => in_title = false,
+        XmlEvent::Text(text) if in_title => title.push_str(text),
         _ => {}
     })?;
     let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));

@@ -13,7 +13,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::catalogue::{Place, Source};
+use super::catalogue::{FileSource, Source};
 use super::hub::{HubModel, is_commit};
 use super::manifest::{Fingerprint, head};
 use crate::provider::{ProviderError, causes};
@@ -147,9 +147,9 @@ impl Fetcher {
     }
 
     /// The name and address of a file.
-    async fn locate(&self, place: &Place) -> Result<(&'static str, Url), ProviderError> {
+    async fn locate(&self, place: &FileSource) -> Result<(&'static str, Url), ProviderError> {
         match *place {
-            Place::Wheel { project, file } => {
+            FileSource::Wheel { project, file } => {
                 let page = address(&format!("{}/{project}/", self.addresses.index.trim_end_matches('/')))?;
                 let response = self.get(page, project).await?;
                 // Relative links are resolved against the final address after redirections.
@@ -160,7 +160,7 @@ impl Fetcher {
                     || ProviderError::unusable(format!("the package index has no file {file} of {project}"));
                 Ok((file, link.ok_or_else(missing)?))
             }
-            Place::Hub { repository, revision, path } => {
+            FileSource::Hub { repository, revision, path } => {
                 let hub = self.hub();
                 let name = path.rsplit('/').next().unwrap_or(path);
                 Ok((name, address(&format!("{hub}/{repository}/resolve/{revision}/{path}"))?))

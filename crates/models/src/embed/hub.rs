@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::folder::{NAME_BYTES_MAX, TOKENS_MIN};
 use super::manifest::{Manifest, Pooling};
-use super::shelf::{NAME_BYTES_MAX, TOKENS_MIN};
 use crate::provider::ProviderError;
 
 /// The prefix of such names.

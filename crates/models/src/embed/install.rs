@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use super::catalogue::{self, Listing, Source, Take};
 use super::download::{Addresses, Fetcher, HubFile, Watch};
+use super::folder::ModelFolder;
 use super::hub::{self, HubModel, Said, Traits};
 use super::local::Plan;
 use super::manifest::{
     self, Fingerprint, MANIFEST, MODEL, Manifest, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER, fingerprint,
     verify,
 };
-use super::shelf::Shelf;
 use crate::provider::ProviderError;
 use cerebro_durable as durable;
 
@@ -34,7 +34,7 @@ struct Staging {
 }
 
 impl Staging {
-    fn begin(shelf: &Shelf) -> Result<Self, ProviderError> {
+    fn begin(shelf: &ModelFolder) -> Result<Self, ProviderError> {
         let models = shelf.models_dir();
         for dir in [models, shelf.runtime_dir()] {
             fs::create_dir_all(dir).map_err(|error| fault("make", dir, &error))?;
@@ -56,9 +56,9 @@ impl Staging {
     }
 
     /// The shelf after the installation: with the new library if there is one.
-    fn shelf(&self, shelf: &Shelf) -> Shelf {
+    fn shelf(&self, shelf: &ModelFolder) -> ModelFolder {
         if self.runtime_dir().join(RUNTIME_MANIFEST).is_file() {
-            return Shelf::new(shelf.models_dir().to_owned(), self.runtime_dir());
+            return ModelFolder::new(shelf.models_dir().to_owned(), self.runtime_dir());
         }
         shelf.clone()
     }
@@ -77,7 +77,7 @@ impl Drop for Staging {
 /// # Errors
 /// Nothing is installed; the error says what failed.
 pub async fn from_network(
-    shelf: &Shelf,
+    shelf: &ModelFolder,
     listing: &Listing,
     addresses: Addresses,
     library: Option<&Path>,
@@ -117,7 +117,7 @@ pub async fn from_network(
 /// # Errors
 /// Nothing is installed; the error says what is missing, unknown, or does not work.
 pub async fn from_hub(
-    shelf: &Shelf,
+    shelf: &ModelFolder,
     name: &str,
     wanted: &HubModel,
     said: Said,
@@ -160,7 +160,7 @@ pub async fn from_hub(
 
 /// Stages ONNX Runtime if it is missing: the user's own library, or the one of the catalogue.
 async fn stage_runtime(
-    shelf: &Shelf,
+    shelf: &ModelFolder,
     fetcher: &Fetcher,
     staging: &Staging,
     library: Option<&Path>,
@@ -209,7 +209,7 @@ fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
 /// # Errors
 /// Nothing is installed; the error says what is missing or does not work.
 pub fn from_folder(
-    shelf: &Shelf,
+    shelf: &ModelFolder,
     name: &str,
     dir: &Path,
     traits: Traits,
@@ -252,7 +252,7 @@ pub fn from_folder(
 }
 
 /// Tries the contents of the staging folder and moves them into place.
-fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
+fn finish(shelf: &ModelFolder, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
         let path = staging.model_dir().join(file);
@@ -286,7 +286,7 @@ fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
 }
 
 /// Vectors carry the model's name, so a name must stand for the same weights for ever.
-fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), ProviderError> {
+fn refuse_other_weights(shelf: &ModelFolder, manifest: &Manifest) -> Result<(), ProviderError> {
     let Ok(present) = shelf.manifest(&manifest.name) else { return Ok(()) };
     let same = |file: &str| present.files.get(file) == manifest.files.get(file);
     if same(MODEL) && same(TOKENIZER) {
@@ -300,7 +300,7 @@ fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), Provid
 }
 
 /// The dimension of the vectors that the model actually gives.
-fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
+fn try_out(shelf: &ModelFolder, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
     let (shelf, dir) = (staging.shelf(shelf), staging.model_dir());
     let plan = Plan { shelf, dir, manifest: manifest.clone(), threads: 1 };
     let vector = plan.load()?.embed(&manifest.query_prefix, "Does it work?", manifest.max_tokens)?;
@@ -349,7 +349,7 @@ fn unpack(archive: &Path, member: &str, path: &Path) -> Result<(), String> {
 }
 
 /// The installed model, if its files are intact.
-fn installed(shelf: &Shelf, name: &str) -> Option<Manifest> {
+fn installed(shelf: &ModelFolder, name: &str) -> Option<Manifest> {
     let manifest = shelf.manifest(name).ok()?;
     let dir = shelf.model_dir(name).ok()?;
     let whole = [MODEL, TOKENIZER]
@@ -359,7 +359,7 @@ fn installed(shelf: &Shelf, name: &str) -> Option<Manifest> {
 }
 
 /// Whether ONNX Runtime is installed and intact.
-fn has_runtime(shelf: &Shelf) -> bool {
+fn has_runtime(shelf: &ModelFolder) -> bool {
     let manifest = shelf.runtime().ok().flatten();
     manifest.is_some_and(|it| verify(&shelf.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
 }
@@ -374,8 +374,8 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
 
 /// Moves a new library into place; a process that has loaded the old one keeps it. The new one is on disk already
 /// and its digest is checked at each load, so the move itself need not be durable.
-fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> {
-    let new = Shelf::new(shelf.models_dir().to_owned(), staging.runtime_dir());
+fn place_runtime(shelf: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
+    let new = ModelFolder::new(shelf.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
     for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
         let target = shelf.runtime_dir().join(file);

@@ -14,8 +14,8 @@ use fastembed::{
 use ort::ep::CPU;
 use tokio::sync::Mutex;
 
+use super::folder::ModelFolder;
 use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
-use super::shelf::Shelf;
 use super::vector::unit;
 use super::{Answer, Embedded, Embedder, Model, Purpose, graph, runtime};
 use cerebro_core::redact::RedactedText;
@@ -44,7 +44,7 @@ pub struct Local {
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The location of the library.
-    pub shelf: Shelf,
+    pub shelf: ModelFolder,
     /// The folder of the model's files.
     pub dir: PathBuf,
     /// Their manifest; a dimension of 0 means that it is not known yet.
@@ -65,7 +65,12 @@ impl Local {
     ///
     /// # Errors
     /// It is not installed, or its manifest is invalid.
-    pub fn open(shelf: &Shelf, name: &str, threads: usize, batch_max: usize) -> Result<Self, ProviderError> {
+    pub fn open(
+        shelf: &ModelFolder,
+        name: &str,
+        threads: usize,
+        batch_max: usize,
+    ) -> Result<Self, ProviderError> {
         let manifest = shelf.manifest(name)?;
         let model = Model {
             name: format!("local/{name}"),

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 mod download;
+mod folder;
 mod graph;
 pub mod hub;
 pub mod install;
@@ -12,19 +13,18 @@ mod openai;
 mod remote;
 mod runtime;
 mod settings;
-mod shelf;
 mod vector;
 
 use std::sync::Arc;
 use std::{future::Future, pin::Pin};
 
 pub use download::{Addresses, HUB, INDEX};
+pub use folder::ModelFolder;
 use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
 use remote::Remote;
 pub use runtime::NO_TELEMETRY;
 pub use settings::{Provider, Settings};
-pub use shelf::Shelf;
 
 use cerebro_core::redact::RedactedText;
 
@@ -85,7 +85,7 @@ pub trait Embedder: Send + Sync {
 ///
 /// # Errors
 /// The settings name a missing model, or lack what the provider needs.
-pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
+pub fn open(settings: &Settings, shelf: &ModelFolder) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
     Ok(match settings.provider {
         Provider::None => None,
         Provider::Auto if settings.model.is_empty() && shelf.names()?.is_empty() => None,
@@ -128,7 +128,7 @@ pub async fn probe(settings: &Settings) -> Result<usize, ProviderError> {
     open_remote(settings, dimension)?.probe().await
 }
 
-fn open_local(settings: &Settings, shelf: &Shelf) -> Result<Local, ProviderError> {
+fn open_local(settings: &Settings, shelf: &ModelFolder) -> Result<Local, ProviderError> {
     let names = shelf.names()?;
     let name = match (settings.model.as_str(), names.as_slice()) {
         ("", [only]) => only.as_str(),

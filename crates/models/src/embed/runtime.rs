@@ -9,8 +9,8 @@ use std::sync::Mutex;
 
 use ort::environment::Environment;
 
+use super::folder::ModelFolder;
 use super::manifest::verify;
-use super::shelf::Shelf;
 use crate::provider::ProviderError;
 use cerebro_core::sync::lock;
 
@@ -26,7 +26,7 @@ pub const NO_TELEMETRY: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
 /// # Errors
 /// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; other errors when the
 /// library is missing, damaged, or too old.
-pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
+pub fn environment(shelf: &ModelFolder) -> Result<Environment, ProviderError> {
     let mut environment = lock(&ENVIRONMENT);
     if let Some(environment) = environment.as_ref() {
         return Ok(environment.clone());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, Told};
+use super::{Ask, Reply};
 use crate::provider::KeyHeader;
 
 /// Most tokens of an answer.
@@ -117,7 +117,7 @@ impl Dialect {
     }
 
     /// The text and cost of an answer; `None` when it has no text. Fields that are not needed may be missing.
-    pub fn read(self, body: &Value) -> Option<Told> {
+    pub fn read(self, body: &Value) -> Option<Reply> {
         let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let (text, tokens) = match self {
@@ -130,7 +130,7 @@ impl Dialect {
                 (text, count("/usage/input_tokens") + count("/usage/output_tokens"))
             }
         };
-        (!text.trim().is_empty()).then_some(Told { text, tokens })
+        (!text.trim().is_empty()).then_some(Reply { text, tokens })
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
                     "usage": { "input_tokens": 7, "output_tokens": 3 } }),
             ),
         ] {
-            let told = Told { text: "{}".to_owned(), tokens: 10 };
+            let told = Reply { text: "{}".to_owned(), tokens: 10 };
             assert_eq!(dialect.read(&body), Some(told), "{dialect:?}");
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
         }

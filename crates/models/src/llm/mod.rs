@@ -28,7 +28,7 @@ pub struct Ask<'a> {
 
 /// An answer, and what it cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct Reply {
     /// The model's words, which should be JSON.
     pub text: String,
     /// Tokens read and written, as the provider counts them.
@@ -63,7 +63,7 @@ impl Llm {
     ///
     /// # Errors
     /// [`ProviderError`], according to the provider's answer.
-    pub async fn ask(&self, ask: &Ask<'_>) -> Result<Told, ProviderError> {
+    pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ProviderError> {
         let request = self.dialect.request(&self.model, ask);
         let reply = self.connection.post(request.path, request.headers, &request.body).await?;
         let body = self.connection.accept(reply, &ask.turns)?;

@@ -54,7 +54,7 @@ pub struct Head {
 
 /// The place of a store in time: two that are equal show the same memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct LogPosition {
     /// Which store.
     pub store: String,
     /// The number of its last event.
@@ -65,7 +65,7 @@ pub struct Place {
 
 impl Head {
     /// The head of a backup that is made now.
-    pub fn now(home: &Path, at: Timestamp, place: &Place) -> Self {
+    pub fn now(home: &Path, at: Timestamp, place: &LogPosition) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -79,7 +79,7 @@ impl Head {
     }
 
     /// Whether it shows a store at this place.
-    pub fn shows(&self, place: &Place) -> bool {
+    pub fn shows(&self, place: &LogPosition) -> bool {
         (self.store.as_ref(), self.seq, self.last_at) == (Some(&place.store), place.seq, Some(place.at))
     }
 }
@@ -349,13 +349,13 @@ mod tests {
     const SCRIPT: &str = "OPTION IMPORT;\n-- TABLE DATA: a\nINSERT [ { id: a:1 }, { id: a:2 } ];\n";
 
     fn head_of(seq: u64) -> Head {
-        let place = Place { store: "s".to_owned(), seq, at: Timestamp::UNIX_EPOCH };
+        let place = LogPosition { store: "s".to_owned(), seq, at: Timestamp::UNIX_EPOCH };
         Head::now(Path::new("/h"), Timestamp::UNIX_EPOCH, &place)
     }
 
     #[test]
     fn a_head_shows_one_place_of_one_store() {
-        let place = |store: &str, seq, second| Place {
+        let place = |store: &str, seq, second| LogPosition {
             store: store.to_owned(),
             seq,
             at: Timestamp::from_second(second).unwrap(),

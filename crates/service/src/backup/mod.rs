@@ -6,8 +6,8 @@
 
 mod carry;
 mod file;
+mod kept;
 mod schedule;
-mod shelf;
 mod tally;
 
 use crate::base::Base;
@@ -28,10 +28,10 @@ use rustix::{
 };
 
 pub use file::{End, FileError, Head};
-pub use shelf::{Kept, unfinished};
+pub use kept::{Kept, unfinished};
 
-use file::Place;
-use shelf::Owner;
+use file::LogPosition;
+use kept::Owner;
 
 use super::{Clock, ServiceError, lock};
 use cerebro_core::domain::{MemoryId, Timestamp};
@@ -111,7 +111,7 @@ pub struct BackedUp {
 
 /// How the last attempt went, and how far the one under way is.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct BackupState {
     under_way: AtomicBool,
     rows: AtomicU64,
     total: AtomicU64,
@@ -174,7 +174,7 @@ pub enum BackupError {
 #[derive(Clone)]
 pub struct Backups {
     base: Base,
-    desk: Arc<Desk>,
+    desk: Arc<BackupState>,
 }
 
 impl Backups {
@@ -211,7 +211,7 @@ impl Backups {
             Target::Folder(dir) => {
                 make_folder(dir)?;
                 sweep(dir);
-                (dir.join(shelf::name(at)), true)
+                (dir.join(kept::name(at)), true)
             }
             Target::Script(path) => (path.clone(), false),
         };
@@ -230,16 +230,16 @@ impl Backups {
                 })?;
                 return Err(error.into());
             }
-            Ok(shelf::rotate(&dir, backups.owner(&home), keep)?)
+            Ok(kept::rotate(&dir, backups.owner(&home), keep)?)
         })
         .await?;
         Ok(BackedUp { path, at, rows: end.rows, bytes, verified: verify && packed, removed })
     }
 
     /// Where the store is in its log.
-    async fn place(&self) -> Result<Place, StoreError> {
+    async fn place(&self) -> Result<LogPosition, StoreError> {
         let (seq, at) = self.base.store.last_event().await?;
-        Ok(Place { store: self.base.store.id().to_owned(), seq, at })
+        Ok(LogPosition { store: self.base.store.id().to_owned(), seq, at })
     }
 
     /// Whose backups are ours.
@@ -300,7 +300,7 @@ impl Backups {
 /// # Errors
 /// When the folder cannot be read.
 pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
-    shelf::kept(dir, home)
+    kept::kept(dir, home)
 }
 
 /// Reads a whole backup and compares it with its own counts and checksum. `progress` is told the bytes of
@@ -348,7 +348,7 @@ pub async fn restore(
         Ok(()) => None,
         Err(error @ BackupError::Store(StoreError::Engine(EngineError::Locked(_)))) => return Err(error),
         // One that does not open is a reason to restore, and kept too.
-        Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(clock())))),
+        Err(_) if replace => Some(home.join(format!("{REPLACED}{}", kept::moment(clock())))),
         Err(error) => return Err(error),
     };
     let (making, scratch) = (home.join(MAKING), home.join(SCRATCH));
@@ -471,7 +471,7 @@ fn make_folder(dir: &Path) -> Result<(), BackupError> {
 /// Removes what a process that was killed left of a backup. One is written at a time for a home; another
 /// home's draft in the same folder is left alone while it is young.
 fn sweep(dir: &Path) {
-    for left in shelf::unfinished(dir, DRAFT_STALE) {
+    for left in kept::unfinished(dir, DRAFT_STALE) {
         // Room on the disk, nothing more: it is no fault when another process was quicker.
         let _ = fs::remove_file(left);
     }

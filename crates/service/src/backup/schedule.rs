@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::Path, time::Duration};
 
-use super::{BackupRequest, Backups, Outcome, Target, lock, shelf};
+use super::{BackupRequest, Backups, Outcome, Target, kept, lock};
 use cerebro_core::domain::Timestamp;
 
 /// How long the daemon has served before it makes an overdue backup, so that it does not stand in the way
@@ -54,7 +54,7 @@ impl Backups {
 
     /// How long until the next one is due; zero when it is overdue.
     fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
-        let newest = shelf::of(dir, self.owner(home)).ok().and_then(|kept| kept.into_iter().next());
+        let newest = kept::of(dir, self.owner(home)).ok().and_then(|kept| kept.into_iter().next());
         newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.base.store.now()))
     }
 
@@ -63,7 +63,7 @@ impl Backups {
     async fn back_up_if_changed(&self, request: BackupRequest) -> Result<(), super::BackupError> {
         let Target::Folder(dir) = &request.target else { return Ok(()) };
         let place = self.place().await?;
-        let newest = shelf::of(dir, self.owner(&request.home))?.into_iter().next();
+        let newest = kept::of(dir, self.owner(&request.home))?.into_iter().next();
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It shows this moment too.

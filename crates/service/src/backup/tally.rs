@@ -16,7 +16,7 @@ const COMMENT_BYTES_MAX: usize = 300;
 /// A count under way. The text may come in pieces of any size.
 #[derive(Debug, Default)]
 pub struct Tally {
-    place: Place,
+    place: ScanState,
     /// How many brackets and braces are open.
     depth: u32,
     /// The last byte outside of quotes and comments, to see the two dashes of a comment.
@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     #[default]
     Script,
     Comment,
@@ -57,27 +57,27 @@ impl Tally {
 
     fn step(&mut self, byte: u8) {
         match self.place {
-            Place::Escaped(end) => self.place = Place::Quoted(end),
-            Place::Quoted(end) => match byte {
-                b'\\' => self.place = Place::Escaped(end),
-                _ if byte == end => self.place = Place::Script,
+            ScanState::Escaped(end) => self.place = ScanState::Quoted(end),
+            ScanState::Quoted(end) => match byte {
+                b'\\' => self.place = ScanState::Escaped(end),
+                _ if byte == end => self.place = ScanState::Script,
                 _ => {}
             },
-            Place::Comment if byte == b'\n' => self.end_comment(),
-            Place::Comment => {
+            ScanState::Comment if byte == b'\n' => self.end_comment(),
+            ScanState::Comment => {
                 if self.comment.len() < COMMENT_BYTES_MAX {
                     self.comment.push(byte);
                 }
             }
-            Place::Script => self.outside(byte),
+            ScanState::Script => self.outside(byte),
         }
     }
 
     fn outside(&mut self, byte: u8) {
         match byte {
-            b'\'' | b'"' | b'`' => self.place = Place::Quoted(byte),
+            b'\'' | b'"' | b'`' => self.place = ScanState::Quoted(byte),
             b'-' if self.last == b'-' => {
-                self.place = Place::Comment;
+                self.place = ScanState::Comment;
                 self.comment.clear();
                 self.comment.extend_from_slice(b"--");
             }
@@ -100,7 +100,7 @@ impl Tally {
     }
 
     fn end_comment(&mut self) {
-        self.place = Place::Script;
+        self.place = ScanState::Script;
         self.last = b'\n';
         if self.comment.starts_with(DEFINITIONS) {
             // Braces of definitions are no rows.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Consolidating, Door, ServiceError,
-    jobs::{JobError, Purse, Question, REPAIRS_MAX, ask},
+    jobs::{Account, JobError, Question, REPAIRS_MAX, ask},
     memories::{guard, update},
 };
 use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
@@ -89,7 +89,7 @@ impl Consolidating {
             self.base.store.memories_by_id(&topic.memories).await.map_err(ServiceError::from)?;
         memories.retain(Memory::is_live);
         memories.sort_by_key(|memory| topic.memories.iter().position(|id| *id == memory.id));
-        let purse = Purse::of_relations(&self.spending, llm);
+        let purse = Account::of_relations(&self.spending, llm);
         let schema = insight::schema();
         let text = insight::question(&memories);
         let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };
@@ -113,7 +113,7 @@ struct KeepInsights<'a> {
     plan: CycleId,
     topic: &'a Topic,
     drawn: &'a Drawn,
-    purse: &'a Purse<'a>,
+    purse: &'a Account<'a>,
 }
 
 impl Decision for KeepInsights<'_> {

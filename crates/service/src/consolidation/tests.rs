@@ -97,7 +97,7 @@ async fn search(service: &Service, query: &str, archived: bool) -> (Vec<MemoryId
 }
 
 async fn context(service: &Service) -> String {
-    let ways = Ways { search: "s".to_owned(), read: "r".to_owned(), save: "w".to_owned() };
+    let ways = FollowUps { search: "s".to_owned(), read: "r".to_owned(), save: "w".to_owned() };
     let request = ContextRequest {
         project: Some(caller().project),
         session: session(),

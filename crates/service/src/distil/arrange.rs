@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{DistilSettings, Review};
 use crate::{
     Distilling, ServiceError,
-    jobs::{JobError, Purse, Question, ask},
-    memories::handbook::{Distiller, Shelf, put_rendered},
+    jobs::{Account, JobError, Question, ask},
+    memories::handbook::{Distiller, HandbookSources, put_rendered},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
-use cerebro_core::distil::operations::{Handbook, Place, conserves};
+use cerebro_core::distil::operations::{Handbook, Position, conserves};
 use cerebro_core::distil::{
     Reason,
     handbook::{HANDBOOK_KEY, SUMMARY_KEY, owner},
@@ -100,7 +100,7 @@ impl Task {
 }
 
 fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
-    handbook.get(id).is_some_and(|(_, place)| *place == Place::New)
+    handbook.get(id).is_some_and(|(_, place)| *place == Position::New)
 }
 
 impl Distilling {
@@ -109,7 +109,7 @@ impl Distilling {
     /// # Errors
     /// A failing store.
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
-        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
+        let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, self.settings().question_tokens());
         let items: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
         Ok(HandbookPlan {
@@ -160,7 +160,7 @@ impl Distilling {
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
-        let shelf = Shelf::of(&self.base.store).await?;
+        let shelf = HandbookSources::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
             latest.extend(self.base.store.arrangements(*state, LOOKED_MAX).await?);
@@ -196,7 +196,7 @@ impl Distilling {
         if self.waiting_arrangement(project).await?.is_some() {
             return Ok(false);
         }
-        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
+        let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, settings.question_tokens());
         if prepared.shown.is_empty() {
             return Ok(false);
@@ -206,7 +206,7 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Purse::of_distilling(&self.spending, llm, settings.budget());
+        let purse = Account::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, question, &purse, read).await?;
         let model = llm.name();
@@ -262,7 +262,7 @@ impl Distilling {
     /// [`ServiceError::Invalid`] where there is none.
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
         let arrangement = self.base.store.arrangement(id).await?.ok_or_else(|| unknown(id))?;
-        let mut shelf = Shelf::of(&self.base.store).await?;
+        let mut shelf = HandbookSources::of(&self.base.store).await?;
         shelf.arrangements.retain(|other| other.id != *id);
         let handbook = shelf.handbook(arrangement.project.as_ref());
         Ok((arrangement, handbook))
@@ -342,7 +342,7 @@ impl Decision for Keep<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Arrangement, ServiceError> {
         let project = self.arrangement.project.as_ref();
-        let before = Shelf::of(write.store()).await?.handbook(project);
+        let before = HandbookSources::of(write.store()).await?.handbook(project);
         // Claims may have been forgotten while the model thought.
         let (operations, after) = fitted(&before, &self.arrangement.operations)?;
         let mut arrangement = Arrangement { operations, at: write.at(), ..self.arrangement.clone() };
@@ -387,7 +387,7 @@ impl Decision for Decide<'_> {
             return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
         }
         let project = arrangement.project.clone();
-        let mut shelf = Shelf::of(write.store()).await?;
+        let mut shelf = HandbookSources::of(write.store()).await?;
         shelf.arrangements.retain(|other| other.id != *self.id);
         let without = shelf.handbook(project.as_ref());
         let handbook = if self.wanted == State::Accepted {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{DistilSettings, Review};
 use crate::{
     Distilling, ServiceError,
-    jobs::{JobError, Purse, Question, ask},
+    jobs::{Account, JobError, Question, ask},
 };
 use cerebro_core::distil::{self, Claim, Distilled};
 use cerebro_core::domain::{
@@ -81,7 +81,7 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Purse::of_distilling(&self.spending, llm, settings.budget());
+        let purse = Account::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
         let Distilled { outcome, title, claims, dropped } = ask(llm, question, &purse, read).await?;
         run.outcome = Some(outcome);

@@ -6,17 +6,17 @@ use cerebro_store::{Decision, Write};
 
 /// What happens to a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Going {
+enum Removal {
     Removed,
     Forgotten,
 }
 
-struct Go {
+struct RemoveDocument {
     id: DocumentId,
-    going: Going,
+    going: Removal,
 }
 
-impl Decision for Go {
+impl Decision for RemoveDocument {
     /// The document, as it was.
     type Output = Document;
     type Error = ServiceError;
@@ -25,15 +25,15 @@ impl Decision for Go {
         let found = write.store().documents_by_id(&[self.id]).await?;
         let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
         match self.going {
-            Going::Forgotten => {
+            Removal::Forgotten => {
                 // A memory file is looked for by itself, and would come back.
                 if !document.loaded_by.is_empty() {
                     write.import_history_tombstone(HistoryTombstone::of_paper(&document.path));
                 }
                 write.forget_document(&document);
             }
-            Going::Removed if document.removed => {}
-            Going::Removed => write.remove_document(&document),
+            Removal::Removed if document.removed => {}
+            Removal::Removed => write.remove_document(&document),
         }
         Ok(document)
     }
@@ -46,7 +46,7 @@ impl Documents {
     /// # Errors
     /// [`ServiceError::NoDocument`]
     pub async fn remove(&self, id: DocumentId) -> Result<Document, ServiceError> {
-        self.go(id, Going::Removed).await
+        self.go(id, Removal::Removed).await
     }
 
     /// Destroys a document and its chunks. What backups and files of the database still hold goes when they do;
@@ -55,11 +55,11 @@ impl Documents {
     /// # Errors
     /// [`ServiceError::NoDocument`]
     pub async fn forget(&self, id: DocumentId) -> Result<Document, ServiceError> {
-        self.go(id, Going::Forgotten).await
+        self.go(id, Removal::Forgotten).await
     }
 
-    async fn go(&self, id: DocumentId, going: Going) -> Result<Document, ServiceError> {
-        let document = self.base.store.transact(&Go { id, going }).await?;
+    async fn go(&self, id: DocumentId, going: Removal) -> Result<Document, ServiceError> {
+        let document = self.base.store.transact(&RemoveDocument { id, going }).await?;
         self.evidence.changed(Evidence::Documents);
         Ok(document)
     }

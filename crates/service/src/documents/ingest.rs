@@ -7,7 +7,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
-use cerebro_documents::{Chunk, Compared, Format, Image, Place, Reading, chunks, compare};
+use cerebro_documents::{Chunk, Compared, Format, Image, ImageSource, Reading, chunks, compare};
 use cerebro_store::{Decision, EngineError, StoreError, Write};
 
 /// How long a path is kept, in bytes.
@@ -131,8 +131,8 @@ impl Draft {
 
 fn draft_image(image: &Image, clean: &mut impl FnMut(&str) -> RedactedText) -> DocumentImage {
     let (place, beside) = match &image.place {
-        Place::Within(name) => (name, false),
-        Place::Beside(path) => (path, true),
+        ImageSource::Within(name) => (name, false),
+        ImageSource::Beside(path) => (path, true),
     };
     DocumentImage {
         caption: clean(&image.caption).one_line(),

@@ -27,8 +27,8 @@ pub use told::agent_slug;
 use std::sync::Arc;
 
 use crate::{
-    ServiceError, base::Base, documents::Documents, index::EvidenceIndexes, intake::Desk, memories::Memories,
-    traffic::Traffic, work::Journal,
+    ServiceError, base::Base, documents::Documents, index::EvidenceIndexes, intake::IntakeState,
+    memories::Memories, traffic::Traffic, work::Journal,
 };
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
@@ -43,7 +43,7 @@ pub struct History {
     pub(crate) documents: Documents,
     pub(crate) journal: Journal,
     pub(crate) traffic: Arc<Traffic>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) intake: Arc<IntakeState>,
 }
 
 impl History {
@@ -60,7 +60,7 @@ impl History {
             documents: documents.clone(),
             journal: journal.clone(),
             traffic: Arc::clone(traffic),
-            desk: Arc::clone(&journal.desk),
+            intake: Arc::clone(&journal.intake),
         }
     }
 

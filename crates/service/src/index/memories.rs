@@ -20,7 +20,7 @@ use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
 use cerebro_core::sync::{read, write};
 use cerebro_search::lexical::{Change, Checkpoint, Doc, Index, LexicalError};
-use cerebro_store::{Committed, Places, Store};
+use cerebro_store::{Committed, LogPositions, Store};
 
 /// How many rows are read at once when the index catches up.
 const PAGE: usize = 500;
@@ -131,14 +131,14 @@ enum Standing {
 }
 
 /// Compares the place that an index tells with the store and the ends of its logs.
-fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &Places) -> Standing {
+fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &LogPositions) -> Standing {
     if held.places.is_empty() {
         return Standing::Empty;
     }
     if held.store != store {
         return Standing::Other("it is of another store");
     }
-    if Places(held.places.clone()).are_beyond(ends) {
+    if LogPositions(held.places.clone()).are_beyond(ends) {
         return Standing::Other("the store was put back to an earlier state");
     }
     if held.places.contains_key(writer) {
@@ -393,11 +393,14 @@ mod tests {
         };
         let held = |store: &str, all| Checkpoint { store: store.to_owned(), places: places(all) };
         let is_other = |held: &Checkpoint, ends| {
-            matches!(standing(held, "s", "me", &Places(places(ends))), Standing::Other(_))
+            matches!(standing(held, "s", "me", &LogPositions(places(ends))), Standing::Other(_))
         };
         let mine = held("s", &[("me", 5), ("you", 7)]);
-        assert_eq!(standing(&Checkpoint::default(), "s", "me", &Places::default()), Standing::Empty);
-        assert_eq!(standing(&mine, "s", "me", &Places(places(&[("me", 5), ("you", 9)]))), Standing::Behind);
+        assert_eq!(standing(&Checkpoint::default(), "s", "me", &LogPositions::default()), Standing::Empty);
+        assert_eq!(
+            standing(&mine, "s", "me", &LogPositions(places(&[("me", 5), ("you", 9)]))),
+            Standing::Behind
+        );
         assert!(is_other(&mine, &[("me", 4), ("you", 9)]), "our own log went back");
         assert!(is_other(&mine, &[("me", 5), ("you", 6)]), "another's log went back");
         assert!(is_other(&mine, &[("me", 5)]), "another's log is gone");

@@ -4,7 +4,7 @@
 //! the daemon ends; after that it is read from its beginning once more.
 
 use super::{
-    places::Form,
+    folders::Form,
     reading::{Cursor, Piece, Reading},
     run::named_files,
     take::{Pass, Trouble, blocking},
@@ -26,8 +26,8 @@ pub(super) struct Aside {
 impl History {
     /// Reads the transcripts that hooks have named since, for the journal alone.
     pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.desk.named));
-        let Some(options) = self.desk.options.get().filter(|_| !paths.is_empty()) else {
+        let paths = std::mem::take(&mut *lock(&self.intake.named));
+        let Some(options) = self.intake.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
         for (found, _) in named_files(options.places.clone(), paths).await? {
@@ -45,7 +45,7 @@ impl History {
     }
 
     async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
-        let known = lock(&self.desk.aside).get(&found.path).cloned();
+        let known = lock(&self.intake.aside).get(&found.path).cloned();
         let mut before = known.map(|aside| aside.cursor);
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
@@ -71,7 +71,7 @@ impl History {
                 self.journal.fill(told).await?;
             }
             if is_last {
-                let mut aside = lock(&self.desk.aside);
+                let mut aside = lock(&self.intake.aside);
                 if aside.len() >= ASIDE_MAX {
                     aside.clear();
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    places::{Place, agents},
+    folders::{TranscriptFolder, agents},
     walk,
 };
 use crate::{History, ServiceError, agent_slug};
@@ -50,7 +50,7 @@ impl History {
 }
 
 /// How many files of sessions lie in some places, and their bytes. Blocks.
-pub fn glance(places: &[Place]) -> (usize, u64) {
+pub fn glance(places: &[TranscriptFolder]) -> (usize, u64) {
     let files = walk::walk(places).files;
     (files.len(), files.iter().map(|file| file.stat.size).sum())
 }

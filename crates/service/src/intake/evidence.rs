@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    desk::HistoryOptions,
-    places::{Form, Place},
+    folders::{Form, TranscriptFolder},
+    state::HistoryOptions,
     walk,
 };
 use crate::History;
@@ -36,7 +36,7 @@ impl History {
     /// The files that a session changed last and the commands that it ran last, from the end of its transcript.
     /// `None` where the transcript is not one of a known agent, says nothing, or takes too long to read.
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
-        let HistoryOptions { settings, places, .. } = self.desk.options.get()?;
+        let HistoryOptions { settings, places, .. } = self.intake.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let settings = settings();
@@ -51,7 +51,7 @@ impl History {
 }
 
 /// The last exchanges of a transcript. Blocks.
-fn tail(places: &[Place], transcript: &Path) -> Option<Vec<Exchange>> {
+fn tail(places: &[TranscriptFolder], transcript: &Path) -> Option<Vec<Exchange>> {
     let found = walk::known(places, transcript).ok()?;
     let mut file = walk::open(&found.path).ok()?;
     let size = file.metadata().ok()?.len();

@@ -10,7 +10,7 @@ use super::{
     forks::Copying,
     reading::Cursor,
     rows::{Database, Head},
-    take::{Pass, Standing, Taken, Trouble, Want, blocking},
+    take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::Found,
 };
 use crate::{History, agent_slug, lock, work};
@@ -19,14 +19,14 @@ use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session
 
 /// What was left of a source with many sessions.
 #[derive(Debug, Default)]
-struct Left {
+struct Remainder {
     /// Something that is wanted, or may be next time: it was not asked for, or could not be read.
     for_later: bool,
     /// Something that the user's choice leaves alone.
     by_choice: bool,
 }
 
-impl Left {
+impl Remainder {
     fn note(&mut self, want: Want) {
         self.for_later |= want == Want::NotNow;
         self.by_choice |= want == Want::Never;
@@ -47,7 +47,7 @@ impl History {
         let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
         let known: HashMap<String, Option<String>> =
             known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
-        let mut left = Left::default();
+        let mut left = Remainder::default();
         for head in heads {
             let key = key_of(&found.path, &head.id);
             let edge = known.get(&Source::id_of(agent_slug(found.agent), &key));
@@ -76,16 +76,16 @@ impl History {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.desk.progress).mended(&at);
+                    lock(&self.intake.progress).mended(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.desk.progress).fault(&at, &fault.to_string());
+                    lock(&self.intake.progress).fault(&at, &fault.to_string());
                 }
             }
             self.make_way().await;
         }
-        lock(&self.desk.progress).bytes_done += found.stat.size;
+        lock(&self.intake.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
     }
 
@@ -95,7 +95,7 @@ impl History {
         found: &Found,
         folder: Option<String>,
         pass: &mut Pass,
-        left: &mut Left,
+        left: &mut Remainder,
     ) -> bool {
         let want = self.want_of(found, folder, pass).await;
         left.note(want);
@@ -110,13 +110,13 @@ impl History {
     }
 
     /// Puts down how a source with many sessions stands. Last, so that a pass that was cut short is made again.
-    async fn done_with(&self, found: &Found, left: &Left) -> Result<Taken, Trouble> {
+    async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
         if left.for_later {
-            return Ok(Taken::Left);
+            return Ok(Taken::Remainder);
         }
         let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
         let key = found.path.to_string_lossy();
-        let standing = Standing::of(found.agent, &key, Counts::default());
+        let standing = SourceProgress::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
         self.put_source(&read.to_source()).await?;
         Ok(Taken::Done(found.stat))
@@ -132,7 +132,7 @@ impl History {
     ) -> Result<(), Trouble> {
         let project = self.project_of(&batch.session, pass).await;
         self.note_counts(found.agent, &Counts::default(), &batch.counts);
-        let standing = Standing::of(found.agent, key, batch.counts.clone());
+        let standing = SourceProgress::of(found.agent, key, batch.counts.clone());
         let cursor = of_rows(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::default(), None).await?;
@@ -149,7 +149,7 @@ impl History {
         let path = found.path.clone();
         let bytes = blocking(move || super::reading::small(&path)).await??;
         let (prompts, end) = typed::read(&bytes, 0);
-        let mut left = Left::default();
+        let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
             if self.is_held_beside(found.agent, &id, &key) {
@@ -163,17 +163,18 @@ impl History {
                 continue;
             }
             let project = self.project_of(&batch.session, pass).await;
-            let standing = Standing { typed: true, ..Standing::of(found.agent, &key, Counts::default()) };
+            let standing =
+                SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
             self.make_way().await;
         }
-        lock(&self.desk.progress).bytes_done += end;
+        lock(&self.intake.progress).bytes_done += end;
         self.done_with(found, &left).await
     }
 
     /// Whether a session is in a source other than this one.
     fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
-        let known = lock(&self.desk.known);
+        let known = lock(&self.intake.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }

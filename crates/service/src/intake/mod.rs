@@ -12,32 +12,32 @@
 //! | [`slug`] | where a session was, of agents that do not say it |
 //! | [`forks`] | what of a session is a copy of another one |
 //! | [`take`], [`many`] | whose session it is; exchanges and cursor go to the store in one transaction |
-//! | [`papers`] | memory files of agents, which are documents |
+//! | [`memory_files`] | memory files of agents, which are documents |
 //! | [`aside`] | the same for the journal of work alone, where past sessions are not kept |
 //! | [`run`] | the task, its bounds and its pauses |
-//! | [`desk`] | what is asked of it, and what it tells |
+//! | [`state`] | what is asked of it, and what it tells |
 
 mod aside;
-mod desk;
 mod drift;
 mod evidence;
+mod folders;
 mod forks;
 mod many;
-mod papers;
-mod places;
+mod memory_files;
 mod preview;
 mod reading;
 mod rows;
 mod run;
 mod settings;
 mod slug;
+mod state;
 mod take;
 mod tree;
 mod walk;
 
-pub(crate) use desk::Desk;
-pub use desk::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};
 pub use drift::glance;
-pub use places::{Place, agent_named, agents, places};
+pub use folders::{TranscriptFolder, agent_named, agents, places};
 pub use preview::Preview;
 pub use settings::HistorySettings;
+pub(crate) use state::IntakeState;
+pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    desk::{FAULTS_MAX, ImportRequest, broke_off},
+    folders::Form,
     many::by_session,
-    places::Form,
     reading::{Fault, Reading, small},
     rows::{Database, Head},
+    state::{FAULTS_MAX, ImportRequest, broke_off},
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
@@ -49,7 +49,7 @@ impl History {
         let mut pass = self.pass(request.project.clone(), oldest);
         for file in walked.files {
             let Some(bytes) = self.wanted_of(&file, &mut pass).await else { continue };
-            let known = lock(&self.desk.known);
+            let known = lock(&self.intake.known);
             let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
             let preview = found.entry(agent_slug(file.agent)).or_default();
             preview.files += 1;

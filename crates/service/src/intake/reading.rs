@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 
 use super::{
-    places::Form,
+    folders::Form,
     tree,
     walk::{self, Found, Stat},
 };

@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    desk::{HistoryOptions, ImportRequest, Known, broke_off},
-    places::{Form, Place, agents},
+    folders::{Form, TranscriptFolder, agents},
     settings::HistorySettings,
+    state::{HistoryOptions, ImportRequest, Known, broke_off},
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
@@ -34,7 +34,7 @@ const QUIET_POLL: Duration = Duration::from_millis(5);
 
 /// The files that hooks named, as far as they are there and an agent's.
 pub(super) async fn named_files(
-    places: Vec<Place>,
+    places: Vec<TranscriptFolder>,
     paths: BTreeSet<PathBuf>,
 ) -> Result<Vec<(Result<Found, String>, PathBuf)>, ServiceError> {
     let looked = tokio::task::spawn_blocking(move || {
@@ -48,7 +48,7 @@ pub(super) async fn named_files(
 impl History {
     /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
     pub fn set_options(&self, options: HistoryOptions) {
-        if self.desk.options.set(options).is_err() {
+        if self.intake.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
     }
@@ -61,10 +61,10 @@ impl History {
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {
-                    lock(&self.desk.wanted).scan = true;
+                    lock(&self.intake.wanted).scan = true;
                     next = tokio::time::Instant::now() + EVERY;
                 }
-                () = self.desk.wake.notified() => {}
+                () = self.intake.wake.notified() => {}
                 () = &mut stopping => return,
             }
             tokio::select! {
@@ -75,19 +75,19 @@ impl History {
                 // Half a batch is undone with its transaction, and the cursor says where to go on.
                 () = &mut stopping => return,
             };
-            lock(&self.desk.progress).running = false;
+            lock(&self.intake.progress).running = false;
         }
     }
 
     /// Does what is wanted, until nothing is.
     async fn serve(&self) -> Result<(), ServiceError> {
-        while self.desk.is_asked() {
-            if !lock(&self.desk.named).is_empty() {
+        while self.intake.is_asked() {
+            if !lock(&self.intake.named).is_empty() {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Before it is taken, so that nobody who waits for it sees a moment of rest.
-            lock(&self.desk.progress).running = self.is_taken_in();
-            let wanted = std::mem::take(&mut *lock(&self.desk.wanted));
+            lock(&self.intake.progress).running = self.is_taken_in();
+            let wanted = std::mem::take(&mut *lock(&self.intake.wanted));
             let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
@@ -102,7 +102,7 @@ impl History {
                 self.scan(&ImportRequest::default()).await?;
             }
             if wanted.scan || has_imported {
-                self.take_papers(&mut self.pass(None, i64::MIN)).await?;
+                self.take_memory_files(&mut self.pass(None, i64::MIN)).await?;
             }
         }
         Ok(())
@@ -110,7 +110,7 @@ impl History {
 
     /// Reads the files that hooks have named since.
     async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.desk.named));
+        let paths = std::mem::take(&mut *lock(&self.intake.named));
         let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
         else {
             return Ok(());
@@ -119,7 +119,7 @@ impl History {
         for (known, path) in named_files(places, paths).await? {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.desk.progress).fault(&path, &why),
+                Err(why) => lock(&self.intake.progress).fault(&path, &why),
             }
         }
         Ok(())
@@ -130,12 +130,12 @@ impl History {
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
         let begun = Instant::now();
         self.know().await?;
-        let gates = lock(&self.desk.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        let gates = lock(&self.intake.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
         let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
         let Walk { files, faults, roots } =
             walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
         {
-            let mut progress = lock(&self.desk.progress);
+            let mut progress = lock(&self.intake.progress);
             progress.seen = files.len();
             progress.faults.clear();
             for (_, path, why) in &faults {
@@ -151,7 +151,7 @@ impl History {
         };
         let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
         {
-            let mut progress = lock(&self.desk.progress);
+            let mut progress = lock(&self.intake.progress);
             progress.scan = begun.elapsed();
             progress.scanned_at = Some(self.base.now());
         }
@@ -169,7 +169,7 @@ impl History {
         // Prompts of deleted sessions come last: only then it is known which are.
         files.sort_by_key(|file| file.form == Form::Typed);
         {
-            let mut progress = lock(&self.desk.progress);
+            let mut progress = lock(&self.intake.progress);
             (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
             progress.bytes = files.iter().map(|file| file.stat.size).sum();
         }
@@ -179,9 +179,9 @@ impl History {
                 self.read_named(pass).await?;
             }
             self.read_one(found, pass).await?;
-            lock(&self.desk.progress).files_done += 1;
+            lock(&self.intake.progress).files_done += 1;
         }
-        lock(&self.desk.progress).read = begun.elapsed();
+        lock(&self.intake.progress).read = begun.elapsed();
         Ok(())
     }
 
@@ -194,7 +194,7 @@ impl History {
         match taken {
             Ok(taken) => {
                 {
-                    let mut progress = lock(&self.desk.progress);
+                    let mut progress = lock(&self.intake.progress);
                     progress.of(found.agent).read += 1;
                     progress.mended(&found.path);
                 }
@@ -229,7 +229,7 @@ impl History {
                     self.put_source(&source).await?;
                 }
             }
-            if let Some(known) = lock(&self.desk.known).as_mut() {
+            if let Some(known) = lock(&self.intake.known).as_mut() {
                 known.gates.remove(path);
             }
         }
@@ -237,14 +237,14 @@ impl History {
     }
 
     pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
-        Pass::new(self.desk.settings().unwrap_or_default(), only, oldest)
+        Pass::new(self.intake.settings().unwrap_or_default(), only, oldest)
     }
 
     /// Reads from the store what is known of the files: once, and again when other ones are wanted.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let HistorySettings { include, exclude, .. } = self.desk.settings().unwrap_or_default();
+        let HistorySettings { include, exclude, .. } = self.intake.settings().unwrap_or_default();
         let chosen = (include, exclude);
-        if lock(&self.desk.known).as_ref().is_some_and(|known| known.chosen == chosen) {
+        if lock(&self.intake.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }
         let mut known = Known { chosen, ..Known::default() };
@@ -272,12 +272,12 @@ impl History {
                 }
             }
         }
-        *lock(&self.desk.known) = Some(known);
+        *lock(&self.intake.known) = Some(known);
         Ok(())
     }
 
     fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.desk.known).as_mut() {
+        if let Some(known) = lock(&self.intake.known).as_mut() {
             known.gates.insert(path, stat);
         }
     }

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use serde::{Deserialize, Deserializer};
 
-use super::places::{agent_named, agents};
+use super::folders::{agent_named, agents};
 use cerebro_core::domain::Project;
 use cerebro_core::text;
 use cerebro_transcript::Agent;

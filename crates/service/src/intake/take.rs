@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::{
-    desk::HistoryOptions,
     forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
+    state::HistoryOptions,
     walk::{Found, Stat},
 };
 use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
@@ -53,7 +53,7 @@ pub(super) enum Taken {
     /// There is nothing to do until it looks otherwise.
     Done(Stat),
     /// It is not what was asked for, and was left as it is.
-    Left,
+    Remainder,
 }
 
 /// Whether a session is wanted.
@@ -112,7 +112,7 @@ impl Pass {
 }
 
 /// How a source stands, before and after a piece.
-pub(super) struct Standing<'a> {
+pub(super) struct SourceProgress<'a> {
     pub agent: Agent,
     pub key: &'a str,
     pub counts: Counts,
@@ -120,7 +120,7 @@ pub(super) struct Standing<'a> {
     pub typed: bool,
 }
 
-impl<'a> Standing<'a> {
+impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
         Self { agent, key, counts, typed: false }
     }
@@ -171,7 +171,7 @@ impl History {
         let key = found.path.to_string_lossy().into_owned();
         let stored = self.source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
-        let mut standing = Standing::of(found.agent, &key, Counts::default());
+        let mut standing = SourceProgress::of(found.agent, &key, Counts::default());
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
@@ -215,7 +215,7 @@ impl History {
                     self.journal.fill(told).await?;
                 }
             }
-            lock(&self.desk.progress).bytes_done += bytes;
+            lock(&self.intake.progress).bytes_done += bytes;
             if is_last {
                 return Ok(Taken::Done(cursor.stat));
             }
@@ -228,14 +228,14 @@ impl History {
     async fn leave(
         &self,
         found: &Found,
-        standing: &Standing<'_>,
+        standing: &SourceProgress<'_>,
         batch: &Batch,
         project: &Project,
         cursor: &Cursor,
         pass: &Pass,
     ) -> Result<Option<Taken>, Trouble> {
         let error = match pass.wants(project, batch.session.cwd.as_deref(), &found.path) {
-            Want::NotNow => return Ok(Some(Taken::Left)),
+            Want::NotNow => return Ok(Some(Taken::Remainder)),
             Want::Never => None,
             Want::Yes if self.is_held_elsewhere(found, &batch.session.id) => {
                 Some("another file has the same session and more of it".to_owned())
@@ -253,7 +253,7 @@ impl History {
     /// made again.
     pub(super) async fn commit_piece(
         &self,
-        standing: &Standing<'_>,
+        standing: &SourceProgress<'_>,
         project: Project,
         batch: Batch,
         (before, after): (Option<&Cursor>, &Cursor),
@@ -276,7 +276,7 @@ impl History {
             };
             let done = self.commit(batch).await?;
             {
-                let mut progress = lock(&self.desk.progress);
+                let mut progress = lock(&self.intake.progress);
                 let told = progress.of(standing.agent);
                 told.exchanges += (done.added + done.replaced) as u64;
                 told.redacted += done.redacted as u64;
@@ -297,7 +297,7 @@ impl History {
         if let Some(project) = pass.projects.get(cwd) {
             return project.clone();
         }
-        let Some(HistoryOptions { project_of, .. }) = self.desk.options.get() else {
+        let Some(HistoryOptions { project_of, .. }) = self.intake.options.get() else {
             return Project::general();
         };
         let project = project_of(PathBuf::from(cwd)).await;
@@ -309,18 +309,18 @@ impl History {
     }
 
     pub(super) fn note_counts(&self, agent: Agent, before: &Counts, after: &Counts) {
-        lock(&self.desk.progress).of(agent).count(before, after);
+        lock(&self.intake.progress).of(agent).count(before, after);
     }
 
     pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {
-        if let Some(known) = lock(&self.desk.known).as_mut() {
+        if let Some(known) = lock(&self.intake.known).as_mut() {
             let holder = (PathBuf::from(key), found.stat.size);
             known.holders.insert((found.agent, session.to_owned()), holder);
         }
     }
 
     fn is_held_elsewhere(&self, found: &Found, session: &str) -> bool {
-        let known = lock(&self.desk.known);
+        let known = lock(&self.intake.known);
         known
             .as_ref()
             .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
@@ -329,16 +329,16 @@ impl History {
     /// Puts down that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.desk.progress).fault(&found.path, &words);
+        lock(&self.intake.progress).fault(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let mut source = match self.source(found.agent, &key).await? {
             Some(source) => source,
             None => {
-                let standing = Standing::of(found.agent, &key, Counts::default());
+                let standing = SourceProgress::of(found.agent, &key, Counts::default());
                 standing.read(None, SourceState::Failed, None).to_source()
             }
         };
-        let standing = Standing::of(found.agent, &key, Counts::default());
+        let standing = SourceProgress::of(found.agent, &key, Counts::default());
         source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
         source.state = SourceState::Failed;
         self.put_source(&source).await

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::places::{Form, Place};
+use super::folders::{Form, TranscriptFolder};
 use cerebro_transcript::Agent;
 
 /// Most files of one walk; further ones are named as a fault.
@@ -71,7 +71,7 @@ impl Walk {
 }
 
 /// Walks some places. Blocks.
-pub fn walk(places: &[Place]) -> Walk {
+pub fn walk(places: &[TranscriptFolder]) -> Walk {
     let mut walk = Walk::default();
     for place in places {
         // The agent's folder itself may be a link that its user made.
@@ -83,7 +83,7 @@ pub fn walk(places: &[Place]) -> Walk {
                 continue;
             }
         };
-        let place = Place { root: root.clone(), ..place.clone() };
+        let place = TranscriptFolder { root: root.clone(), ..place.clone() };
         if place.depth == 0 {
             match fs::symlink_metadata(&root) {
                 Ok(metadata) => file(&mut walk, &place, root.clone(), &metadata),
@@ -98,7 +98,7 @@ pub fn walk(places: &[Place]) -> Walk {
     walk
 }
 
-fn folder(walk: &mut Walk, place: &Place, root: PathBuf) {
+fn folder(walk: &mut Walk, place: &TranscriptFolder, root: PathBuf) {
     let mut left = vec![(root, 1)];
     while let Some((folder, depth)) = left.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -138,7 +138,7 @@ fn folder(walk: &mut Walk, place: &Place, root: PathBuf) {
     }
 }
 
-fn file(walk: &mut Walk, place: &Place, path: PathBuf, metadata: &Metadata) {
+fn file(walk: &mut Walk, place: &TranscriptFolder, path: PathBuf, metadata: &Metadata) {
     let Some(form) = place.form_of(&path) else { return };
     if !metadata.is_file() {
         return walk.fault(place.agent, &path, "it is no file");
@@ -184,7 +184,7 @@ fn plain_wins(files: &mut Vec<Found>) {
 ///
 /// # Errors
 /// Why it is not read, in words.
-pub fn known(places: &[Place], path: &Path) -> Result<Found, String> {
+pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> {
     if !path.is_absolute() {
         return Err("the path is not absolute".to_owned());
     }
@@ -207,7 +207,7 @@ pub fn known(places: &[Place], path: &Path) -> Result<Found, String> {
         }
         let metadata = fs::symlink_metadata(&whole).map_err(|error| error.to_string())?;
         let mut walk = Walk::default();
-        let place = Place { root, ..place.clone() };
+        let place = TranscriptFolder { root, ..place.clone() };
         file(&mut walk, &place, whole, &metadata);
         if let Some(found) = walk.files.pop() {
             return Ok(found);
@@ -294,8 +294,8 @@ mod tests {
 
     use super::*;
 
-    fn place(root: &Path) -> Place {
-        Place { agent: Agent::ClaudeCode, root: root.to_path_buf(), depth: 3 }
+    fn place(root: &Path) -> TranscriptFolder {
+        TranscriptFolder { agent: Agent::ClaudeCode, root: root.to_path_buf(), depth: 3 }
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         for name in ["a.jsonl", "a.jsonl.zst", "b.jsonl.zst"] {
             fs::write(temp.path().join(name), "").unwrap();
         }
-        let place = Place { agent: Agent::Codex, root: temp.path().to_path_buf(), depth: 1 };
+        let place = TranscriptFolder { agent: Agent::Codex, root: temp.path().to_path_buf(), depth: 1 };
         let mut forms: Vec<(String, Form)> = walk(&[place])
             .files
             .iter()

@@ -24,7 +24,7 @@ pub(crate) struct Question<'a> {
 }
 
 /// Who pays for questions.
-pub(crate) struct Purse<'a> {
+pub(crate) struct Account<'a> {
     spending: &'a Spending,
     model: String,
     is_metered: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Purse<'a> {
     spent: Mutex<Spent>,
 }
 
-impl<'a> Purse<'a> {
+impl<'a> Account<'a> {
     /// For questions about how memories relate.
     pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm) -> Self {
         let spent = Mutex::default();
@@ -84,7 +84,7 @@ impl<'a> Purse<'a> {
 pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,
-    purse: &Purse<'_>,
+    purse: &Account<'_>,
     read: impl Fn(&Value) -> Result<T, Misfit>,
 ) -> Result<T, JobError> {
     let Question { instructions, text, schema } = question;

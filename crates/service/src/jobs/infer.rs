@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     WorkerState,
-    asking::{self, Purse, Question},
+    asking::{self, Account, Question},
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
 use crate::{ServiceError, Worker};
@@ -151,7 +151,7 @@ impl Worker {
         let schema = claim::schema(candidates.len());
         let text = claim::question(memory, &candidates);
         let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
-        let purse = Purse::of_relations(&self.spending, llm);
+        let purse = Account::of_relations(&self.spending, llm);
         let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
         let claims = asking::ask(llm, question, &purse, read).await?;
         Ok(self.keep(memory, llm, &claims).await?)

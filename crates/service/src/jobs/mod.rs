@@ -18,7 +18,7 @@ mod runner;
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use asking::{Purse, Question, REPAIRS_MAX, ask};
+pub(crate) use asking::{Account, Question, REPAIRS_MAX, ask};
 pub(crate) use budget::Spending;
 pub use infer::InferenceSettings;
 pub use reindex::Reindexing;
@@ -30,7 +30,7 @@ use crate::{
     consolidation::Consolidating,
     distil::Distilling,
     index::{MemoryIndex, VectorSearch},
-    recall::ClaimBook,
+    recall::ClaimCache,
     traffic::Traffic,
 };
 use cerebro_core::pace::{self, Spent};
@@ -182,7 +182,7 @@ pub struct Worker {
     pub(crate) index: MemoryIndex,
     pub(crate) vectors: VectorSearch,
     pub(crate) spending: Spending,
-    pub(crate) claims: Arc<ClaimBook>,
+    pub(crate) claims: Arc<ClaimCache>,
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) jobs: Arc<Jobs>,
 }

@@ -26,13 +26,13 @@ const PAGE: usize = 500;
 const NAME: &str = "distil";
 
 /// What handbooks are made of.
-pub(crate) struct Shelf {
+pub(crate) struct HandbookSources {
     items: BTreeMap<Project, Vec<Item>>,
     /// The accepted arrangements, in the order in which they were.
     pub(crate) arrangements: Vec<Arrangement>,
 }
 
-impl Shelf {
+impl HandbookSources {
     pub(crate) async fn of(store: &Store) -> Result<Self, ServiceError> {
         let mut arrangements = store.arrangements(ArrangementState::Accepted, ARRANGEMENTS_MAX).await?;
         arrangements.sort_by_key(|arrangement| (arrangement.decided_at, arrangement.at));
@@ -154,7 +154,7 @@ impl Memories {
         &self,
         project: Option<&Project>,
     ) -> Result<(Handbook, Vec<Rendered>), ServiceError> {
-        let handbook = Shelf::of(&self.base.store).await?.handbook(project);
+        let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let rendered = render(&handbook, project);
         Ok((handbook, rendered))
     }
@@ -182,7 +182,7 @@ impl Memories {
     /// # Errors
     /// A failing store.
     pub async fn skills(&self, project: Option<&Project>) -> Result<Vec<(Project, Skill)>, ServiceError> {
-        let shelf = Shelf::of(&self.base.store).await?;
+        let shelf = HandbookSources::of(&self.base.store).await?;
         let wanted = shelf.projects().filter(|known| project.is_none_or(|project| project == *known));
         let drafts = |project: &Project| {
             let of = |skill| (project.clone(), skill);
@@ -267,7 +267,7 @@ impl Decision for Render<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Vec<Memory>, ServiceError> {
-        let handbook = Shelf::of(write.store()).await?.handbook(self.project);
+        let handbook = HandbookSources::of(write.store()).await?.handbook(self.project);
         put_rendered(self.memories, write, self.by, (&handbook, self.project), self.keys).await
     }
 }

@@ -46,9 +46,9 @@ struct Book {
 
 /// Who claims what, read from the store when it is first wanted.
 #[derive(Default)]
-pub(crate) struct ClaimBook(Cached<Book>);
+pub(crate) struct ClaimCache(Cached<Book>);
 
-impl ClaimBook {
+impl ClaimCache {
     /// Forgets what was read: a model claimed something anew, or a person let a pair stand.
     pub(crate) fn forget(&self) {
         self.0.forget();

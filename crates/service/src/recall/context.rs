@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Caller, Mark, Marks, Recall, ServiceError, Told, recall::unfinished::LeftOff};
+use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, recall::unfinished::LeftOff};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
     Workplace,
@@ -41,12 +41,12 @@ pub struct ContextRequest {
     /// The session that asks, which is not "earlier".
     pub session: SessionId,
     /// How the reader goes on.
-    pub ways: Ways,
+    pub ways: FollowUps,
 }
 
 /// What the reader of a context calls to go on, in its own terms: tools, or commands.
 #[derive(Debug, Clone)]
-pub struct Ways {
+pub struct FollowUps {
     /// To search.
     pub search: String,
     /// To read a memory whole.
@@ -185,7 +185,7 @@ impl Recall {
         let shown: Vec<MemoryId> = listed.map(|memory| memory.id).collect();
         let mut marks = self.marks(&shown).await?;
         for memory in pinned.iter().chain(&recent).filter(|memory| memory.valid.is_over(self.base.now())) {
-            marks.entry(memory.id).or_default().push(Mark::new("expired", Told::Yes));
+            marks.entry(memory.id).or_default().push(Mark::new("expired", MarkDetail::Yes));
         }
         let beyond = match (is_empty, has_older || has_more_pinned) {
             (_, true) => Beyond::Older,
@@ -384,8 +384,14 @@ struct Packed {
 
 /// Writes the sections into `max_bytes`, each item whole or not at all. A section may use what is left of
 /// its share and of those before it, so that many memories do not push out the sessions.
-fn pack(project: &Project, sections: &[Section], beyond: Beyond, ways: &Ways, max_bytes: usize) -> Packed {
-    let Ways { search, read, save } = ways;
+fn pack(
+    project: &Project,
+    sections: &[Section],
+    beyond: Beyond,
+    ways: &FollowUps,
+    max_bytes: usize,
+) -> Packed {
+    let FollowUps { search, read, save } = ways;
     let total: usize = sections.iter().map(|section| section.items.len()).sum();
     let mut text = format!("# Memory of {}\n", text::inert(project.as_str()));
     if total == 0 {
@@ -440,9 +446,9 @@ mod tests {
     use super::*;
     use cerebro_core::redact::redact_text;
 
-    fn ways() -> Ways {
+    fn ways() -> FollowUps {
         let [search, read, save] = ["search_it", "read_it", "save_it"].map(str::to_owned);
-        Ways { search, read, save }
+        FollowUps { search, read, save }
     }
 
     fn sections(items: usize, item: &str) -> Vec<Section> {

@@ -26,11 +26,11 @@ struct Held {
 
 /// The footings of memories that were shown lately.
 #[derive(Default)]
-pub(crate) struct FootingBook {
+pub(crate) struct FootingCache {
     held: Mutex<Held>,
 }
 
-impl FootingBook {
+impl FootingCache {
     /// Forgets the memories that a commit wrote.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.forget(committed.memories.iter().map(|memory| memory.id));

@@ -61,9 +61,9 @@ struct Kept {
 
 /// The figures of projects, and of all, that were asked for lately.
 #[derive(Default)]
-pub(crate) struct HealthBook(Mutex<BTreeMap<Option<Project>, Kept>>);
+pub(crate) struct HealthCache(Mutex<BTreeMap<Option<Project>, Kept>>);
 
-impl HealthBook {
+impl HealthCache {
     fn get(&self, project: Option<&Project>) -> Option<Arc<Health>> {
         let held = lock(&self.0);
         let kept = held.get(&project.cloned())?;

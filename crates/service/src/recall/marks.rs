@@ -15,12 +15,12 @@ pub struct Mark {
     /// Under which name it is told, in both halves of an answer.
     pub name: &'static str,
     /// What it says.
-    pub told: Told,
+    pub told: MarkDetail,
 }
 
 /// What a mark says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum MarkDetail {
     /// That it is so.
     Yes,
     /// Another memory.
@@ -33,17 +33,17 @@ pub enum Told {
 
 impl Mark {
     /// A mark of this name.
-    pub fn new(name: &'static str, told: Told) -> Self {
+    pub fn new(name: &'static str, told: MarkDetail) -> Self {
         Self { name, told }
     }
 
     /// As a fact of a structured answer.
     pub fn json(&self) -> Value {
         match &self.told {
-            Told::Yes => json!(true),
-            Told::Id(id) => json!(id.as_str()),
-            Told::Ids(ids) => json!(ids.iter().map(MemoryId::as_str).collect::<Vec<_>>()),
-            Told::Words(words) => json!(words),
+            MarkDetail::Yes => json!(true),
+            MarkDetail::Id(id) => json!(id.as_str()),
+            MarkDetail::Ids(ids) => json!(ids.iter().map(MemoryId::as_str).collect::<Vec<_>>()),
+            MarkDetail::Words(words) => json!(words),
         }
     }
 
@@ -51,12 +51,12 @@ impl Mark {
     pub fn text(&self) -> String {
         let name = self.name;
         match &self.told {
-            Told::Yes => name.to_owned(),
-            Told::Id(id) => format!("{name} {id}"),
-            Told::Ids(ids) => {
+            MarkDetail::Yes => name.to_owned(),
+            MarkDetail::Id(id) => format!("{name} {id}"),
+            MarkDetail::Ids(ids) => {
                 format!("{name} {}", ids.iter().map(MemoryId::as_str).collect::<Vec<_>>().join(" "))
             }
-            Told::Words(words) => format!("{name} {words}"),
+            MarkDetail::Words(words) => format!("{name} {words}"),
         }
     }
 }
@@ -67,7 +67,7 @@ pub type Marks = BTreeMap<MemoryId, Vec<Mark>>;
 /// That a text is flagged, and for what.
 pub(crate) fn flag_mark(flags: &[Flag]) -> Option<Mark> {
     let names: Vec<&str> = flags.iter().map(|flag| flag.as_str()).collect();
-    (!names.is_empty()).then(|| Mark::new("flag", Told::Words(names.join(" "))))
+    (!names.is_empty()).then(|| Mark::new("flag", MarkDetail::Words(names.join(" "))))
 }
 
 impl Recall {
@@ -79,7 +79,7 @@ impl Recall {
         let mut marks = self.old_marks(ids, None).await?;
         for (id, footing) in self.footings(ids).await? {
             if footing.archived {
-                marks.entry(id).or_default().push(Mark::new("archived", Told::Yes));
+                marks.entry(id).or_default().push(Mark::new("archived", MarkDetail::Yes));
             }
             if let Some(mark) = flag_mark(&footing.flags) {
                 marks.entry(id).or_default().push(mark);
@@ -87,7 +87,7 @@ impl Recall {
         }
         for (id, claimed) in self.claimed(ids).await? {
             for (name, ids) in claimed.told() {
-                marks.entry(id).or_default().push(Mark::new(name, Told::Ids(ids.to_vec())));
+                marks.entry(id).or_default().push(Mark::new(name, MarkDetail::Ids(ids.to_vec())));
             }
         }
         Ok(marks)
@@ -102,7 +102,7 @@ impl Recall {
         let succession = self.succession().await?;
         let old = |id: &MemoryId| {
             let newer = succession.successor(id, at)?;
-            Some((*id, vec![Mark::new("old", Told::Id(newer))]))
+            Some((*id, vec![Mark::new("old", MarkDetail::Id(newer))]))
         };
         Ok(ids.iter().filter_map(old).collect())
     }

@@ -21,22 +21,22 @@ mod timeline;
 mod unfinished;
 
 pub use browse::{BrowseRequest, Browsed, Selected, Selection};
-pub(crate) use claims::ClaimBook;
-pub use context::{Context, ContextRequest, Gathered, Ways};
+pub(crate) use claims::ClaimCache;
+pub use context::{Context, ContextRequest, FollowUps, Gathered};
 pub use entity::EntityGraph;
 pub use evidence::{EvidenceFound, EvidenceHint, EvidenceRequest};
-pub(crate) use footing::FootingBook;
+pub(crate) use footing::FootingCache;
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
-pub(crate) use health::HealthBook;
+pub(crate) use health::HealthCache;
 pub use health::{Health, PAIRS_COUNTED_MAX};
-pub use marks::{Mark, Marks, Told};
+pub use marks::{Mark, MarkDetail, Marks};
 pub use pairs::{Pair, Pairs};
 pub(crate) use past::{Past, PastIndex};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use stats::Stats;
 pub use story::Story;
-pub(crate) use succession::SuccessionBook;
+pub(crate) use succession::SuccessionCache;
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 
 use std::sync::Arc;
@@ -60,10 +60,10 @@ pub struct Recall {
     pub(crate) past: Past,
     pub(crate) sessions: Sessions,
     pub(crate) feedback: Feedback,
-    pub(crate) claims: Arc<ClaimBook>,
-    pub(crate) footings: Arc<FootingBook>,
-    pub(crate) succession: Arc<SuccessionBook>,
-    pub(crate) health: Arc<HealthBook>,
+    pub(crate) claims: Arc<ClaimCache>,
+    pub(crate) footings: Arc<FootingCache>,
+    pub(crate) succession: Arc<SuccessionCache>,
+    pub(crate) health: Arc<HealthCache>,
     /// Bounds the searches that compute at once: each holds a thread while it waits for the model.
     pub(crate) searches: Arc<Semaphore>,
 }

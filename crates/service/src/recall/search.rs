@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::{runtime::Handle, sync::watch};
 
-use crate::{Caller, Mark, Marks, Recall, ServiceError, Told, fields::Fields};
+use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, MemoryId, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::truth::{self, Listed};
@@ -188,13 +188,13 @@ impl Recall {
                 let marks = marks.entry(id).or_default();
                 // What somebody said is told, and not what its title lets suppose.
                 if marks.iter().all(|mark| mark.name != "old") {
-                    marks.push(Mark::new("newer", Told::Id(newer)));
+                    marks.push(Mark::new("newer", MarkDetail::Id(newer)));
                 }
             }
         }
         let at = request.valid_at.or(request.as_of).unwrap_or_else(|| self.base.now());
         for hit in hits.iter().filter(|hit| hit.valid_until.is_some_and(|until| until < at)) {
-            marks.entry(hit.id.into()).or_default().push(Mark::new("expired", Told::Yes));
+            marks.entry(hit.id.into()).or_default().push(Mark::new("expired", MarkDetail::Yes));
         }
         Ok(marks)
     }

@@ -74,9 +74,9 @@ impl Succession {
 
 /// The edges as they were last read.
 #[derive(Default)]
-pub(crate) struct SuccessionBook(Cached<Succession>);
+pub(crate) struct SuccessionCache(Cached<Succession>);
 
-impl SuccessionBook {
+impl SuccessionCache {
     /// Hears of a commit: of new edges, and of memories at their ends that come or go.
     pub(crate) fn follow(&self, committed: &Committed) {
         let changes_places = |kind| matches!(kind, EventKind::MemorySuperseded | EventKind::MemoryReinstated);

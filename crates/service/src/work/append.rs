@@ -9,7 +9,7 @@ use cerebro_store::{Decision, StoredWork, Write};
 use super::{
     Actor, Appended, Happening, Target,
     draft::{Draft, Prepared, line},
-    slow::{Missed, Place},
+    slow::{Missed, MissedIn},
 };
 use crate::{Journal, ServiceError, lock};
 
@@ -35,7 +35,7 @@ impl Journal {
             let problem = format!("at most {} events at once", limits::BATCH_MAX);
             return Err(ServiceError::invalid("events", &happenings.len().to_string(), problem));
         }
-        let (place, missed) = (Place::of(actor, &target), Missed::at(self.base.now(), happenings.len()));
+        let (place, missed) = (MissedIn::of(actor, &target), Missed::at(self.base.now(), happenings.len()));
         let degraded = Appended { degraded: true, ..Appended::default() };
         if self.is_degraded() {
             self.unwaited(happenings.len());
@@ -65,7 +65,7 @@ impl Journal {
     }
 
     /// Tells what is missing from a place, if there is a piece of work to tell it in.
-    pub(super) async fn tell_gap(&self, place: &Place) -> Result<(), ServiceError> {
+    pub(super) async fn tell_gap(&self, place: &MissedIn) -> Result<(), ServiceError> {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
             None => {

@@ -10,7 +10,7 @@ use cerebro_store::StoredWork;
 use super::{
     Actor, Happening, LOCAL_OWNER, Target,
     draft::kept_once,
-    told::{self, Told},
+    reported::{self, Reported},
 };
 use crate::{Journal, ServiceError};
 use cerebro_transcript::{Batch, Counts, State};
@@ -27,7 +27,7 @@ const ADDED_MAX: usize = 512;
 /// What a reading of a transcript tells of a session.
 pub(crate) struct Reading {
     session: String,
-    told: Vec<Told>,
+    told: Vec<Reported>,
     /// Records that could not be read since the reading before, and all of them.
     unread: (u64, u64),
 }
@@ -35,7 +35,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// What a batch tells, where its agent names its calls. `before` is how far its source was read until then.
     pub fn of(batch: &Batch, before: Option<&State>) -> Option<Self> {
-        if !told::names_its_calls(batch.session.agent) || batch.exchanges.is_empty() {
+        if !reported::names_its_calls(batch.session.agent) || batch.exchanges.is_empty() {
             return None;
         }
         let lost = |counts: &Counts| counts.malformed + counts.oversized;
@@ -43,7 +43,7 @@ impl Reading {
         // A sub-agent's calls are its session's own: so its hooks say it.
         let session = batch.session.id.split('/').next().unwrap_or_default().to_owned();
         let unread = (all.saturating_sub(before.map_or(0, |before| lost(&before.counts))), all);
-        Some(Self { session, told: told::of_exchanges(batch.session.agent, &batch.exchanges), unread })
+        Some(Self { session, told: reported::of_exchanges(batch.session.agent, &batch.exchanges), unread })
     }
 }
 
@@ -95,9 +95,13 @@ impl Journal {
     }
 
     /// What is not in the journal yet, and whether a hook told nothing at all of it.
-    async fn untold(&self, stored: &StoredWork, told: Vec<Told>) -> Result<Vec<(Told, bool)>, ServiceError> {
+    async fn untold(
+        &self,
+        stored: &StoredWork,
+        told: Vec<Reported>,
+    ) -> Result<Vec<(Reported, bool)>, ServiceError> {
         let work = &stored.work;
-        let names = |told: &Told| -> Vec<String> {
+        let names = |told: &Reported| -> Vec<String> {
             // Under which a hook tells of it that does not know how it ended.
             let open = told.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
             let open = open.map(|rest| format!("ran?:{rest}"));
@@ -140,7 +144,7 @@ fn asked(entry: Entry) -> Option<(Timestamp, String)> {
 }
 
 /// Whether a prompt was told: in the same words, or at the same time in the words of its hook.
-fn is_asked(asked: &[(Timestamp, String)], told: &Told) -> bool {
+fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
     let Step::Prompt { text } = &told.step else { return false };
     let words = redact_text(text).kept;
     let is_near = |at: Timestamp| told.at.is_some_and(|told| told.duration_since(at).abs() <= SAME_TIME);
@@ -148,9 +152,9 @@ fn is_asked(asked: &[(Timestamp, String)], told: &Told) -> bool {
 }
 
 /// What is added, after what is to be said of gaps.
-fn with_gaps(missing: Vec<(Told, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
+fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
     let mut happenings = Vec::new();
-    let untold: Vec<&Told> =
+    let untold: Vec<&Reported> =
         missing.iter().filter(|(_, is_untold)| *is_untold).map(|(told, _)| told).collect();
     if let (Some(first), Some(last)) = (untold.first(), untold.last()) {
         let reason = "hooks did not tell of these; they come from the transcript".to_owned();
@@ -164,6 +168,6 @@ fn with_gaps(missing: Vec<(Told, bool)>, (unread, all): (u64, u64), now: Timesta
         let step = Step::Gap { from: now, to: now, count: Some(unread), reason, filled: false };
         happenings.push(Happening { step, once: Some(format!("gap:unread:{all}:{unread}")) });
     }
-    happenings.extend(missing.into_iter().map(|(Told { step, once, .. }, _)| Happening { step, once }));
+    happenings.extend(missing.into_iter().map(|(Reported { step, once, .. }, _)| Happening { step, once }));
     happenings
 }

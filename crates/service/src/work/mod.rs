@@ -28,12 +28,12 @@ mod keeping;
 mod keys;
 mod prune;
 mod reader;
+pub mod reported;
 mod sealing;
 mod session;
 mod slow;
 #[cfg(test)]
 mod tests;
-pub mod told;
 mod verifying;
 mod words;
 
@@ -51,7 +51,7 @@ pub use slow::MISSED_FILE;
 pub(crate) use slow::note_missed;
 pub use words::*;
 
-use crate::{ServiceError, base::Base, intake::Desk, lock, memories::Memories, sessions::Sessions};
+use crate::{ServiceError, base::Base, intake::IntakeState, lock, memories::Memories, sessions::Sessions};
 
 /// Most pieces of work of one list.
 pub const WORKS_LISTED_MAX: usize = 100;
@@ -160,7 +160,7 @@ pub struct Journal {
     pub(crate) memories: Memories,
     pub(crate) sessions: Sessions,
     /// Where the transcript of a lost session is asked for.
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) intake: Arc<IntakeState>,
     pub(crate) held: Arc<Held>,
 }
 
@@ -170,7 +170,7 @@ impl Journal {
             base: memories.base.clone(),
             memories: memories.clone(),
             sessions: memories.sessions.clone(),
-            desk: Arc::default(),
+            intake: Arc::default(),
             held: Arc::new(held),
         }
     }

@@ -33,7 +33,7 @@ pub const MISSED_FILE: &str = "journal.missed";
 
 /// Where something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct MissedIn {
     pub owner: String,
     /// The session, or the name of an agent without one.
     pub holder: String,
@@ -42,7 +42,7 @@ pub(super) struct Place {
     pub work: Option<String>,
 }
 
-impl Place {
+impl MissedIn {
     pub fn of(actor: &Actor, target: &Target) -> Self {
         let work = match target {
             Target::Session => None,
@@ -77,7 +77,7 @@ impl Missed {
 #[derive(Serialize, Deserialize)]
 struct Line {
     #[serde(flatten)]
-    place: Place,
+    place: MissedIn,
     #[serde(flatten)]
     missed: Missed,
 }
@@ -88,7 +88,7 @@ pub(super) struct Slow {
     pub wait: Duration,
     until: Option<Timestamp>,
     unwaited: u64,
-    missed: BTreeMap<Place, Missed>,
+    missed: BTreeMap<MissedIn, Missed>,
 }
 
 impl Default for Slow {
@@ -99,7 +99,7 @@ impl Default for Slow {
 
 impl Slow {
     /// Something is missing from a place, beside what is already.
-    pub fn miss(&mut self, place: Place, more: Missed) {
+    pub fn miss(&mut self, place: MissedIn, more: Missed) {
         if self.missed.len() < MISSED_MAX || self.missed.contains_key(&place) {
             let missed = self.missed.entry(place).or_insert(Missed { count: 0, ..more });
             missed.from = missed.from.min(more.from);
@@ -109,12 +109,12 @@ impl Slow {
     }
 
     /// What is missing from a place: whoever takes it tells it there, or gives it back.
-    pub fn take(&mut self, place: &Place) -> Option<Missed> {
+    pub fn take(&mut self, place: &MissedIn) -> Option<Missed> {
         self.missed.remove(place)
     }
 
     /// From where something is missing.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<MissedIn> {
         self.missed.keys().cloned().collect()
     }
 
@@ -234,7 +234,7 @@ pub(crate) fn note_missed(
     at: Timestamp,
     count: usize,
 ) -> io::Result<()> {
-    let place = Place { owner: super::LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
+    let place = MissedIn { owner: super::LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
     add_line(&folder.join(MISSED_FILE), &Line { place, missed: Missed::at(at, count) })
 }
 
@@ -275,14 +275,14 @@ mod tests {
     #[test]
     fn what_is_missing_is_added_up_and_kept_in_a_bounded_file() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let place = Place { owner: "local".to_owned(), holder: "s".to_owned(), work: None };
+        let place = MissedIn { owner: "local".to_owned(), holder: "s".to_owned(), work: None };
         let mut slow = Slow::default();
         slow.miss(place.clone(), Missed::at(at(5), 2));
         slow.miss(place.clone(), Missed::at(at(3), 1));
         assert_eq!(slow.take(&place), Some(Missed { from: at(3), to: at(5), count: 3 }));
         assert_eq!(slow.take(&place), None);
         for n in 0..2 * MISSED_MAX {
-            slow.miss(Place { holder: format!("s{n}"), ..place.clone() }, Missed::at(at(1), 1));
+            slow.miss(MissedIn { holder: format!("s{n}"), ..place.clone() }, Missed::at(at(1), 1));
         }
         assert_eq!(slow.places().len(), MISSED_MAX);
 

@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::setup::Ground;
+use super::setup::SetupContext;
 use super::{CommandContext, Outcome};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -222,7 +222,7 @@ fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, O
 /// Settings that cannot be written, or a daemon that cannot be reached after a yes.
 pub async fn offer(
     context: &CommandContext,
-    ground: &Ground,
+    ground: &SetupContext,
     answer: Option<Answer>,
     asks: bool,
 ) -> Result<()> {

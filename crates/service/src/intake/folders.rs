@@ -57,7 +57,7 @@ impl Form {
 
 /// A folder or a file of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TranscriptFolder {
     /// Whose it is.
     pub agent: Agent,
     /// Where it is. Nothing outside of it is read.
@@ -67,7 +67,7 @@ pub struct Place {
 }
 
 /// The places of all agents. `variable` reads the environment, `home` is the user's folder.
-pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<Place> {
+pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<TranscriptFolder> {
     let folder = |name: &str, below: &str| {
         let set = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         set.unwrap_or_else(|| home.join(below))
@@ -80,7 +80,7 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<P
     } else {
         folder("XDG_CONFIG_HOME", ".config")
     };
-    let place = |agent, root: PathBuf, depth| Place { agent, root, depth };
+    let place = |agent, root: PathBuf, depth| TranscriptFolder { agent, root, depth };
     vec![
         // A sub-agent's file: project/session/subagents/workflows/name/file.
         place(Agent::ClaudeCode, claude.join("projects"), 6),
@@ -98,7 +98,7 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<P
     ]
 }
 
-impl Place {
+impl TranscriptFolder {
     /// How a file at this place is read; `None` for files that are no sessions.
     pub fn form_of(&self, path: &Path) -> Option<Form> {
         let name = path.file_name()?.to_str()?;
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_environment_moves_the_folders() {
         let plain = places(|_| None, Path::new("/u"));
-        let root = |places: &[Place], agent| {
+        let root = |places: &[TranscriptFolder], agent| {
             places.iter().find(|place| place.agent == agent).map(|place| place.root.clone()).unwrap()
         };
         assert_eq!(root(&plain, Agent::ClaudeCode), Path::new("/u/.claude/projects"));

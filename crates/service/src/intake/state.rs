@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{aside::Aside, places::Place, settings::HistorySettings, walk::Stat};
+use super::{aside::Aside, folders::TranscriptFolder, settings::HistorySettings, walk::Stat};
 use crate::{History, ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
@@ -33,7 +33,7 @@ pub struct HistoryOptions {
     /// Reads the settings as they are now.
     pub settings: Arc<dyn Fn() -> HistorySettings + Send + Sync>,
     /// Where agents keep their sessions.
-    pub places: Vec<Place>,
+    pub places: Vec<TranscriptFolder>,
     /// Which project a folder belongs to.
     pub project_of: ProjectOf,
 }
@@ -56,7 +56,7 @@ pub struct AgentProgress {
     pub read: u64,
     /// Exchanges that were put.
     pub exchanges: u64,
-    /// Places in which a secret was replaced.
+    /// LogPositions in which a secret was replaced.
     pub redacted: u64,
     /// Records of unknown types, by name.
     pub unknown: BTreeMap<String, u64>,
@@ -173,9 +173,9 @@ fn is_there(holder: &Path) -> bool {
     holder.exists() || database.is_some_and(|(path, _)| Path::new(&format!("{path}.db")).exists())
 }
 
-/// The desk between those who ask and the task.
+/// The intake between those who ask and the task.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct IntakeState {
     pub(super) options: OnceLock<HistoryOptions>,
     pub(super) wake: Notify,
     pub(super) wanted: Mutex<Wanted>,
@@ -188,7 +188,7 @@ pub(crate) struct Desk {
     pub(super) aside: Mutex<HashMap<PathBuf, Aside>>,
 }
 
-impl Desk {
+impl IntakeState {
     /// Whether there is something to do.
     pub(super) fn is_asked(&self) -> bool {
         let is_wanted = !lock(&self.wanted).is_empty();
@@ -253,7 +253,7 @@ impl History {
     /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
     pub fn import(&self, request: ImportRequest) -> Result<(), ServiceError> {
         const WAITING_MAX: usize = 8;
-        let mut wanted = lock(&self.desk.wanted);
+        let mut wanted = lock(&self.intake.wanted);
         if wanted.imports.len() >= WAITING_MAX {
             let problem = "others wait already; try again when they are done";
             return Err(ServiceError::invalid("agents", "", problem));
@@ -262,36 +262,36 @@ impl History {
             wanted.imports.push(request);
         }
         drop(wanted);
-        self.desk.wake.notify_one();
+        self.intake.wake.notify_one();
         Ok(())
     }
 
     /// Notes that an agent wrote to a file of its sessions, or to some file. What it is, and whether it is wanted, is
     /// looked at later.
     pub fn note_transcript(&self, path: Option<PathBuf>) {
-        self.desk.note_transcript(path, self.base.settings.journal.is_some());
+        self.intake.note_transcript(path, self.base.settings.journal.is_some());
     }
 
     /// How far taking sessions in is.
     pub fn progress(&self) -> Progress {
-        let progress = lock(&self.desk.progress).clone();
-        let waits = self.desk.is_asked() && self.is_taken_in();
+        let progress = lock(&self.intake.progress).clone();
+        let waits = self.intake.is_asked() && self.is_taken_in();
         Progress { running: progress.running || waits, ..progress }
     }
 
     /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
     pub(super) fn is_taken_in(&self) -> bool {
-        self.is_kept() || !lock(&self.desk.wanted).imports.is_empty()
+        self.is_kept() || !lock(&self.intake.wanted).imports.is_empty()
     }
 
     /// Whether sessions are taken in by themselves.
     pub fn is_kept(&self) -> bool {
-        self.desk.keeps_history()
+        self.intake.keeps_history()
     }
 
     /// The places that a request is about, and the time before which a file is too old, in microseconds.
-    pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<Place>, i64)> {
-        let options = self.desk.options.get()?;
+    pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<TranscriptFolder>, i64)> {
+        let options = self.intake.options.get()?;
         let settings = (options.settings)();
         let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
         let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();

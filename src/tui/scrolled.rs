@@ -13,7 +13,7 @@ type Rendered = (usize, Rc<Vec<Line<'static>>>);
 
 /// A Markdown text with a place in it.
 #[derive(Debug, Default)]
-pub struct Paper {
+pub struct ScrolledText {
     text: String,
     /// The lines for the width they were asked for last.
     rendered: RefCell<Option<Rendered>>,
@@ -21,7 +21,7 @@ pub struct Paper {
     pub scroll: Scroll,
 }
 
-impl Paper {
+impl ScrolledText {
     /// A text, at its begin.
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }

@@ -130,7 +130,7 @@ fn of_plan(line: &str) -> Option<Planned> {
 
 /// Something that a transcript tells of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     /// When, as far as the transcript says it.
     pub at: Option<Timestamp>,
     pub step: Step,
@@ -145,30 +145,33 @@ pub(crate) fn names_its_calls(agent: Agent) -> bool {
 }
 
 /// What exchanges of a session come to, in order: typed prompts, and calls that have ended.
-pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Told> {
+pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported> {
     exchanges.iter().flat_map(|exchange| of_exchange(agent, exchange)).collect()
 }
 
-fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Told> {
+fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     let mut told = Vec::new();
     if let Some(prompt) = exchange.prompt.as_ref().filter(|prompt| prompt.kind == PromptKind::Typed) {
         let text = clipped(prompt.text.trim(), PROMPT_BYTES_MAX);
-        told.push(Told { at: exchange.at, step: Step::Prompt { text }, once: None });
+        told.push(Reported { at: exchange.at, step: Step::Prompt { text }, once: None });
     }
     for turn in &exchange.turns {
         match turn {
             Turn::Call(call) if !call.id.is_empty() => {
                 let steps = of_call(call);
                 let first = steps.first().and_then(|first| once(first, &call.id));
-                let one =
-                    |(n, step)| Told { at: call.at, step, once: first.as_ref().map(|first| nth(first, n)) };
+                let one = |(n, step)| Reported {
+                    at: call.at,
+                    step,
+                    once: first.as_ref().map(|first| nth(first, n)),
+                };
                 told.extend(steps.into_iter().enumerate().map(one));
             }
             // The other agents' hooks tell it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
                 let step = Step::TurnFailed { error: "the model's journal failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
-                told.push(Told { at: Some(*at), step, once });
+                told.push(Reported { at: Some(*at), step, once });
             }
             _ => {}
         }

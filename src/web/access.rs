@@ -38,7 +38,7 @@ static HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// The secrets of one opening of the page. Nothing prints them.
-pub(super) struct Door {
+pub(super) struct Access {
     /// The link's key, until it is used.
     key: Mutex<Option<String>>,
     /// The name of the cookie: each port has its own.
@@ -52,17 +52,17 @@ fn same(given: &str, own: &str) -> bool {
     given.as_bytes().ct_eq(own.as_bytes()).into()
 }
 
-impl Door {
-    /// A new door and its key.
+impl Access {
+    /// A new access and its key.
     pub(super) fn new(port: u16) -> (Self, String) {
         let key = secret();
-        let door = Self {
+        let access = Self {
             key: Mutex::new(Some(key.clone())),
             name: format!("cerebro_{port}"),
             cookie: secret(),
             token: secret(),
         };
-        (door, key)
+        (access, key)
     }
 
     /// The token of the page's forms.
@@ -102,18 +102,18 @@ fn key_of(request: &Request) -> Option<String> {
 
 /// Admits the browser that has the key or the cookie.
 pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let door = &shared.door;
+    let access = &shared.access;
     if let Some(key) = key_of(&request) {
-        if door.unlock(&key) {
-            return ([(header::SET_COOKIE, door.set_cookie())], Redirect::to("/")).into_response();
+        if access.unlock(&key) {
+            return ([(header::SET_COOKIE, access.set_cookie())], Redirect::to("/")).into_response();
         }
         // A browser that is already admitted has used the link again.
-        if door.knows(request.headers()) {
+        if access.knows(request.headers()) {
             return Redirect::to("/").into_response();
         }
         return Failure::locked(true).into_response();
     }
-    if !door.knows(request.headers()) {
+    if !access.knows(request.headers()) {
         return Failure::locked(false).into_response();
     }
     next.run(request).await
@@ -149,7 +149,7 @@ impl FromRequest<Shared> for Posted {
         let Form(fields) = form.map_err(|error| {
             Failure::new(error.status(), "This form could not be read.", error.body_text())
         })?;
-        let own = fields.get(TOKEN).is_some_and(|token| same(token, shared.door.token()));
+        let own = fields.get(TOKEN).is_some_and(|token| same(token, shared.access.token()));
         if own {
             return Ok(Self(fields));
         }
@@ -164,34 +164,35 @@ mod tests {
 
     #[test]
     fn a_key_fits_once() {
-        let (door, key) = Door::new(1);
-        assert!(!door.unlock("") && !door.unlock(&key[1..]));
-        assert!(door.unlock(&key));
-        assert!(!door.unlock(&key));
+        let (access, key) = Access::new(1);
+        assert!(!access.unlock("") && !access.unlock(&key[1..]));
+        assert!(access.unlock(&key));
+        assert!(!access.unlock(&key));
     }
 
     #[test]
     fn only_its_own_cookie_is_known() {
-        let (door, _) = Door::new(4317);
+        let (access, _) = Access::new(4317);
         let knows = |cookie: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::COOKIE, cookie.parse().unwrap());
-            door.knows(&headers)
+            access.knows(&headers)
         };
-        let own = format!("cerebro_4317={}", door.cookie);
+        let own = format!("cerebro_4317={}", access.cookie);
         assert!(knows(&own) && knows(&format!("a=b; {own}; c=d")));
-        for other in ["", "cerebro_4317=", "cerebro_4317", &format!("cerebro_1={}", door.cookie), &own[..20]]
+        for other in
+            ["", "cerebro_4317=", "cerebro_4317", &format!("cerebro_1={}", access.cookie), &own[..20]]
         {
             assert!(!knows(other), "{other}");
         }
-        assert!(!door.knows(&HeaderMap::new()));
+        assert!(!access.knows(&HeaderMap::new()));
     }
 
     #[test]
     fn secrets_differ_from_each_other() {
-        let (door, key) = Door::new(1);
-        assert!(door.token != key && door.cookie != key && door.cookie != door.token);
-        let (other, _) = Door::new(1);
-        assert_ne!(door.cookie, other.cookie);
+        let (access, key) = Access::new(1);
+        assert!(access.token != key && access.cookie != key && access.cookie != access.token);
+        let (other, _) = Access::new(1);
+        assert_ne!(access.cookie, other.cookie);
     }
 }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 /// The folders of a user, as agents find them.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct UserFolders {
     home: PathBuf,
     variable: fn(&str) -> Option<PathBuf>,
 }
 
-impl Places {
+impl UserFolders {
     /// The folders of the user with this home folder, in the environment of this process.
     pub fn of(home: PathBuf) -> Self {
         Self { home, variable: |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from) }

@@ -46,9 +46,9 @@ pub fn line(text: &str, chars: usize, most: usize) -> String {
 
 /// The remaining bytes of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room(pub usize);
+pub struct ByteBudget(pub usize);
 
-impl Room {
+impl ByteBudget {
     /// Takes these bytes if there are as many left.
     pub fn takes(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn a_page_takes_what_fits_and_at_least_one() {
-        let mut room = Room(10);
+        let mut room = ByteBudget(10);
         assert!(room.takes(4) && !room.takes(7) && room.takes(6) && !room.takes(1));
-        assert_eq!(Room(5).fill(["ab", "cd", "ef"], |text| text.len()), ["ab", "cd"]);
-        assert_eq!(Room(1).fill(["ab", "cd"], |text| text.len()), ["ab"]);
-        assert_eq!(Room(9).fill(Vec::<&str>::new(), |text| text.len()), Vec::<&str>::new());
+        assert_eq!(ByteBudget(5).fill(["ab", "cd", "ef"], |text| text.len()), ["ab", "cd"]);
+        assert_eq!(ByteBudget(1).fill(["ab", "cd"], |text| text.len()), ["ab"]);
+        assert_eq!(ByteBudget(9).fill(Vec::<&str>::new(), |text| text.len()), Vec::<&str>::new());
     }
 }

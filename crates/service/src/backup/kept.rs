@@ -127,13 +127,13 @@ pub fn unfinished(dir: &Path, age: Duration) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::file::{Draft, Place};
+    use crate::backup::file::{Draft, LogPosition};
 
     /// A backup of a store; of none, as older programs wrote it.
     fn put(dir: &Path, home: &str, store: Option<&str>, second: i64) -> PathBuf {
         let at = Timestamp::from_second(second).unwrap();
         let path = dir.join(name(at));
-        let place = Place { store: store.unwrap_or_default().to_owned(), seq: 0, at };
+        let place = LogPosition { store: store.unwrap_or_default().to_owned(), seq: 0, at };
         let mut head = Head::now(Path::new(home), at, &place);
         head.store = store.map(str::to_owned);
         Draft::begin(&path, &head, true).unwrap().finish().unwrap();

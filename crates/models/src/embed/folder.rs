@@ -12,12 +12,12 @@ pub const NAME_BYTES_MAX: usize = 64;
 
 /// The location of this machine's models and of the library that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelf {
+pub struct ModelFolder {
     models: PathBuf,
     runtime: PathBuf,
 }
 
-impl Shelf {
+impl ModelFolder {
     /// The shelf with a folder for each model below `models`, and the library in `runtime`.
     pub fn new(models: PathBuf, runtime: PathBuf) -> Self {
         Self { models, runtime }

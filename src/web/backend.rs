@@ -80,9 +80,9 @@ struct Counted {
     at: Instant,
 }
 
-/// The connection to the daemon. Clones are handles to the same desk.
+/// The connection to the daemon. Clones are handles to the same backend.
 #[derive(Clone)]
-pub(super) struct Desk(Arc<Inner>);
+pub(super) struct Backend(Arc<Inner>);
 
 struct Inner {
     daemon: Daemon,
@@ -91,7 +91,7 @@ struct Inner {
     turn: Turn<()>,
 }
 
-impl Desk {
+impl Backend {
     pub(super) fn new(daemon: Daemon) -> Self {
         Self(Arc::new(Inner { daemon, counted: Mutex::default(), turn: Turn::default() }))
     }
@@ -163,8 +163,8 @@ impl Desk {
 
     /// Counts for the first time, before anybody asks; for a slow store, the count goes on in the background.
     pub(super) async fn count_first(&self) {
-        let desk = self.clone();
-        let counting = tokio::spawn(async move { desk.count_now().await.is_ok() });
+        let backend = self.clone();
+        let counting = tokio::spawn(async move { backend.count_now().await.is_ok() });
         if tokio::time::timeout(FIRST_MAX, counting).await.is_err() {
             tracing::info!("the first page is shown before everything is counted");
         }
@@ -172,11 +172,11 @@ impl Desk {
 
     /// Counts in the background, unless a count is running.
     fn count_soon(&self) {
-        let desk = self.clone();
+        let backend = self.clone();
         tokio::spawn(async move {
-            let Ok(_turn) = desk.0.turn.try_lock() else { return };
+            let Ok(_turn) = backend.0.turn.try_lock() else { return };
             // A failed count is repeated when somebody asks again.
-            let _ = Box::pin(desk.count()).await;
+            let _ = Box::pin(backend.count()).await;
         });
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{places::Place, settings::HistorySettings, slug::plain, take::Pass, walk};
+use super::{folders::TranscriptFolder, settings::HistorySettings, slug::plain, take::Pass, walk};
 use crate::{DocumentRead, History, ServiceError, agent_slug, index::Evidence};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
@@ -68,7 +68,7 @@ const OF_PERSONS: [(Agent, &str); 10] = [
 
 /// A memory file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Paper {
+struct MemoryFile {
     path: PathBuf,
     /// Who loads it.
     agents: Vec<Agent>,
@@ -78,15 +78,15 @@ struct Paper {
 
 impl History {
     /// Takes memory files in, where the settings want that, and leaves those out that are gone or no longer wanted.
-    pub(super) async fn take_papers(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let settings = self.desk.settings().unwrap_or_default();
+    pub(super) async fn take_memory_files(&self, pass: &mut Pass) -> Result<(), ServiceError> {
+        let settings = self.intake.settings().unwrap_or_default();
         let wants = settings.enabled && settings.memory_files;
         if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
         }
         let mut known = self.known_papers().await?;
         if wants {
-            for paper in self.papers(&settings).await? {
+            for paper in self.memory_files(&settings).await? {
                 let session = Session {
                     cwd: paper.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
                     ..Session::default()
@@ -113,9 +113,9 @@ impl History {
             let page = self.documents.list(None, offset, PAGE).await?;
             let is_last = page.len() < PAGE;
             offset += page.len();
-            let papers =
+            let memory_files =
                 page.into_iter().filter(|document| !document.loaded_by.is_empty() && !document.removed);
-            known.extend(papers.map(|document| (document.path.to_string(), document)));
+            known.extend(memory_files.map(|document| (document.path.to_string(), document)));
             if is_last {
                 return Ok(known);
             }
@@ -123,8 +123,8 @@ impl History {
     }
 
     /// The memory files that are there, of wanted agents.
-    async fn papers(&self, settings: &HistorySettings) -> Result<Vec<Paper>, ServiceError> {
-        let Some(options) = self.desk.options.get() else { return Ok(Vec::new()) };
+    async fn memory_files(&self, settings: &HistorySettings) -> Result<Vec<MemoryFile>, ServiceError> {
+        let Some(options) = self.intake.options.get() else { return Ok(Vec::new()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for session in self.sessions(None, 0, SESSIONS_MAX).await? {
@@ -136,18 +136,18 @@ impl History {
         }
         let places = options.places.clone();
         let known: Vec<PathBuf> = folders.iter().cloned().collect();
-        let mut papers = looked(move || of_agents(&places, &known)).await;
+        let mut memory_files = looked(move || of_agents(&places, &known)).await;
         for folder in folders {
-            papers.extend(looked(move || of_project(&folder)).await);
+            memory_files.extend(looked(move || of_project(&folder)).await);
         }
-        papers.retain(|paper| paper.agents.iter().any(|agent| wanted.contains(agent)));
-        papers.truncate(PAPERS_MAX);
-        Ok(papers)
+        memory_files.retain(|paper| paper.agents.iter().any(|agent| wanted.contains(agent)));
+        memory_files.truncate(PAPERS_MAX);
+        Ok(memory_files)
     }
 
     async fn take_paper(
         &self,
-        paper: Paper,
+        paper: MemoryFile,
         project: Project,
         before: Option<&Document>,
     ) -> Result<(), ServiceError> {
@@ -206,33 +206,33 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 }
 
 /// The memory files of a project. Blocks.
-fn of_project(folder: &Path) -> Vec<Paper> {
+fn of_project(folder: &Path) -> Vec<MemoryFile> {
     let each = |(pattern, agents): &(&str, &[Agent])| {
-        let paper = |path| Paper { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
+        let paper = |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
         matching(folder, pattern).into_iter().map(paper).collect::<Vec<_>>()
     };
     OF_PROJECTS.iter().flat_map(each).collect()
 }
 
 /// The memory files in the agents' own folders: those of the person, and what agents keep for a project. Blocks.
-fn of_agents(places: &[Place], known: &[PathBuf]) -> Vec<Paper> {
-    let mut papers = Vec::new();
+fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> {
+    let mut memory_files = Vec::new();
     for place in places.iter().filter(|place| place.depth > 0 && !place.root.ends_with("archived_sessions")) {
         let Some(own) = place.root.parent() else { continue };
         for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
-            let paper = |path| Paper { path, agents: vec![place.agent], folder: None };
-            papers.extend(matching(own, pattern).into_iter().map(paper));
+            let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
+            memory_files.extend(matching(own, pattern).into_iter().map(paper));
         }
         if !matches!(place.agent, ClaudeCode | GeminiCli) {
             continue;
         }
         for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(PAPERS_MAX) {
             let folder = folder_of(place.agent, &entry.path(), known);
-            let paper = |path| Paper { path, agents: vec![place.agent], folder: folder.clone() };
-            papers.extend(matching(&entry.path(), "memory/*.md").into_iter().map(paper));
+            let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
+            memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(paper));
         }
     }
-    papers
+    memory_files
 }
 
 /// The folder of a project that an agent keeps notes on: Gemini writes it down, Claude Code names its own folder after it.
@@ -278,7 +278,8 @@ mod tests {
         );
         assert!(found[2].agents.contains(&Codex) && !found[2].agents.contains(&ClaudeCode));
 
-        let place = Place { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
+        let place =
+            TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
         let mut found = of_agents(&[place], &[PathBuf::from("/app")]);
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let folders: Vec<_> = found.iter().map(|paper| paper.folder.clone()).collect();
