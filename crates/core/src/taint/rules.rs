@@ -1,8 +1,10 @@
 //! The rules: patterns of instructions to an agent, by what they try.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
+use aho_corasick::AhoCorasick;
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::{ParserBuilder, hir::literal::Extractor};
 
 use super::Flag;
 
@@ -33,7 +35,7 @@ const fn weak(flag: Flag, pattern: &'static str) -> Rule {
 
 /// All rules. A match is a reason to look twice, not a proof.
 #[rustfmt::skip]
-pub(super) static RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     // Override.
     strong(Flag::Override, r"\b(?:ignore|disregard|forget|override|bypass|discard|drop|neglect)~(?:previous|prior|earlier|above|preceding|existing|original|initial|former|system|safety|your|all|any|these|those|other|my|its|the|every)~(?:instructions?|directives?|guidelines?|prompts?|system message|programming|guardrails|policies|(?:safety|system) rules)\b"),
     strong(Flag::Override, r"\b(?:ignore|disregard|forget) (?:everything|anything|all|what)~(?:before|above|previously|earlier|told|were (?:told|taught|given)|so far)\b"),
@@ -154,19 +156,58 @@ pub(super) static RULES: &[Rule] = &[
 /// Most memory for the states of one rule, per thread.
 const DFA_BYTES_MAX: usize = 192 * 1024;
 
-/// One automaton per rule: together they would have more states than any cache holds.
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let compiled = |rule: &Rule| {
-        RegexBuilder::new(&spelled_out(rule.pattern)).unicode(false).dfa_size_limit(DFA_BYTES_MAX).build()
-    };
-    RULES.iter().map(|rule| compiled(rule).expect("the rules are constant and tested")).collect()
+/// A rule's automaton; together they would have more states than any cache holds. It is compiled when a text has one of
+/// the beginnings of its matches, which most texts have of a few rules only.
+static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+
+fn compiled(rule: usize) -> &'static Regex {
+    COMPILED[rule].get_or_init(|| {
+        let pattern = spelled_out(RULES[rule].pattern);
+        let regex = RegexBuilder::new(&pattern).unicode(false).dfa_size_limit(DFA_BYTES_MAX).build();
+        regex.expect("the rules are constant and tested")
+    })
+}
+
+/// Finds the beginnings of possible matches of all rules in one pass.
+struct Gate {
+    beginnings: AhoCorasick,
+    /// The rule of each beginning.
+    rule_of: Vec<usize>,
+    /// The rules whose matches may begin with anything.
+    open: Vec<usize>,
+}
+
+static GATE: LazyLock<Gate> = LazyLock::new(|| {
+    let (mut beginnings, mut rule_of, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for (rule, Rule { pattern, .. }) in RULES.iter().enumerate() {
+        match beginnings_of(pattern) {
+            Some(own) => {
+                rule_of.resize(rule_of.len() + own.len(), rule);
+                beginnings.extend(own);
+            }
+            None => open.push(rule),
+        }
+    }
+    let beginnings = AhoCorasick::new(&beginnings).expect("the rules are constant and tested");
+    Gate { beginnings, rule_of, open }
 });
+
+/// What each match of a pattern begins with, if that is a short list.
+fn beginnings_of(pattern: &str) -> Option<Vec<Vec<u8>>> {
+    let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
+    let parsed = parser.parse(&spelled_out(pattern)).ok()?;
+    let beginnings = Extractor::new().extract(&parsed);
+    let beginnings: Vec<Vec<u8>> =
+        beginnings.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect();
+    (!beginnings.iter().any(Vec::is_empty)).then_some(beginnings)
+}
 
 /// A rule's pattern as the engine reads it.
 fn spelled_out(pattern: &str) -> String {
-    // `~`: blanks, and up to five words with what stands between them. A path's `~/` is none of these.
+    // `~`: blanks, and up to five words with what stands between them. A path's `~/` is none of these. The length of a
+    // word has no bound: counting its letters would double the memory of all rules.
     let blank = r"(?:[^\w.!?\n]{1,4}\n?[^\w.!?\n]{0,3}|\n[^\w.!?\n]{0,3})";
-    let gap = format!(r"{blank}(?:[\w'-]{{1,24}}(?:\.\w{{1,16}}){{0,3}}{blank}){{0,5}}?");
+    let gap = format!(r"{blank}(?:[\w'-]+(?:\.\w+)*{blank}){{0,5}}?");
     let mut out = String::with_capacity(pattern.len() * 4);
     let mut chars = pattern.chars().peekable();
     let mut before = ' ';
@@ -184,9 +225,24 @@ fn spelled_out(pattern: &str) -> String {
 
 /// The rules that a text matches.
 pub(super) fn matching(plain: &str) -> impl Iterator<Item = &'static Rule> {
-    RULES
-        .iter()
-        .zip(COMPILED.iter())
-        .filter(|(_, regex)| regex.is_match(plain.as_bytes()))
-        .map(|(rule, _)| rule)
+    let mut may_match = [false; RULES.len()];
+    GATE.open.iter().for_each(|rule| may_match[*rule] = true);
+    for found in GATE.beginnings.find_overlapping_iter(plain) {
+        may_match[GATE.rule_of[found.pattern().as_usize()]] = true;
+    }
+    let rules = RULES.iter().enumerate().filter(move |(rule, _)| may_match[*rule]);
+    rules.filter(|(rule, _)| compiled(*rule).is_match(plain.as_bytes())).map(|(_, rule)| rule)
+}
+
+/// The same without the gate.
+#[cfg(test)]
+pub(super) fn matching_of_all(plain: &str) -> impl Iterator<Item = &'static Rule> {
+    let rules = RULES.iter().enumerate();
+    rules.filter(|(rule, _)| compiled(*rule).is_match(plain.as_bytes())).map(|(_, rule)| rule)
+}
+
+/// How many rules have a gate, of all.
+#[cfg(test)]
+pub(super) fn gated() -> (usize, usize) {
+    (RULES.len() - GATE.open.len(), RULES.len())
 }
