@@ -12,7 +12,8 @@ from tools import fail
 
 def gather(parts: Path, out: Path) -> None:
     out.mkdir(parents=True)
-    packages: dict[str, dict] = {}
+    # The names at npm and PyPI are the same.
+    packages: dict[tuple[str, str], dict] = {}
     server = None
     for part in sorted(path for path in parts.iterdir() if path.is_dir()):
         for file in sorted(part.iterdir()):
@@ -20,7 +21,7 @@ def gather(parts: Path, out: Path) -> None:
                 continue
             if file.name == "server.json":
                 server = json.loads(file.read_text())
-                packages |= {package["identifier"]: package for package in server["packages"]}
+                packages |= {(one["registryType"], one["identifier"]): one for one in server["packages"]}
                 continue
             place = out / file.name
             if place.exists() and digest(place) != digest(file):

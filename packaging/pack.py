@@ -126,8 +126,9 @@ class Packer:
         for shell, name in SHELLS.items():
             (files / "completions" / name).write_text(run([tool, "completions", shell]).stdout)
         run([tool, "man", files / "man"])
-        for name in ["LICENSE", "README.md", "CHANGELOG.md"]:
-            shutil.copyfile(ROOT / name, files / name)
+        shutil.copyfile(ROOT / "LICENSE", files / "LICENSE")
+        for name in ["README.md", "CHANGELOG.md"]:
+            (files / name).write_text(linked((ROOT / name).read_text(), self.version))
         (files / "THIRD-PARTY.txt").write_text(third_party(self.platform))
         self.settle(files, programs=[files / PROGRAM])
         return files
@@ -447,6 +448,16 @@ def empty(out: Path) -> None:
     if out.exists() and any(out.iterdir()) and not any((out / name).exists() for name in ["SHA256SUMS", "work"]):
         fail(f"{out} holds something else than packages; name another folder")
     shutil.rmtree(out, ignore_errors=True)
+
+
+def linked(text: str, version: str) -> str:
+    """A text of the repository whose links hold outside of it: at PyPI, in an archive."""
+
+    def absolute(link: re.Match) -> str:
+        place = "raw" if link["picture"] else "blob"
+        return f"{link['picture']}[{link['words']}]({PROJECT['repository']}/{place}/v{version}/{link['path']})"
+
+    return re.sub(r"(?P<picture>!?)\[(?P<words>[^\]]*)\]\((?!https?:|#)(?P<path>[^)\s]+)\)", absolute, text)
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:

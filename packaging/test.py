@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from gather import gather
 from tools import Tools, fail, run, target_folder
 
 SECONDS_MAX = 60
@@ -154,10 +155,39 @@ def check_sums(folder: Path) -> None:
 
 
 def check_registry(out: Path) -> None:
+    """The rules of the registry's schema for the fields that are used, and that each bundle is the one that is there."""
     server = json.loads((out / "server.json").read_text())
+    wanted = {"$schema", "name", "title", "description", "repository", "version", "packages"}
+    if set(server) != wanted or not all(0 < len(server[name]) <= 100 for name in ["title", "description"]):
+        fail(f"server.json has other fields than {sorted(wanted)}, or more than 100 characters in one")
     for package in server["packages"]:
         if package["version"] != server["version"]:
             fail(f"server.json names {package['identifier']} {package['version']}")
+        if package["registryType"] == "mcpb":
+            name = package["identifier"].rsplit("/", 1)[-1]
+            if hashlib.sha256((out / name).read_bytes()).hexdigest() != package["fileSha256"]:
+                fail(f"server.json has another sum of {name}")
+        elif package["packageArguments"] != [{"type": "positional", "value": "mcp"}]:
+            fail(f"server.json starts {package['identifier']} with {package['packageArguments']}")
+
+
+def check_gather(out: Path) -> None:
+    """The packages of two platforms in one server.json: each is named, and none takes another's place."""
+    server = json.loads((out / "server.json").read_text())
+    with tempfile.TemporaryDirectory(prefix="cerebro-gather-") as folder:
+        for platform_ in ["one", "two"]:
+            part = Path(folder) / "parts" / platform_
+            part.mkdir(parents=True)
+            packages = [
+                {**one, "identifier": one["identifier"] + (platform_ if one["registryType"] == "mcpb" else "")}
+                for one in server["packages"]
+            ]
+            (part / "server.json").write_text(json.dumps({**server, "packages": packages}))
+        gather(Path(folder) / "parts", Path(folder) / "all")
+        gathered = json.loads((Path(folder) / "all/server.json").read_text())["packages"]
+    kinds = sorted(one["registryType"] for one in gathered)
+    if kinds != ["mcpb", "mcpb", "npm", "pypi"]:
+        fail(f"the packages of two platforms are gathered as {kinds}")
 
 
 def check_twice(out: Path) -> None:
@@ -187,6 +217,7 @@ def main() -> None:
     tools.node()
     check_sums(args.out)
     check_registry(args.out)
+    check_gather(args.out)
     if platform.system() == "Linux" and not args.only:
         check_twice(args.out)
     ways = dict(WAYS)
