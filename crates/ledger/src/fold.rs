@@ -125,21 +125,27 @@ impl State {
                 push(&mut self.claims, ClaimState { holder: holder.clone(), fence: *fence }, HOLDERS_MAX);
             }
             Step::Released { holder, .. } => self.let_go(holder),
-            // The holder of the original does not hold the fork.
-            Step::Forked { .. } => self.claims.clear(),
+            Step::Forked { .. } => self.forked(),
             // A filled gap is none.
             Step::Gap { filled: true, .. } | Step::Read { .. } | Step::Anchored { .. } => {}
         }
     }
 
-    /// Applies an event whose text was purged: its kind still says whether the work was closed or reopened.
+    /// Applies an event whose text was purged: its kind still says whether the work was closed, reopened or forked.
     fn apply_purged(&mut self, kind: &str) {
         self.purged += 1;
         match kind {
             "closed" => (self.closed, self.turn_open) = (Some(Outcome::Unknown), false),
             "reopened" => self.closed = None,
+            "forked" => self.forked(),
             _ => {}
         }
+    }
+
+    /// The work continues as a piece of its own: nobody holds it, it is open, and it has no late events yet.
+    fn forked(&mut self) {
+        self.claims.clear();
+        (self.closed, self.late) = (None, 0);
     }
 
     /// Adds an entry to what was done last. If it is the outcome of a command whose end was recorded without one,

@@ -289,7 +289,6 @@ impl Service {
         }
         let mut state = State::default();
         for (id, upto) in line.into_iter().rev() {
-            state.closed = None;
             state.seq = 0;
             state = self.folded_on(state, &id, upto).await?;
         }
