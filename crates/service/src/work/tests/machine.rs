@@ -333,11 +333,20 @@ impl StateMachineTest for Journal {
                     .await
                     .unwrap();
             }),
-            Act::Close { piece, agent } => journal.with(async move |service| {
-                // One that is late may not.
-                let close = CloseWork { outcome: Outcome::Done, text: None };
-                let _ = service.work_close(&worker(agent, project), &pieces[piece], close).await;
-            }),
+            Act::Close { piece, agent } => {
+                // It was open before. One that is late may not close it.
+                let may = model.pieces[piece].as_ref().is_some_and(|expected| expected.closed);
+                let (id, close) = (pieces[piece], CloseWork { outcome: Outcome::Done, text: None });
+                journal.with(async move |service| {
+                    match service.work_close(&worker(agent, project), &id, close).await {
+                        Ok(work) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
+                        Err(ServiceError::Invalid { value, .. }) => {
+                            assert_eq!((value, may), (id.to_string(), false));
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+            }
             Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
                 let claim = ClaimWork { lease: None, takeover };
                 service.work_claim(&worker(agent, project), &pieces[piece], claim).await.unwrap();
