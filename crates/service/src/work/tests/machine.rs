@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use cerebro_ledger::{Entry, Lease, fold::fold_all, hint};
+use cerebro_ledger::{Entry, Lease, Status, fold::fold_all, hint};
 use proptest::prelude::*;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
@@ -407,13 +407,17 @@ impl StateMachineTest for Journal {
 async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expected, now: Timestamp) {
     let ShownWork { work, state, .. } = service.work_show(reader, id).await.unwrap();
     assert_eq!((work.seq, work.fence, state.late), (expected.events, expected.fence, expected.late));
-    assert_eq!(state.closed.is_some(), expected.closed);
+    assert_eq!(state.closed.is_some(), expected.closed, "{work:?} {state:?}");
+    assert_eq!(work.status == Status::Closed, expected.closed, "{work:?} {state:?}");
     let entries: Vec<Entry> = service.work_tail(reader, id, 0, 1_000).await.unwrap();
     let numbers: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     assert_eq!(numbers, (1..=expected.events).collect::<Vec<u64>>());
     if !expected.forked {
         assert_eq!(state, fold_all(&entries));
     }
+    // Also that of a fork, which has the events before it from the other ones.
+    let stored = service.stored_work(&reader.owner, id).await.unwrap();
+    assert_eq!(state, service.state_at(&stored, work.seq).await.unwrap());
     // The journal may be sealed in between.
     let is_told = async || {
         let world = World::at(now);
