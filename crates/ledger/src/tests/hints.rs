@@ -195,6 +195,22 @@ fn what_was_closed_stays_closed_when_its_texts_are_purged() {
 }
 
 #[test]
+fn a_fork_of_closed_work_is_open_nobody_holds_it_and_nothing_in_it_is_late() {
+    let mut piece = Piece::begin("task");
+    piece.note(&Step::Closed { outcome: Outcome::Done, text: None });
+    piece.note(&Step::Blocked { text: "too late".to_owned() });
+    piece.note(&Step::Forked { from: "another".to_owned(), at: 2 });
+    let mut entries = piece.entries();
+    entries[1].late = true;
+    let state = fold_all(&entries);
+    assert_eq!((state.closed, state.late, state.claims.len()), (None, 0, 0));
+    // Also where its texts are gone.
+    (0..entries.len()).for_each(|i| piece.purge(i));
+    let state = fold_all(&piece.entries());
+    assert_eq!((state.closed, state.late, state.purged), (None, 0, entries.len() as u64));
+}
+
+#[test]
 fn a_late_event_changes_no_state() {
     let mut piece = interrupted("task");
     let before = fold_all(&piece.entries());

@@ -136,8 +136,9 @@ impl Held {
         states.insert(id, state);
     }
 
-    fn forget(&self, id: &WorkId) {
-        lock(&self.states).remove(id);
+    /// Lets go of all states, where texts or work are taken away: a fork has those of what it goes on from, too.
+    fn forget(&self) {
+        lock(&self.states).clear();
     }
 }
 

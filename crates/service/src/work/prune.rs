@@ -34,6 +34,7 @@ impl Journal {
             // What somebody goes on with at this moment stays, and with it those that were to go beside it, until the next time.
             if count > 0 && self.seal(&mut slot, leaves).await? {
                 pruned.works += count;
+                self.held.forget();
             }
             drop(slot);
             if page.is_last {
@@ -93,7 +94,7 @@ impl Journal {
                     kept.iter().filter(|kept| kept.body.is_some()).map(|kept| kept.seq).collect();
                 texts += numbers.len() as u64;
                 self.base.store.transact(&Purge { stored: &stored, numbers: &numbers }).await?;
-                self.held.forget(&stored.work.id);
+                self.held.forget();
             }
             if page.is_last {
                 break;

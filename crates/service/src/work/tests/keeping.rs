@@ -67,6 +67,29 @@ fn what_is_over_its_time_goes_by_the_clock_also_where_no_process_lasts_a_day() {
 }
 
 #[test]
+fn what_goes_with_time_goes_from_the_forks_at_hand_too() {
+    run(async |folder| {
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let (me, id) = (actor("s1"), begin(&service, "the original").await.id);
+        service.journal.append(&me, Target::Work(id), vec![prompt("do it")]).await.unwrap();
+        let fork = service.journal.fork(&me, &id, None).await.unwrap().id;
+        let close = CloseWork { outcome: Outcome::Done, text: None };
+        service.journal.close(&me, &id, close).await.unwrap();
+        let state = async |service: &Service| service.journal.show(&me, &fork).await.unwrap().state;
+        let has_request = async || state(&service).await.request.is_some();
+        assert!(has_request().await);
+        service.journal.prune(Retention { texts: Duration::ZERO, works: 9 * DAY }).await.unwrap();
+        assert!(!has_request().await);
+        service.journal.prune(Retention { texts: Duration::ZERO, works: Duration::ZERO }).await.unwrap();
+        let before = state(&service).await;
+        service.close().await.unwrap();
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        assert_eq!(before, state(&service).await);
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
 fn what_could_not_be_written_is_told_as_a_gap_also_by_the_next_process() {
     run(async |folder| {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;

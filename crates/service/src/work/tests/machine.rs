@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use cerebro_ledger::{Entry, Lease, fold::fold_all, hint};
+use cerebro_ledger::{Entry, Lease, Status, fold::fold_all, hint};
 use proptest::prelude::*;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
@@ -334,11 +334,20 @@ impl StateMachineTest for Journal {
                     .await
                     .unwrap();
             }),
-            Act::Close { piece, agent } => journal.with(async move |service| {
-                // One that is late may not.
-                let close = CloseWork { outcome: Outcome::Done, text: None };
-                let _ = service.journal.close(&worker(agent, project), &pieces[piece], close).await;
-            }),
+            Act::Close { piece, agent } => {
+                // It was open before. One that is late may not close it.
+                let may = model.pieces[piece].as_ref().is_some_and(|expected| expected.closed);
+                let (id, close) = (pieces[piece], CloseWork { outcome: Outcome::Done, text: None });
+                journal.with(async move |service| {
+                    match service.journal.close(&worker(agent, project), &id, close).await {
+                        Ok(work) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
+                        Err(ServiceError::Invalid { value, .. }) => {
+                            assert_eq!((value, may), (id.to_string(), false));
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+            }
             Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
                 let claim = ClaimWork { lease: None, takeover };
                 service.journal.claim(&worker(agent, project), &pieces[piece], claim).await.unwrap();
@@ -401,13 +410,17 @@ impl StateMachineTest for Journal {
 async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expected, now: Timestamp) {
     let ShownWork { work, state, .. } = service.journal.show(reader, id).await.unwrap();
     assert_eq!((work.seq, work.fence, state.late), (expected.events, expected.fence, expected.late));
-    assert_eq!(state.closed.is_some(), expected.closed);
+    assert_eq!(state.closed.is_some(), expected.closed, "{work:?} {state:?}");
+    assert_eq!(work.status == Status::Closed, expected.closed, "{work:?} {state:?}");
     let entries: Vec<Entry> = service.journal.tail(reader, id, 0, 1_000).await.unwrap();
     let numbers: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     assert_eq!(numbers, (1..=expected.events).collect::<Vec<u64>>());
     if !expected.forked {
         assert_eq!(state, fold_all(&entries));
     }
+    // Also that of a fork, which has the events before it from the other ones.
+    let stored = service.journal.stored_work(&reader.owner, id).await.unwrap();
+    assert_eq!(state, service.journal.state_at(&stored, work.seq).await.unwrap());
     // The journal may be sealed in between.
     let is_told = async || {
         let world = World::at(now);
