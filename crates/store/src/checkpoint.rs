@@ -6,7 +6,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     changes::CommitScript,
-    read::{Vars, one},
+    read::{Vars, one, take},
     row::{Put, key, malformed, parse, signed, unsigned},
     statement,
     work::unhex,
@@ -87,5 +87,15 @@ impl Store {
         let vars = Vars::new().with("ids", vec![record(work)]);
         let rows = self.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
         Ok(parse::<CheckpointRow, _>(CHECKPOINT, rows).ok().and_then(one))
+    }
+
+    /// The forks with a checkpoint. Their states contain texts of the pieces of work that they go on from.
+    ///
+    /// # Errors
+    /// A failing engine, or a malformed row.
+    pub async fn forks_with_checkpoint(&self) -> Result<Vec<WorkId>, StoreError> {
+        let mut results = self.engine()?.run(statement::WORK_CHECKPOINT_FORKS, Vars::new().0).await?;
+        let ids = take::<String>(CHECKPOINT, &mut results, 0)?;
+        ids.iter().map(|id| WorkId::parse(id).map_err(|_| malformed(CHECKPOINT, "id", id))).collect()
     }
 }

@@ -231,6 +231,7 @@ statements! {
     WORKER_GET = "worker_get",
     WORKER_PUT = "worker_put",
     WORK_CHECKPOINT = "work_checkpoint",
+    WORK_CHECKPOINT_FORKS = "work_checkpoint_forks",
     WORK_EVENTS = "work_events",
     WORK_EVENT_COUNT = "work_event_count",
     WORK_GET = "work_get",

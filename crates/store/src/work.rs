@@ -393,21 +393,22 @@ impl Write<'_> {
         self.tell_work(EventKind::ProjectMerged, Some(stored)).put.push(stored.clone());
     }
 
-    /// Texts of its events are purged, and its own title where `stored` says so.
-    pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64]) {
+    /// Texts of its events are purged, and its own title where `stored` says so. The checkpoints of `forks` go with its own,
+    /// see [`Store::forks_with_checkpoint`].
+    pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64], forks: &[WorkId]) {
         let id = stored.work.id;
         let works = self.tell_work(EventKind::WorkPurged, Some(stored));
         works.put.push(stored.clone());
         works.purged.extend(numbers.iter().map(|seq| (id, *seq)));
-        // The checkpoint contains texts, too.
-        works.checkpoints.drop(id);
+        // A checkpoint contains texts, too.
+        forks.iter().chain([&id]).for_each(|work| works.checkpoints.drop(*work));
     }
 
-    /// The piece of work is removed for good.
-    pub fn prune_work(&mut self, stored: &StoredWork) {
+    /// The piece of work is removed for good, and with it the checkpoints of `forks`.
+    pub fn prune_work(&mut self, stored: &StoredWork, forks: &[WorkId]) {
         let works = self.tell_work(EventKind::WorkPruned, Some(stored));
         works.gone.push(stored.work.id);
-        works.checkpoints.drop(stored.work.id);
+        forks.iter().chain([&stored.work.id]).for_each(|work| works.checkpoints.drop(*work));
     }
 
     /// A piece of work came with an export, without its events.

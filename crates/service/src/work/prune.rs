@@ -122,8 +122,9 @@ impl Decision for Purge<'_> {
         let Some(mut stored) = write.store().work(&self.stored.work.id).await? else { return Ok(()) };
         // Somebody went on with it: it is not closed any more.
         if stored.work.seq == self.stored.work.seq {
+            let forks = write.store().forks_with_checkpoint().await?;
             stored.work.title = RedactedText::default();
-            write.purge_texts(&stored, self.numbers);
+            write.purge_texts(&stored, self.numbers, &forks);
         }
         Ok(())
     }

@@ -66,8 +66,9 @@ impl Decision for Sealing<'_> {
             !is_pruned
         });
         write.seal_works(self.seal, works);
+        let forks = if gone.is_empty() { Vec::new() } else { write.store().forks_with_checkpoint().await? };
         for stored in &gone {
-            write.prune_work(stored);
+            write.prune_work(stored, &forks);
         }
         Ok(true)
     }

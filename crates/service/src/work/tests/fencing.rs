@@ -139,3 +139,27 @@ fn a_long_piece_is_folded_from_where_that_was_last_kept() {
         service.close().await.unwrap();
     });
 }
+
+#[test]
+fn what_goes_with_time_goes_from_the_checkpoints_of_forks_too() {
+    run(async |folder| {
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let (me, id) = (actor("s1"), begin(&service, "the original").await.id);
+        service.journal.append(&me, Target::Work(id), vec![prompt("a secret plan")]).await.unwrap();
+        let fork = service.journal.fork(&me, &id, None).await.unwrap().id;
+        for n in 0..9 {
+            let note = |i| Step::Note { text: format!("note {n}-{i}") }.into();
+            let some = (0..limits::BATCH_MAX).map(note).collect();
+            service.journal.append(&me, Target::Work(fork), some).await.unwrap();
+        }
+        let state = service.base.store.checkpoint(&fork).await.unwrap().unwrap().state;
+        assert!(state.contains("a secret plan"), "{state}");
+        let close = CloseWork { outcome: Outcome::Done, text: None };
+        service.journal.close(&me, &id, close).await.unwrap();
+        let texts = Retention { texts: Duration::ZERO, works: Duration::from_secs(3_600) };
+        assert!(service.journal.prune(texts).await.unwrap().texts > 0);
+        assert_eq!(service.base.store.checkpoint(&fork).await.unwrap(), None);
+        assert_eq!(service.journal.show(&me, &fork).await.unwrap().state.request, None);
+        service.close().await.unwrap();
+    });
+}
