@@ -32,7 +32,7 @@ pub enum Layout {
     Count,
     /// Moments: as local date and time on a terminal, as they came elsewhere.
     Moment,
-    /// Ids of memories: by their beginnings on a narrow terminal.
+    /// Ids: by their beginnings on a narrow terminal, where these tell them apart.
     Id,
     /// Moments: as an age on a terminal, as they came elsewhere. Left out where there is no room.
     Ago,
@@ -123,18 +123,19 @@ impl Table {
         let cell = |(at, value): (usize, &String)| match self.columns[at].1 {
             Layout::Moment => screen.moment(&one_line(value)),
             Layout::Ago => screen.age(&one_line(value)),
-            Layout::Id => one_line(value).chars().take(id_chars[at]).collect(),
-            Layout::Fixed | Layout::Flexible | Layout::Count | Layout::Spare => one_line(value),
+            Layout::Id if is_random(value) => one_line(value).chars().take(id_chars[at]).collect(),
+            Layout::Id | Layout::Fixed | Layout::Flexible | Layout::Count | Layout::Spare => one_line(value),
         };
         self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
     }
 
-    /// How many characters tell the ids of a column apart, on a narrow screen.
+    /// How many characters tell the random ids of a column apart, on a narrow screen.
     fn id_chars(&self, at: usize, screen: &Screen) -> usize {
         if screen.is_wide() || self.columns[at].1 != Layout::Id {
             return usize::MAX;
         }
-        let mut ids: Vec<&str> = self.rows.iter().map(|row| row[at].as_str()).collect();
+        let mut ids: Vec<&str> =
+            self.rows.iter().map(|row| row[at].as_str()).filter(|id| is_random(id)).collect();
         ids.sort_unstable();
         ids.dedup();
         let shared = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
@@ -203,6 +204,13 @@ pub fn folded(first: &str, value: &str, indent: usize, columns: usize) -> String
         is_begun = true;
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Whether the beginning of an id tells it from others, as that of a memory and of a UUID does. Other ids begin with a name
+/// or a date, which many share (`cerebro-cli-2026-11-24-…`).
+fn is_random(id: &str) -> bool {
+    let first = id.split(['-', '_']).next().unwrap_or_default();
+    first.len() == id.len() || first.len() == 8 && first.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn cell(shown: &str, layout: Layout) -> Drawn {
@@ -350,6 +358,17 @@ mod tests {
             }
             assert!(hidden.split(' ').all(|word| !drawn.contains(word)), "{width}: {drawn}");
         }
+    }
+
+    #[test]
+    fn an_id_that_begins_with_a_name_is_shown_whole() {
+        let mut table = Table::new(&[("id", Layout::Id), ("title", Layout::Flexible)]);
+        for id in ["cerebro-cli-2026-11-24-k3f9", "4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90"] {
+            table.add(vec![id.to_owned(), "Title".to_owned()]);
+        }
+        let drawn = table.drawn(&screen(80));
+        assert!(drawn.contains(" cerebro-cli-2026-11-24-k3f9 "), "{drawn}");
+        assert!(drawn.contains(" 4f0c2b1 "), "{drawn}");
     }
 
     #[test]

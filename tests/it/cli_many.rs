@@ -213,6 +213,12 @@ fn lists_and_hits_are_readable_on_terminals_of_any_width() {
         let plain =
             on_terminal(&home, columns, "search 'writers wait' --project demo; true").replace('\u{1b}', "");
         assert!(plain.contains(&id[..7]) && plain.contains("waits"), "{columns}: {plain}");
+        let session = home.json(&["sessions", "--project", "demo"])["sessions"][0]["id"].clone();
+        let sessions = on_terminal(&home, columns, "sessions --project demo");
+        assert!(
+            sessions.contains(session.as_str().unwrap()),
+            "{columns}: it begins as others do: {sessions}"
+        );
         let wide = listed.lines().map(|line| line.chars().count()).max().unwrap_or_default();
         assert!(wide <= usize::from(columns), "{columns}: {listed}");
     }

@@ -93,6 +93,8 @@ fn agents_find_passages_beside_their_memories_and_read_them() {
     assert!(id.starts_with('d') && id.len() == 13, "{found:?}");
     let hint = agent.ok("mem_search", json!({ "query": "kestrel init amber flag" }));
     assert_eq!(hint["documents"]["id"], json!(id), "{hint:?}");
+    let said = home.run(&["search", "kestrel init amber flag", "--project", "demo"]).stderr;
+    assert!(said.contains("documents: ") && said.contains("Set up\"; add --type document"), "{said}");
     let whole = agent.get(&id);
     assert_eq!(whole["title"], "Kestrel guide › Set up", "{whole:?}");
     whole.assert_in_both(&["amber flag"]);

@@ -142,6 +142,10 @@ const HITS: &[(&str, Layout)] = &[
 /// How many hits are shown where none fits and nobody asked for more.
 const NEAREST: usize = 3;
 
+/// What may know more than the memories: its name in an answer, its unit, and the type that searches it.
+const EVIDENCE: [(&str, &str, &str); 2] =
+    [("documents", "passage", "document"), ("history", "exchange", "history")];
+
 const ENTRIES: &[(&str, Layout)] = &[
     ("", Layout::Fixed),
     ("date", Layout::Ago),
@@ -267,6 +271,11 @@ fn tell_more(context: &CommandContext, found: &Value) {
         let hits = text::counted(count, "better hit");
         context.output.note(&format!("archived: {hits}; --archived shows what was put aside"));
     }
+    for (name, unit, kind) in EVIDENCE {
+        if let Some(words) = beside(&found[name], unit, kind) {
+            context.output.note(&format!("{name}: {words}"));
+        }
+    }
     for other in found["elsewhere"].as_array().into_iter().flatten() {
         let count = other["hits"].as_u64().unwrap_or_default();
         let hits = text::counted(count, "better hit");
@@ -275,6 +284,14 @@ fn tell_more(context: &CommandContext, found: &Value) {
     if let Some(cursor) = found["next_cursor"].as_str() {
         context.output.note(&format!("more: add --cursor {cursor}"));
     }
+}
+
+/// What documents or past sessions know, in one line: how much, the title of the best, and how to see it.
+fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
+    let count = text::counted(hint["n"].as_u64()?, unit);
+    let title = text::one_line(&shown(&hint["title"]));
+    let best = if title.is_empty() { String::new() } else { format!(", best \"{title}\"") };
+    Some(format!("{count}{best}; add --type {kind}"))
 }
 
 /// Says which of the listed memories are not to be taken as they stand.
