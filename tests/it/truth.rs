@@ -48,6 +48,21 @@ fn what_was_superseded_is_found_after_its_successor_and_marked() {
 }
 
 #[test]
+fn a_successor_is_found_with_what_it_superseded_though_it_has_no_word_of_the_question() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let old = agent.save("Ledger port", "The ledger port of the ledger service: ledger port 5432.");
+    let middle = superseding(&mut agent, "Moved", "It listens on 6432 since March.", &[&old]);
+    let new = superseding(&mut agent, "Moved again", "It listens on 7432 since May.", &[&middle]);
+    agent.save("Ledger backups", "The ledger is backed up at night.");
+    let found = agent.ok("mem_search", json!({ "query": "ledger port" }));
+    assert_eq!(ids(&found.structured)[..3], [new.as_str(), &middle, &old], "{found:?}");
+    agent.ok("mem_delete", json!({ "id": new }));
+    let found = agent.ok("mem_search", json!({ "query": "ledger port" }));
+    assert_eq!(ids(&found.structured)[..2], [middle.as_str(), &old], "{found:?}");
+}
+
+#[test]
 fn places_are_taken_from_the_command_line_and_by_updates() {
     let home = Home::new();
     let save = |title: &str, more: &[&str]| -> String {

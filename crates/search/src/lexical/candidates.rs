@@ -2,6 +2,7 @@
 
 use std::{
     cmp::{Ordering, Reverse},
+    collections::HashMap,
     sync::Arc,
 };
 
@@ -13,7 +14,7 @@ use super::{
     segment_table::{Entry, SegmentTable, Slot},
 };
 use crate::vector::Near;
-use cerebro_core::domain::limits::SEARCH_DEPTH_MAX;
+use cerebro_core::domain::limits::{SEARCH_DEPTH_MAX, SUPERSEDED_DEPTH_MAX};
 use cerebro_core::recall::{self, Candidate, Link, REACH, Usual};
 
 /// How many of each leg's best candidates lend a share of their score to their neighbours.
@@ -62,10 +63,16 @@ pub struct Collector<'a> {
 /// The memories before and after one in its session, the nearest first.
 type Sides = [Vec<u64>; 2];
 
-/// The best `depth` by words, best first; ties at the cut are broken by position.
-fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
+/// The best `depth` by words, best first. Of equal ones the newer comes first, wherever the index keeps them: the order
+/// must not depend on how the index was built.
+fn deepest(tables: &[Arc<SegmentTable>], mut found: Vec<Found>, depth: usize) -> Vec<Found> {
+    let age = |found: &Found| {
+        let entry = &tables[found.best.segment_ord as usize].entries()[found.entry];
+        (Reverse(entry.date), entry.memory)
+    };
     let order = |a: &Found, b: &Found| -> Ordering {
-        b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score)).then(a.best.cmp(&b.best))
+        let by_words = b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score));
+        by_words.then_with(|| age(a).cmp(&age(b)))
     };
     if found.len() > depth {
         found.select_nth_unstable_by(depth, order);
@@ -78,7 +85,7 @@ fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
 impl<'a> Collector<'a> {
     /// Starts with the memories that contain words of the query, at most [`SEARCH_DEPTH_MAX`].
     pub fn new(finder: &'a Finder<'a>, tables: &'a [Arc<SegmentTable>], found: Vec<Found>) -> Self {
-        let found = deepest(found, SEARCH_DEPTH_MAX);
+        let found = deepest(tables, found, SEARCH_DEPTH_MAX);
         let candidates =
             Candidates { list: Vec::new(), locations: Vec::new(), links: Vec::new(), usual: None };
         let mut collector = Self {
@@ -101,15 +108,16 @@ impl<'a> Collector<'a> {
         collector
     }
 
-    /// Adds the `near`est memories by vector that pass the filters, nearest first, and then links each
-    /// candidate to its neighbours.
-    pub fn join(mut self, near: &[Near]) -> Candidates {
+    /// Adds the `near`est memories by vector that pass the filters, nearest first, and those that superseded a candidate;
+    /// then links each candidate to its neighbours.
+    pub fn join(mut self, near: &[Near], successors: &HashMap<u64, u64>) -> Candidates {
         self.reserve(near.len());
         let mut donors: Vec<usize> = (0..self.found.min(DONORS_MAX)).collect();
         for (rank, near) in near.iter().enumerate() {
             let at = self.add_near(near);
             donors.extend(at.filter(|_| rank < DONORS_MAX));
         }
+        self.add_successors(successors);
         let similarities: Vec<f32> = self.candidates.list.iter().filter_map(|c| c.meaning).collect();
         self.candidates.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
         donors.sort_unstable();
@@ -118,6 +126,25 @@ impl<'a> Collector<'a> {
             self.link(from);
         }
         self.candidates
+    }
+
+    /// Adds what superseded a candidate, directly or in several steps, and passes the filters: who finds what no longer
+    /// holds finds what took its place.
+    fn add_successors(&mut self, successors: &HashMap<u64, u64>) {
+        if successors.is_empty() {
+            return;
+        }
+        for at in 0..self.candidates.list.len() {
+            let mut next = successors.get(&self.candidates.list[at].memory);
+            for _ in 0..SUPERSEDED_DEPTH_MAX {
+                let Some(newer) = next.filter(|newer| !self.known.contains_key(newer)) else { break };
+                if let Some((ord, entry)) = self.live(*newer) {
+                    let passage = DocAddress::new(ord, entry.first);
+                    self.push(ord, &entry, HitLocation { passage, mask: 0, passage_mask: 0 });
+                }
+                next = successors.get(newer);
+            }
+        }
     }
 
     fn reserve(&mut self, more: usize) {

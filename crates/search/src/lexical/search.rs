@@ -80,7 +80,7 @@ pub fn search(
     let relaxed = !found.iter().any(|candidate| concepts.is_full(candidate.mask));
     let collector = debug_span!("gather").in_scope(|| Collector::new(&finder, tables, found));
     let near = debug_span!("awaited").in_scope(near);
-    let candidates = debug_span!("join").in_scope(|| collector.join(&near));
+    let candidates = debug_span!("join").in_scope(|| collector.join(&near, &query.successors));
     let Candidates { list, links, usual, .. } = &candidates;
     let ranked =
         debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.beside));

@@ -14,6 +14,7 @@ use super::all;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
+use crate::platform;
 use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
@@ -157,7 +158,7 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
 
 /// The bytes of a file, with their hash.
 pub(super) fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
-    let opened = fs::File::open(path).map_err(|error| error.to_string())?;
+    let opened = platform::open_without_waiting(path).map_err(|error| error.to_string())?;
     if !opened.metadata().map_err(|error| error.to_string())?.is_file() {
         return Err("it is no file".to_owned());
     }
