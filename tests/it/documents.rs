@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{Home, Value, files, json};
 
@@ -132,6 +133,21 @@ fn a_broken_file_is_named_and_the_others_are_read() {
     assert_eq!(names(&told["faults"]), ["binary.txt", "broken.docx", "broken.pdf", "deep.html"], "{told:#}");
     assert_eq!(home.run(&["ingest", "nowhere.md"]).code(), 1);
     home.agent().save("Still there", "The daemon lives.");
+}
+
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let home = Home::new();
+    let docs = home.work().join("docs");
+    write(&docs, "guide.md", "# Birds\n\nSee ![a kite](kite.png).\n");
+    for pipe in ["docs/kite.png", "docs/pipe.md"] {
+        let path = home.work().join(pipe);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    }
+    assert_eq!(outcomes(&home.json(&["ingest", "docs/guide.md"])).len(), 1);
+    let run = home.run(&["ingest", "docs/pipe.md"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(format!("{}{}", run.stdout, run.stderr).contains("it is no file"), "{run:?}");
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
