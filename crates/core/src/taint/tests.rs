@@ -212,7 +212,7 @@ fn the_gate_lets_every_rule_through_that_matches() {
     for text in attacks.chain(BENIGN.iter().map(|text| (*text).to_owned())) {
         let plain = script::plain(&text);
         let patterns = |rules: &mut dyn Iterator<Item = &'static rules::Rule>| {
-            rules.map(|rule| std::ptr::from_ref(rule)).collect::<Vec<_>>()
+            rules.map(std::ptr::from_ref).collect::<Vec<_>>()
         };
         let found = patterns(&mut rules::matching(&plain));
         assert_eq!(found, patterns(&mut rules::matching_of_all(&plain)), "{text}");

@@ -337,16 +337,8 @@ impl StateMachineTest for Journal {
             Act::Close { piece, agent } => {
                 // It was open before. One that is late may not close it.
                 let may = model.pieces[piece].as_ref().is_some_and(|expected| expected.closed);
-                let (id, close) = (pieces[piece], CloseWork { outcome: Outcome::Done, text: None });
-                journal.with(async move |service| {
-                    match service.journal.close(&worker(agent, project), &id, close).await {
-                        Ok(work) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
-                        Err(ServiceError::Invalid { value, .. }) => {
-                            assert_eq!((value, may), (id.to_string(), false));
-                        }
-                        Err(error) => panic!("{error}"),
-                    }
-                });
+                let (id, agent) = (pieces[piece], worker(agent, project));
+                journal.with(async move |service| close(&service, &agent, &id, may).await);
             }
             Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
                 let claim = ClaimWork { lease: None, takeover };
@@ -365,7 +357,7 @@ impl StateMachineTest for Journal {
             Act::Merge => {
                 let (from, into) = (worker(0, project).project, worker(0, project + 1).project);
                 journal.with(async move |service| {
-                    drop(service.memories.merge_projects(&from, &into).await.unwrap())
+                    drop(service.memories.merge_projects(&from, &into).await.unwrap());
                 });
                 journal.projects += 1;
             }
@@ -404,6 +396,16 @@ impl StateMachineTest for Journal {
     fn teardown(mut journal: Self, _: Model) {
         let service = journal.service.take().unwrap();
         journal.runtime.block_on(Box::pin(async move { service.close().await.unwrap() }));
+    }
+}
+
+/// Closes a piece of work, as the model says that the agent may or may not.
+async fn close(service: &Service, agent: &Actor, id: &WorkId, may: bool) {
+    let close = CloseWork { outcome: Outcome::Done, text: None };
+    match service.journal.close(agent, id, close).await {
+        Ok(work) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
+        Err(ServiceError::Invalid { value, .. }) => assert_eq!((value, may), (id.to_string(), false)),
+        Err(error) => panic!("{error}"),
     }
 }
 
