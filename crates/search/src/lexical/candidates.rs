@@ -129,15 +129,19 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds what superseded a candidate, directly or in several steps, and passes the filters: who finds what no longer
-    /// holds finds what took its place.
+    /// holds finds what took its place. At most [`SEARCH_DEPTH_MAX`] are added.
     fn add_successors(&mut self, successors: &HashMap<u64, u64>) {
         if successors.is_empty() {
             return;
         }
-        for at in 0..self.candidates.list.len() {
+        let candidates = self.candidates.list.len();
+        for at in 0..candidates {
             let mut next = successors.get(&self.candidates.list[at].memory);
             for _ in 0..SUPERSEDED_DEPTH_MAX {
                 let Some(newer) = next.filter(|newer| !self.known.contains_key(newer)) else { break };
+                if self.candidates.list.len() == candidates + SEARCH_DEPTH_MAX {
+                    return;
+                }
                 if let Some((ord, entry)) = self.live(*newer) {
                     let passage = DocAddress::new(ord, entry.first);
                     self.push(ord, &entry, HitLocation { passage, mask: 0, passage_mask: 0 });
