@@ -35,7 +35,7 @@ const fn weak(flag: Flag, pattern: &'static str) -> Rule {
 
 /// All rules. A match is a reason to look twice, not a proof.
 #[rustfmt::skip]
-pub(super) const RULES: &[Rule] = &[
+const RULES: &[Rule] = &[
     // Override.
     strong(Flag::Override, r"\b(?:ignore|disregard|forget|override|bypass|discard|drop|neglect)~(?:previous|prior|earlier|above|preceding|existing|original|initial|former|system|safety|your|all|any|these|those|other|my|its|the|every)~(?:instructions?|directives?|guidelines?|prompts?|system message|programming|guardrails|policies|(?:safety|system) rules)\b"),
     strong(Flag::Override, r"\b(?:ignore|disregard|forget) (?:everything|anything|all|what)~(?:before|above|previously|earlier|told|were (?:told|taught|given)|so far)\b"),
@@ -230,15 +230,16 @@ pub(super) fn matching(plain: &str) -> impl Iterator<Item = &'static Rule> {
     for found in GATE.beginnings.find_overlapping_iter(plain) {
         may_match[GATE.rule_of[found.pattern().as_usize()]] = true;
     }
-    let rules = RULES.iter().enumerate().filter(move |(rule, _)| may_match[*rule]);
-    rules.filter(|(rule, _)| compiled(*rule).is_match(plain.as_bytes())).map(|(_, rule)| rule)
+    matching_among(plain, move |rule| may_match[rule])
 }
 
-/// The same without the gate.
-#[cfg(test)]
-pub(super) fn matching_of_all(plain: &str) -> impl Iterator<Item = &'static Rule> {
-    let rules = RULES.iter().enumerate();
-    rules.filter(|(rule, _)| compiled(*rule).is_match(plain.as_bytes())).map(|(_, rule)| rule)
+/// The rules that a text matches, of those that may.
+pub(super) fn matching_among(
+    plain: &str,
+    may_match: impl Fn(usize) -> bool,
+) -> impl Iterator<Item = &'static Rule> {
+    let matches = move |rule: &usize| may_match(*rule) && compiled(*rule).is_match(plain.as_bytes());
+    (0..RULES.len()).filter(matches).map(|rule| &RULES[rule])
 }
 
 /// How many rules have a gate, of all.
