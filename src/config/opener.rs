@@ -20,12 +20,12 @@ impl Config {
     /// not need a restart of the daemon.
     pub fn embedding(&self, home: &Home) -> Embedding {
         let file = home.config_file();
-        let shelf = ModelFolder::new(home.models_dir(), home.runtime_dir());
+        let folder = ModelFolder::new(home.models_dir(), home.runtime_dir());
         let open = move |wanted: Option<&str>| {
             let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
             match wanted {
-                None => embed::open(&config.embeddings, &shelf),
-                Some(model) => embed::open(&naming(&config.embeddings, model), &shelf),
+                None => embed::open(&config.embeddings, &folder),
+                Some(model) => embed::open(&naming(&config.embeddings, model), &folder),
             }
         };
         let settings = &self.embeddings;

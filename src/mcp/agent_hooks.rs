@@ -12,7 +12,7 @@ use super::{
     call::{Answer, Call},
     freshness,
     reply::Reply,
-    rows::ways,
+    rows::follow_ups,
     work,
 };
 use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
@@ -70,7 +70,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
             CONTEXT_BYTES_MIN..=HOOK_OUTPUT_BYTES_MAX,
         )?,
         session: call.session.clone(),
-        ways: ways(caller.person),
+        follow_ups: follow_ups(caller.person),
     };
     let in_hand = match call.arguments.text("transcript")? {
         Some(transcript) => call.service.history.in_hand(PathBuf::from(transcript)).await,

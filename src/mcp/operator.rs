@@ -212,7 +212,7 @@ fn prompt_row(prompt: &Prompt) -> Value {
 pub(super) async fn events(call: &mut Call) -> Answer {
     let after = call.arguments.count("after")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", 100, 1..=LISTING_MAX)?;
-    let events = call.service.memories.events(after as u64, limit).await?;
+    let events = call.service.recall.events(after as u64, limit).await?;
     let rows = events
         .iter()
         .map(|event| {

@@ -14,7 +14,7 @@ pub(super) fn shown_project(project: &Project) -> &str {
 }
 
 /// The next steps for the reader of a context: commands for a person, tools for an agent.
-pub(super) fn ways(is_person: bool) -> FollowUps {
+pub(super) fn follow_ups(is_person: bool) -> FollowUps {
     let way = |operation: Operation| match operation.command() {
         Some(command) if is_person => format!("`cerebro {command}`"),
         _ => operation.name().to_owned(),

@@ -9,7 +9,7 @@ use super::{
     call::{Answer, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{entry_json, shown_project, ways},
+    rows::{entry_json, follow_ups, shown_project},
 };
 use crate::edits;
 use crate::{home::user_home, project_dir};
@@ -155,7 +155,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
         max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, 1..=CONTEXT_BYTES_MAX)?,
         session: call.session.clone(),
-        ways: ways(call.caller.person),
+        follow_ups: follow_ups(call.caller.person),
     };
     let gathered = call.service.recall.context(&call.caller, &request).await?;
     let mut context = freshness::marked(call, gathered).await?.written(&request);

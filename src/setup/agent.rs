@@ -55,7 +55,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::ClaudeCode.name(),
         title: "Claude Code",
         program: Some("claude"),
-        folder: |places| places.named("CLAUDE_CONFIG_DIR", ".claude"),
+        folder: |folders| folders.named("CLAUDE_CONFIG_DIR", ".claude"),
         targets: claude_code,
         notes: &[],
     },
@@ -63,7 +63,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::Codex.name(),
         title: "Codex",
         program: Some("codex"),
-        folder: |places| places.named("CODEX_HOME", ".codex"),
+        folder: |folders| folders.named("CODEX_HOME", ".codex"),
         targets: codex,
         notes: &[(
             Part::Hooks,
@@ -74,7 +74,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::GeminiCli.name(),
         title: "Gemini CLI",
         program: Some("gemini"),
-        folder: |places| places.home(".gemini"),
+        folder: |folders| folders.home(".gemini"),
         targets: gemini_cli,
         notes: &[(Part::Server, "Gemini CLI starts MCP servers only in folders that you trust")],
     },
@@ -82,7 +82,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::OpenCode.name(),
         title: "OpenCode",
         program: Some("opencode"),
-        folder: |places| places.config().join("opencode"),
+        folder: |folders| folders.config().join("opencode"),
         targets: opencode,
         notes: &[(
             Part::Hooks,
@@ -94,7 +94,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::Cursor.name(),
         title: "Cursor",
         program: Some("cursor"),
-        folder: |places| places.home(".cursor"),
+        folder: |folders| folders.home(".cursor"),
         targets: cursor,
         notes: &[(
             Part::Instructions,
@@ -105,7 +105,7 @@ pub static AGENTS: [Agent; 8] = [
         name: "vscode",
         title: "VS Code",
         program: Some("code"),
-        folder: |places| places.application().join("Code"),
+        folder: |folders| folders.application().join("Code"),
         targets: vscode,
         notes: &[(Part::Server, "VS Code asks once whether you trust the server")],
     },
@@ -113,7 +113,7 @@ pub static AGENTS: [Agent; 8] = [
         name: "windsurf",
         title: "Windsurf",
         program: Some("windsurf"),
-        folder: |places| places.home(".codeium/windsurf"),
+        folder: |folders| folders.home(".codeium/windsurf"),
         targets: windsurf,
         notes: &[(Part::Instructions, "Windsurf reads at most 6,000 characters of its global rules")],
     },
@@ -121,7 +121,7 @@ pub static AGENTS: [Agent; 8] = [
         name: "zed",
         title: "Zed",
         program: Some("zed"),
-        folder: |places| places.config().join("zed"),
+        folder: |folders| folders.config().join("zed"),
         targets: zed,
         notes: &[(
             Part::Instructions,
@@ -142,21 +142,21 @@ impl Agent {
     }
 
     /// Whether it seems to be installed.
-    pub fn is_installed(&self, places: &UserFolders) -> bool {
-        self.program.is_some_and(is_on_path) || (self.folder)(places).is_dir()
+    pub fn is_installed(&self, folders: &UserFolders) -> bool {
+        self.program.is_some_and(is_on_path) || (self.folder)(folders).is_dir()
     }
 
     /// The files into which Cerebro can be put, the one with the server's entry first.
-    pub fn targets(&self, places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-        (self.targets)(places, invocation)
+    pub fn targets(&self, folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+        (self.targets)(folders, invocation)
     }
 }
 
-fn claude_code(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
+fn claude_code(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.named("CLAUDE_CONFIG_DIR", ".claude");
     // If the variable names a folder, the file is in it; otherwise beside it.
-    let is_named = folder != places.home(".claude");
-    let servers = if is_named { folder.join(".claude.json") } else { places.home(".claude.json") };
+    let is_named = folder != folders.home(".claude");
+    let servers = if is_named { folder.join(".claude.json") } else { folders.home(".claude.json") };
     let entry = json!({
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]), "env": {},
     });
@@ -180,8 +180,8 @@ fn claude_code(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn codex(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.named("CODEX_HOME", ".codex");
+fn codex(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.named("CODEX_HOME", ".codex");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| Piece {
         part: Part::Permissions,
@@ -208,8 +208,8 @@ fn codex(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn gemini_cli(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.home(".gemini");
+fn gemini_cli(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.home(".gemini");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
     // Trusting the server would allow all of its tools, deletions included.
@@ -240,8 +240,8 @@ fn gemini_cli(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn opencode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.config().join("opencode");
+fn opencode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.config().join("opencode");
     let entry = json!({ "type": "local", "command": invocation.words(&["mcp"]), "enabled": true });
     let asked = Operation::tools().filter(|tool| tool.effect() == Effect::Destroys);
     let asked = asked.map(|tool| (format!("{NAME}_{tool}"), "ask"));
@@ -272,8 +272,8 @@ fn opencode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn cursor(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.home(".cursor");
+fn cursor(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.home(".cursor");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let version = Content::Default { path: path(&["version"]), value: json!(1) };
     let hooks =
@@ -285,8 +285,8 @@ fn cursor(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn vscode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.application().join("Code/User");
+fn vscode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.application().join("Code/User");
     let entry = json!({
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
     });
@@ -299,8 +299,8 @@ fn vscode(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn windsurf(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = places.home(".codeium/windsurf");
+fn windsurf(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+    let folder = folders.home(".codeium/windsurf");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     vec![
         target(folder.join("mcp_config.json"), Format::Json, [server(&["mcpServers"], entry)]),
@@ -308,7 +308,7 @@ fn windsurf(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     ]
 }
 
-fn zed(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
+fn zed(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let entry = json!({
         "source": "custom", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
         "env": {},
@@ -321,7 +321,7 @@ fn zed(places: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         },
     });
     let pieces = [server(&["context_servers"], entry)].into_iter().chain(rules);
-    vec![target(places.config().join("zed/settings.json"), Format::Json, pieces)]
+    vec![target(folders.config().join("zed/settings.json"), Format::Json, pieces)]
 }
 
 fn target(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>) -> Target {

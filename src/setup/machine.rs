@@ -27,12 +27,12 @@ impl Shell {
     pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
 
     /// The file in which the shell looks for the completions of `cerebro`, with `script` as its text.
-    pub fn target(self, places: &UserFolders, script: &str) -> Target {
-        let data = places.named("XDG_DATA_HOME", ".local/share");
+    pub fn target(self, folders: &UserFolders, script: &str) -> Target {
+        let data = folders.named("XDG_DATA_HOME", ".local/share");
         let path = match self {
             Self::Bash => data.join("bash-completion/completions/cerebro"),
             Self::Zsh => data.join("zsh/site-functions/_cerebro"),
-            Self::Fish => places.config().join("fish/completions/cerebro.fish"),
+            Self::Fish => folders.config().join("fish/completions/cerebro.fish"),
         };
         whole(&path, self.marked(script))
     }
@@ -62,17 +62,17 @@ pub type Order = Vec<String>;
 impl Service {
     /// The service of one home. The default home's has a plain name; another's includes a hash of the path, so that
     /// two homes do not share a file.
-    pub fn of(places: &UserFolders, invocation: &Invocation) -> Self {
+    pub fn of(folders: &UserFolders, invocation: &Invocation) -> Self {
         let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
         let words = invocation.words(&["daemon", "run"]);
         if cfg!(target_os = "macos") {
             let name = format!("cerebro.daemon{suffix}");
-            let path = places.home(&format!("Library/LaunchAgents/{name}.plist"));
+            let path = folders.home(&format!("Library/LaunchAgents/{name}.plist"));
             let target = whole(&path, launch_agent(&name, &words));
             Self { name, target }
         } else {
             let name = format!("cerebro{suffix}.service");
-            let path = places.config().join("systemd/user").join(&name);
+            let path = folders.config().join("systemd/user").join(&name);
             Self { target: whole(&path, unit(&words)), name }
         }
     }
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn another_home_has_a_service_of_its_own() {
-        let places = UserFolders::of("/u".into());
+        let folders = UserFolders::of("/u".into());
         let of = |home: Option<&str>| {
-            Service::of(&places, &Invocation { program: "/c".into(), home: home.map(Into::into) }).name
+            Service::of(&folders, &Invocation { program: "/c".into(), home: home.map(Into::into) }).name
         };
         assert_ne!(of(None), of(Some("/h")));
         assert_ne!(of(Some("/h")), of(Some("/i")));

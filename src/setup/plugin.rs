@@ -13,19 +13,19 @@ use crate::platform;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How to remove Cerebro's package from the host, if it is installed and enabled.
-pub fn removal(agent: &str, places: &UserFolders) -> Option<&'static str> {
+pub fn removal(agent: &str, folders: &UserFolders) -> Option<&'static str> {
     if agent == Agent::ClaudeCode.name() {
-        let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
+        let folder = folders.named("CLAUDE_CONFIG_DIR", ".claude");
         let settings = serde_json::from_str(&read(&folder.join("settings.json"))?).ok()?;
         return is_enabled(&settings).then_some("claude plugin uninstall cerebro");
     }
     if agent == Agent::Codex.name() {
-        let config = read(&places.named("CODEX_HOME", ".codex").join("config.toml"))?;
+        let config = read(&folders.named("CODEX_HOME", ".codex").join("config.toml"))?;
         return is_enabled_in_codex(&toml::from_str(&config).ok()?)
             .then_some("codex plugin remove cerebro@cerebro");
     }
     if agent == Agent::GeminiCli.name() {
-        let manifest = places.home(".gemini/extensions/cerebro/gemini-extension.json");
+        let manifest = folders.home(".gemini/extensions/cerebro/gemini-extension.json");
         return manifest.is_file().then_some("gemini extensions uninstall cerebro");
     }
     None
@@ -95,7 +95,7 @@ mod tests {
     /// where a package is. A hook says nothing where the journal is off.
     #[test]
     fn the_packages_have_the_hooks_of_set_up() {
-        let places = UserFolders::of(PathBuf::from("/home/user"));
+        let folders = UserFolders::of(PathBuf::from("/home/user"));
         let invocation = Invocation { program: PathBuf::from("cerebro"), home: None };
         let packages = [
             (Agent::ClaudeCode, include_str!("../../packaging/claude-code/cerebro/hooks/hooks.json")),
@@ -103,7 +103,7 @@ mod tests {
             (Agent::GeminiCli, include_str!("../../packaging/gemini-cli/hooks/hooks.json")),
         ];
         for (agent, text) in packages {
-            let targets = setup::Agent::named(agent.name()).unwrap().targets(&places, &invocation);
+            let targets = setup::Agent::named(agent.name()).unwrap().targets(&folders, &invocation);
             let is_of_hooks = |part| matches!(part, Part::Hooks | Part::Journal);
             let (target, pieces) = targets
                 .iter()

@@ -20,16 +20,16 @@ pub const AGENTS: [&str; 4] = [
 
 /// The file of a skill for an agent's user; `None` if the agent has no folder for skills, or the name is not valid
 /// for a folder.
-pub fn path(agent: &str, name: &str, places: &UserFolders) -> Option<PathBuf> {
+pub fn path(agent: &str, name: &str, folders: &UserFolders) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
         return None;
     }
     let folder = match AGENTS.iter().position(|known| *known == agent)? {
-        0 => places.named("CLAUDE_CONFIG_DIR", ".claude").join("skills"),
-        1 => places.home(".agents/skills"),
-        2 => places.home(".gemini/skills"),
-        _ => places.config().join("opencode/skills"),
+        0 => folders.named("CLAUDE_CONFIG_DIR", ".claude").join("skills"),
+        1 => folders.home(".agents/skills"),
+        2 => folders.home(".gemini/skills"),
+        _ => folders.config().join("opencode/skills"),
     };
     Some(folder.join(name).join("SKILL.md"))
 }
@@ -149,12 +149,12 @@ mod tests {
 
     #[test]
     fn only_a_plain_name_is_a_folder() {
-        let places = UserFolders::of("/u".into());
+        let folders = UserFolders::of("/u".into());
         for name in ["", "..", "a/b", "A", "a b", ".x"] {
-            assert_eq!(path("gemini-cli", name, &places), None, "{name}");
+            assert_eq!(path("gemini-cli", name, &folders), None, "{name}");
         }
         let expected = PathBuf::from("/u/.gemini/skills/run-tests/SKILL.md");
-        assert_eq!(path("gemini-cli", "run-tests", &places), Some(expected));
-        assert_eq!(path("zed", "run-tests", &places), None);
+        assert_eq!(path("gemini-cli", "run-tests", &folders), Some(expected));
+        assert_eq!(path("zed", "run-tests", &folders), None);
     }
 }

@@ -39,7 +39,7 @@ struct Branch {
 #[derive(Debug, Default)]
 pub struct Detail {
     pub memory: Memory,
-    paper: ScrolledText,
+    body: ScrolledText,
     tab: Tab,
     revisions: Option<Vec<Revision>>,
     revision: Cursor,
@@ -65,10 +65,10 @@ impl Detail {
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
         let tree: Vec<Branch> = memory.related.iter().map(branch).collect();
         let kept = before.filter(|before| before.memory.row.id == memory.row.id);
-        let mut paper = ScrolledText::new(&memory.content);
+        let mut body = ScrolledText::new(&memory.content);
         let mut detail = Self { tree, ..Self::default() };
         if let Some(before) = kept {
-            paper.scroll = before.paper.scroll;
+            body.scroll = before.body.scroll;
             detail.tab = before.tab;
             if before.memory.row.revision == memory.row.revision {
                 detail.revisions = before.revisions;
@@ -76,7 +76,7 @@ impl Detail {
                 detail.old = before.old;
             }
         }
-        Self { memory, paper, ..detail }
+        Self { memory, body, ..detail }
     }
 
     /// Takes in the earlier revisions.
@@ -125,7 +125,7 @@ impl Detail {
             KeyCode::Tab => self.turn(asks, 1),
             KeyCode::BackTab => self.turn(asks, 2),
             _ => match self.tab {
-                Tab::Text if self.paper.scroll.key(key) => {}
+                Tab::Text if self.body.scroll.key(key) => {}
                 Tab::Revisions => return self.revision_key(key),
                 Tab::Relations => return self.tree_key(key, asks),
                 Tab::Text => return Wish::None,
@@ -212,13 +212,13 @@ pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mu
     let rest = head(state, detail, area, buffer);
     let rest = paint::below(rest, 1);
     if !whole {
-        text(state, &detail.paper, rest, buffer);
+        text(state, &detail.body, rest, buffer);
         return;
     }
     let (tabs, rest) = paint::split_rows(rest, 2);
     tab_row(state, detail, tabs, buffer);
     match detail.tab {
-        Tab::Text => text(state, &detail.paper, rest, buffer),
+        Tab::Text => text(state, &detail.body, rest, buffer),
         Tab::Revisions => revisions(state, detail, rest, buffer),
         Tab::Relations => relations(state, detail, rest, buffer),
     }
@@ -300,12 +300,12 @@ fn tab_row(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     paint::line(buffer, area, &Line::from(spans));
 }
 
-fn text(state: &State, paper: &ScrolledText, area: Rect, buffer: &mut Buffer) {
+fn text(state: &State, body: &ScrolledText, area: Rect, buffer: &mut Buffer) {
     // Lines of more than 100 columns are hard to read.
     let columns = usize::from(area.width.saturating_sub(2)).min(100);
-    let lines = paper.lines(columns, state.theme);
+    let lines = body.lines(columns, state.theme);
     let rows = usize::from(area.height);
-    let top = paper.scroll.top(lines.len(), rows);
+    let top = body.scroll.top(lines.len(), rows);
     for (n, shown) in lines.iter().skip(top).take(rows).enumerate() {
         if let Some(row) = paint::row(area, n) {
             paint::line(buffer, row, shown);

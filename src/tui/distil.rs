@@ -35,7 +35,7 @@ pub struct Inbox {
     cursor: Cursor,
     /// Which proposal is shown.
     shown: String,
-    paper: ScrolledText,
+    body: ScrolledText,
 }
 
 /// Requests what waits.
@@ -64,12 +64,12 @@ fn want(state: &mut State) {
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     let inbox = &mut state.inbox;
     if slot == Slot::Proposal {
-        let (id, paper) = if value["arrangement"].is_object() {
+        let (id, body) = if value["arrangement"].is_object() {
             (text(&value["arrangement"], "id"), arrangement(&value["arrangement"]))
         } else {
             (text(&value["candidate"], "id"), candidate(&value["candidate"]))
         };
-        (inbox.shown, inbox.paper) = (id, ScrolledText::new(&paper));
+        (inbox.shown, inbox.body) = (id, ScrolledText::new(&body));
     } else {
         let candidate = |row: &Value| Row {
             id: text(row, "id"),
@@ -133,7 +133,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
         KeyCode::Char('a') => decide(state, Operation::DistilAccept),
         KeyCode::Char('x') => decide(state, Operation::DistilReject),
         KeyCode::Char(' ') => {
-            state.inbox.paper.scroll.key(key);
+            state.inbox.body.scroll.key(key);
         }
         _ => {
             let total = state.inbox.rows.len();
@@ -173,8 +173,8 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     paint::rule(buffer, Rect { height: 1, ..below }, theme);
     let area = paint::below(below, 1);
-    let lines = inbox.paper.lines(usize::from(area.width), theme);
-    let first = inbox.paper.scroll.top(lines.len(), usize::from(area.height));
+    let lines = inbox.body.lines(usize::from(area.width), theme);
+    let first = inbox.body.scroll.top(lines.len(), usize::from(area.height));
     for (n, line) in lines.iter().skip(first).take(usize::from(area.height)).enumerate() {
         if let Some(row) = paint::row(area, n) {
             paint::line(buffer, row, line);

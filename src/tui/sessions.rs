@@ -40,7 +40,7 @@ struct Story {
     more: bool,
     cursor: Cursor,
     /// The summary; of a past session, what the chosen exchange did or, once it is read, its text.
-    paper: ScrolledText,
+    body: ScrolledText,
 }
 
 impl Story {
@@ -48,7 +48,7 @@ impl Story {
     fn read(value: &Value) -> Self {
         let session = Session::read(&value["session"]);
         Self {
-            paper: ScrolledText::new(&session.summary),
+            body: ScrolledText::new(&session.summary),
             session,
             entries: items(value, "entries").map(Entry::read).collect(),
             more: value["more"] == true,
@@ -78,11 +78,11 @@ impl Story {
         self.tell_exchange();
     }
 
-    /// Puts what the chosen exchange did on the paper.
+    /// Puts what the chosen exchange did on the body.
     fn tell_exchange(&mut self) {
         let Some(exchange) = self.exchanges.get(self.cursor.at) else { return };
         let lines = exchange.facts().into_iter().map(|(name, told)| format!("- {name}: `{told}`\n"));
-        self.paper = ScrolledText::new(&lines.collect::<String>());
+        self.body = ScrolledText::new(&lines.collect::<String>());
     }
 
     /// Where the exchanges go on that are not held yet.
@@ -208,7 +208,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
                 story.exchanges.get(story.cursor.at).is_some_and(|chosen| chosen.id == read.id)
             });
             if let Some(story) = chosen {
-                story.paper = ScrolledText::new(&read.content);
+                story.body = ScrolledText::new(&read.content);
             }
             return;
         }
@@ -376,7 +376,7 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
             super::graph::open(state, &id);
         }
         KeyCode::Char(' ') => {
-            story.paper.scroll.key(key);
+            story.body.scroll.key(key);
         }
         KeyCode::Char('f') => {
             let earlier = story.session.follows.clone();
@@ -573,18 +573,18 @@ fn story(state: &State, area: Rect, buffer: &mut Buffer) {
         area = paint::below(area, 1);
     }
     area = paint::below(area, 1);
-    let paper = story.paper.lines(columns.min(100), theme);
+    let body = story.body.lines(columns.min(100), theme);
     let room = usize::from(area.height);
-    if !story.paper.is_empty() {
-        let rows = paper.len().min(room / 2);
-        let top = story.paper.scroll.top(paper.len(), rows);
+    if !story.body.is_empty() {
+        let rows = body.len().min(room / 2);
+        let top = story.body.scroll.top(body.len(), rows);
         let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
-        for (n, line) in paper.iter().skip(top).take(rows).enumerate() {
+        for (n, line) in body.iter().skip(top).take(rows).enumerate() {
             if let Some(row) = paint::row(above, n) {
                 paint::line(buffer, row, line);
             }
         }
-        paint::scrollbar(buffer, above, top, paper.len(), theme);
+        paint::scrollbar(buffer, above, top, body.len(), theme);
         area = paint::below(below, 1);
     }
     entries(state, story, area, buffer);
@@ -662,7 +662,7 @@ mod tests {
         let story = sessions.story.as_ref().unwrap();
         assert_eq!((story.entries.len(), story.more, story.next()), (70, false, 70));
         assert_eq!(story.session.headline(), "Mend it");
-        assert!(!story.paper.is_empty(), "what the first did is told");
+        assert!(!story.body.is_empty(), "what the first did is told");
         take_exchanges(&mut sessions, &past_page(0, 50));
         assert_eq!(sessions.story.as_ref().map(|story| story.entries.len()), Some(50), "read again");
     }

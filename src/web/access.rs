@@ -53,7 +53,7 @@ fn same(given: &str, own: &str) -> bool {
 }
 
 impl Access {
-    /// A new access and its key.
+    /// New secrets and the key of the link.
     pub(super) fn new(port: u16) -> (Self, String) {
         let key = secret();
         let access = Self {

@@ -1,7 +1,7 @@
 //! The use cases: what an agent or a person can ask of their memory.
 //!
-//! [`Service`] has one field for each capability: what it needs of the others is what its type names. Data flows one
-//! way, from the top of this list to its end:
+//! [`Service`] has one field for each capability. The type of a capability has a field for each other one that it uses,
+//! and those are further down in this list:
 //!
 //! | capability | what it is about |
 //! | --- | --- |
@@ -153,7 +153,7 @@ pub struct Capabilities {
     base: Base,
 }
 
-/// Who hears of each commit.
+/// Who is notified of each commit.
 #[derive(Clone)]
 struct Followers {
     index: Arc<Follower>,
@@ -209,8 +209,8 @@ impl Service {
             succession: Arc::default(),
             footings: Arc::default(),
         };
-        let hearers = followers.clone();
-        let follow = move |committed: &Committed| hearers.follow(committed);
+        let notified = followers.clone();
+        let follow = move |committed: &Committed| notified.follow(committed);
         let (secret, is_new_secret) = guard::secret(&index_dir).map_err(LexicalError::Io)?;
         let store = match settings.remote.clone() {
             Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
@@ -218,19 +218,19 @@ impl Service {
         };
         let store = store.with_secret(&secret);
         // Before the index looks at the log: what is told from here on is heard.
-        let hearing = store.begin_hearing().await?;
+        let peer_logs = store.peer_logs().await?;
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
         // Before anything comes in: what it may not bring back must be known.
         service.memories.keep_tombstones(is_new_secret).await?;
         service.recall.index.begin_catching_up();
-        service.listen(hearing);
+        service.follow_peers(peer_logs);
         service.worker.start(service.distilling.clone(), service.consolidating.clone());
         service.journal.keep();
         Ok(service)
     }
 
-    /// Gives each capability what it stands on.
+    /// Makes the capabilities, each with those that it uses.
     fn compose(
         base: Base,
         followers: Followers,

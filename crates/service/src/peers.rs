@@ -17,13 +17,13 @@ const LOOKS_PER_REVIEW: u32 = 40;
 
 impl Service {
     /// Listens until the store closes, if others write to it at all.
-    pub(super) fn listen(&self, mut hearing: PeerLogs) {
+    pub(super) fn follow_peers(&self, mut logs: PeerLogs) {
         if !self.base.store.is_shared() {
             return;
         }
-        lock(&self.sessions.held.others).clone_from(hearing.at_work());
+        lock(&self.sessions.held.others).clone_from(logs.at_work());
         let (service, stop) = (self.clone(), self.base.tasks.stopping());
-        self.base.tasks.spawn("hearing other homes", async move {
+        self.base.tasks.spawn("logs other homes", async move {
             let mut looks: u32 = 0;
             let mut deaf = false;
             loop {
@@ -32,16 +32,16 @@ impl Service {
                     () = stop.cancelled() => return,
                 }
                 looks = looks.wrapping_add(1);
-                match service.base.store.hear(&mut hearing).await {
+                match service.base.store.read_peers(&mut logs).await {
                     Ok(news) => {
                         deaf = false;
-                        lock(&service.sessions.held.others).clone_from(hearing.at_work());
+                        lock(&service.sessions.held.others).clone_from(logs.at_work());
                         service.heard(&news);
                     }
                     Err(error) if !deaf => {
                         deaf = true;
                         // The server may come back with an earlier state.
-                        hearing.look_thoroughly();
+                        logs.look_thoroughly();
                         tracing::warn!(%error, "what others write cannot be heard; it is tried again");
                     }
                     Err(_) => {}

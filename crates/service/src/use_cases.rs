@@ -153,7 +153,7 @@ fn moments_rise_when_the_clock_goes_back() {
         let listed = service.recall.select(&demo, 0, 10).await.unwrap();
         let ids: Vec<_> = listed.memories.iter().map(|memory| memory.id).collect();
         assert_eq!(ids, [second.memory.id, first.memory.id], "the newest first");
-        let events = service.memories.events(0, 100).await.unwrap();
+        let events = service.recall.events(0, 100).await.unwrap();
         assert!(events.is_sorted_by(|a, b| (a.seq, a.at) < (b.seq, b.at)), "{events:?}");
         let created = events.iter().filter(|event| event.kind == EventKind::MemoryCreated);
         let at: Vec<_> = created.map(|event| event.at).collect();

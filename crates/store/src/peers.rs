@@ -135,25 +135,25 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn begin_hearing(&self) -> Result<PeerLogs, StoreError> {
+    pub async fn peer_logs(&self) -> Result<PeerLogs, StoreError> {
         let now = Instant::now();
         let places = self.places().await?;
-        let mut hearing =
+        let mut logs =
             PeerLogs { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
         if self.is_shared() {
             // Another process with this writer's name left its mark, most often the one before this.
             self.attend().await?;
             let mut results = self.engine()?.run(statement::WRITER_LIST, listed()).await?;
-            self.meet(&mut hearing, take("writer", &mut results, 0)?);
+            self.meet(&mut logs, take("writer", &mut results, 0)?);
         }
-        Ok(hearing)
+        Ok(logs)
     }
 
     /// Reads the new events of other homes, and notifies the followers.
     ///
     /// # Errors
     /// A failing store; what was not read then is read the next time.
-    pub async fn hear(&self, hearing: &mut PeerLogs) -> Result<PeerNews, StoreError> {
+    pub async fn read_peers(&self, logs: &mut PeerLogs) -> Result<PeerNews, StoreError> {
         if let Ok(mut position) = self.position.try_lock()
             && position.seq.is_none()
             && position.told.is_some()
@@ -161,33 +161,33 @@ impl Store {
             // A commit of this process whose outcome is unknown.
             self.settle(&mut position).await?;
         }
-        if hearing.attended.elapsed() >= HEARTBEAT {
-            self.stay(hearing).await?;
+        if logs.attended.elapsed() >= HEARTBEAT {
+            self.stay(logs).await?;
         }
-        if hearing.thorough.elapsed() < THOROUGH {
-            let asked = hearing.peers.clone();
-            return Ok(PeerNews { events: self.hear_some(hearing, &asked).await?, is_rewound: false });
+        if logs.thorough.elapsed() < THOROUGH {
+            let asked = logs.peers.clone();
+            return Ok(PeerNews { events: self.read_some(logs, &asked).await?, is_rewound: false });
         }
         let mut all = self.writers().await?;
         all.retain(|writer| *writer != self.writer);
         let mut events = Vec::new();
         for some in all.chunks(WRITERS_MAX) {
-            events.extend(self.hear_some(hearing, some).await?);
+            events.extend(self.read_some(logs, some).await?);
         }
-        let is_rewound = self.look_back(hearing).await?;
-        hearing.thorough = Instant::now();
+        let is_rewound = self.look_back(logs).await?;
+        logs.thorough = Instant::now();
         Ok(PeerNews { events, is_rewound })
     }
 
     /// Reads some logs, and which homes are at work.
-    async fn hear_some(&self, hearing: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
-        let place = |writer: &String| hearing.places.0.get(writer).copied().unwrap_or(0);
-        let (logs, mut vars) =
+    async fn read_some(&self, logs: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
+        let place = |writer: &String| logs.places.0.get(writer).copied().unwrap_or(0);
+        let (statements, mut vars) =
             for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), place(writer))));
         vars.extend(listed());
-        let text = format!("{}{logs}", statement::WRITER_LIST.text);
+        let text = format!("{}{statements}", statement::WRITER_LIST.text);
         let mut results = self.engine()?.script(statement::EVENT_AFTER.name, &text, vars).await?;
-        self.meet(hearing, take("writer", &mut results, 0)?);
+        self.meet(logs, take("writer", &mut results, 0)?);
         let mut news: Vec<Vec<Event>> = Vec::new();
         for at in 0..asked.len() {
             let events = parse::<EventRow, Event>("event", take("event", &mut results, at + 1)?)?;
@@ -203,17 +203,17 @@ impl Store {
         for events in &news {
             self.retell(events.clone()).await?;
             if let Some(last) = events.last() {
-                hearing.places.0.insert(last.writer.clone(), last.seq);
+                logs.places.0.insert(last.writer.clone(), last.seq);
             }
         }
         Ok(news.concat())
     }
 
     /// Records which homes there are, those seen last first.
-    fn meet(&self, hearing: &mut PeerLogs, attendants: Vec<Attendant>) {
+    fn meet(&self, logs: &mut PeerLogs, attendants: Vec<Attendant>) {
         let others = || attendants.iter().filter(|one| one.name != self.writer);
-        hearing.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
-        hearing.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
+        logs.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
+        logs.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
     }
 
     /// Reports that this home is at work, and forgets homes that have not been for weeks. Returns the lease that
@@ -233,9 +233,9 @@ impl Store {
     }
 
     /// Reports again that this home is at work, and checks whether another process uses its name.
-    async fn stay(&self, hearing: &mut PeerLogs) -> Result<(), StoreError> {
+    async fn stay(&self, logs: &mut PeerLogs) -> Result<(), StoreError> {
         let before = self.attend().await?;
-        hearing.attended = Instant::now();
+        logs.attended = Instant::now();
         if before.is_some_and(|lease| lease != self.lease) {
             tracing::error!(
                 writer = %self.writer,
@@ -243,7 +243,7 @@ impl Store {
                  be found by the other late; stop one of the two, remove the file `writer` in its home, and start it anew"
             );
         }
-        if hearing.peers.len() >= WRITERS_MAX {
+        if logs.peers.len() >= WRITERS_MAX {
             tracing::warn!(
                 "{WRITERS_MAX} homes or more write to this database; what those say that were seen longest ago is \
                  heard once an hour"
@@ -253,9 +253,9 @@ impl Store {
     }
 
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
-    async fn look_back(&self, hearing: &mut PeerLogs) -> Result<bool, StoreError> {
+    async fn look_back(&self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
         let mut position = self.position.lock().await;
-        let mut heard = hearing.places.clone();
+        let mut heard = logs.places.clone();
         // What this process wrote since it began to listen is not news.
         heard.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
         let writers: Vec<String> = heard.0.keys().cloned().collect();
@@ -264,7 +264,7 @@ impl Store {
             return Ok(false);
         }
         tracing::warn!("the database was put back to an earlier state; its log goes on from there");
-        hearing.places = ends;
+        logs.places = ends;
         *position = Position { at: position.at, ..Position::unknown() };
         Ok(true)
     }

@@ -39,9 +39,9 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
         // The path of a home that is there is told without links: the service is named for it.
         context.home()?;
     }
-    let ground = SetupContext::of(context)?;
-    let service = Service::of(&ground.places, &ground.invocation);
-    let record = Record::read(&ground.folder, SERVICE_RECORD)?;
+    let setup = SetupContext::of(context)?;
+    let service = Service::of(&setup.folders, &setup.invocation);
+    let record = Record::read(&setup.folder, SERVICE_RECORD)?;
     let changes = setup::setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
     if !context.output.is_json() {
         context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
@@ -68,23 +68,23 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     if problem.is_some() || (args.no_start && !args.dry_run) {
         notes.push(format!("to start it: {}", lines(&service.start())));
     }
-    show(context, &ground, &changes, args.dry_run, &notes)?;
+    show(context, &setup, &changes, args.dry_run, &notes)?;
     Ok(if problem.is_some() { Outcome::Short } else { Outcome::Done })
 }
 
 pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<Outcome> {
-    let ground = SetupContext::of(context)?;
+    let setup = SetupContext::of(context)?;
     let (changes, notes) = remove(context, args.dry_run).await?;
-    show(context, &ground, &changes, args.dry_run, &notes)?;
+    show(context, &setup, &changes, args.dry_run, &notes)?;
     Ok(Outcome::Done)
 }
 
 /// What is to go of the service, and unless it is only to be known, its end and its removal. A manager that cannot
 /// be reached keeps nothing: it is named, and the file goes.
 pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Vec<Change>, Vec<String>)> {
-    let ground = SetupContext::of(context)?;
-    let service = Service::of(&ground.places, &ground.invocation);
-    let record = Record::read(&ground.folder, SERVICE_RECORD)?;
+    let setup = SetupContext::of(context)?;
+    let service = Service::of(&setup.folders, &setup.invocation);
+    let record = Record::read(&setup.folder, SERVICE_RECORD)?;
     let changes = setup::unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
     let mut notes = Vec::new();
     let is_any = changes.iter().any(Change::is_any);
@@ -97,16 +97,16 @@ pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Ve
         }
         let mut record = record.unwrap_or_default();
         let applied = setup::apply_unsetup(&changes, &mut record);
-        record.write(&ground.folder, SERVICE_RECORD)?;
+        record.write(&setup.folder, SERVICE_RECORD)?;
         applied?;
-        sweep(&ground.folder)?;
+        sweep(&setup.folder)?;
     }
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
 
 fn show(
     context: &CommandContext,
-    ground: &SetupContext,
+    setup: &SetupContext,
     changes: &[Change],
     is_dry: bool,
     notes: &[String],
@@ -116,7 +116,7 @@ fn show(
     }
     if !is_dry {
         let mut table = Table::new(FILES);
-        add_files(&mut table, changes, &ground.user);
+        add_files(&mut table, changes, &setup.user);
         context.output.table(&table, "no service of ours was there")?;
     }
     for note in notes {

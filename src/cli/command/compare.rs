@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::model::{settings, shelf};
+use super::model::{folder, settings};
 use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, ms};
@@ -26,7 +26,7 @@ const PASSAGES_MAX: usize = 20_000;
 const QUESTIONS_MAX: usize = 2_000;
 /// Most bytes of a file of a set.
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// UserFolders of an answer that are looked at.
+/// Places of an answer that are looked at.
 const PLACES: usize = 10;
 
 /// Measure the installed models on a set of questions and passages of your own
@@ -129,8 +129,8 @@ fn lines(path: &Path, most: usize) -> Result<Vec<Value>> {
 
 pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Result<Outcome> {
     let set = Set::read(&args.data)?;
-    let shelf = shelf(home);
-    let names = if args.names.is_empty() { shelf.names()? } else { args.names };
+    let folder = folder(home);
+    let names = if args.names.is_empty() { folder.names()? } else { args.names };
     if names.is_empty() {
         return Err(Error::user("no model is installed").hint("`cerebro model list` shows what there is"));
     }
@@ -138,7 +138,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Re
     let mut rows = Vec::new();
     for name in names {
         let settings = Settings { provider: Provider::Local, model: name.clone(), ..usual.clone() };
-        let embedder = embed::open(&settings, &shelf)?
+        let embedder = embed::open(&settings, &folder)?
             .ok_or_else(|| Error::user(format!("the model `{name}` is not installed")))?;
         let progress =
             context.output.progress(Some(set.passages.len() as u64), "{msg} {bar:30} {pos} of {len}");

@@ -50,10 +50,10 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
         }
         return Ok(Outcome::Done);
     }
-    let ground = SetupContext::of(context)?;
+    let setup = SetupContext::of(context)?;
     let home = context.home()?;
-    let targets = [args.shell.target(&ground.places, &script)];
-    let mut record = Record::read(&ground.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
+    let targets = [args.shell.target(&setup.folders, &script)];
+    let mut record = Record::read(&setup.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
     let changes = setup::setup(&targets, |_| true, Some(&record))?;
     let applied = setup::apply_setup(&changes, &mut record);
     record.write(home.root(), COMPLETIONS_RECORD)?;
@@ -70,16 +70,16 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
 
 /// What is to go of the completions that were installed, and unless it is only to be known, its removal.
 pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -> Result<Vec<Change>> {
-    let ground = SetupContext::of(context)?;
-    let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&ground.places, "")).collect();
-    let record = Record::read(&ground.folder, COMPLETIONS_RECORD)?;
+    let setup = SetupContext::of(context)?;
+    let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&setup.folders, "")).collect();
+    let record = Record::read(&setup.folder, COMPLETIONS_RECORD)?;
     let changes = setup::unsetup(&targets, record.as_ref())?;
     if !is_dry {
         let mut record = record.unwrap_or_default();
         let applied = setup::apply_unsetup(&changes, &mut record);
-        record.write(&ground.folder, COMPLETIONS_RECORD)?;
+        record.write(&setup.folder, COMPLETIONS_RECORD)?;
         applied?;
-        sweep(&ground.folder)?;
+        sweep(&setup.folder)?;
     }
     Ok(changes.into_iter().filter(Change::is_any).collect())
 }

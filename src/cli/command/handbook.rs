@@ -179,10 +179,10 @@ pub fn show(context: &CommandContext, arrangement: &Value) -> Result<Outcome> {
 pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcome> {
     let is_dry = args.dry_run;
     if let Some(names) = &args.remove {
-        let ground = SetupContext::of(context)?;
-        let path = file_of(&ground, names)?;
-        let (changes, edited) = skill::remove(&ground.folder, Some(&path), is_dry)?;
-        return tell(context, &ground, &changes, &edited, is_dry);
+        let setup = SetupContext::of(context)?;
+        let path = file_of(&setup, names)?;
+        let (changes, edited) = skill::remove(&setup.folder, Some(&path), is_dry)?;
+        return tell(context, &setup, &changes, &edited, is_dry);
     }
     let answer = ask(context, Request::new(Operation::DistilSkills).with("project", args.project)).await?;
     let drafts = answer["skills"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -192,12 +192,12 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         found.ok_or_else(|| missing().hint("`cerebro distil skills` lists them"))
     };
     if let Some(names) = &args.install {
-        let ground = SetupContext::of(context)?;
-        let path = file_of(&ground, names)?;
+        let setup = SetupContext::of(context)?;
+        let path = file_of(&setup, names)?;
         let draft = draft(names.first().map_or("", String::as_str))?;
         // The folder of the memory is there: the daemon has just answered from it.
-        let changes = skill::install(&ground.folder, &path, &shown(&draft["text"]), is_dry)?;
-        return tell(context, &ground, &changes, &[], is_dry);
+        let changes = skill::install(&setup.folder, &path, &shown(&draft["text"]), is_dry)?;
+        return tell(context, &setup, &changes, &[], is_dry);
     }
     if let Some(name) = &args.show {
         let draft = draft(name)?;
@@ -219,9 +219,9 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
 }
 
 /// The file of a skill of an agent, by the two words of the command line.
-fn file_of(ground: &SetupContext, names: &[String]) -> Result<PathBuf> {
+fn file_of(setup: &SetupContext, names: &[String]) -> Result<PathBuf> {
     let [name, agent] = names else { return Err(Error::user("give the name of a draft and an agent")) };
-    skill::path(agent, name, &ground.places).ok_or_else(|| {
+    skill::path(agent, name, &setup.folders).ok_or_else(|| {
         let known = skill::AGENTS.join(", ");
         Error::user(format!("`{agent}` has no folder for a skill `{name}`"))
             .hint(format!("the agents are {known}"))
@@ -230,14 +230,14 @@ fn file_of(ground: &SetupContext, names: &[String]) -> Result<PathBuf> {
 
 fn tell(
     context: &CommandContext,
-    ground: &SetupContext,
+    setup: &SetupContext,
     changes: &[Change],
     edited: &[PathBuf],
     is_dry: bool,
 ) -> Result<Outcome> {
     let notes: Vec<String> = edited
         .iter()
-        .map(|path| format!("stays, since somebody changed it: {}", ground.short(path)))
+        .map(|path| format!("stays, since somebody changed it: {}", setup.short(path)))
         .collect();
     if context.output.json(&json!({ "files": files(changes, is_dry), "notes": notes, "dry_run": is_dry }))? {
         return Ok(Outcome::Done);
@@ -246,7 +246,7 @@ fn tell(
         context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
     } else {
         let mut table = Table::new(FILES);
-        add_files(&mut table, changes, &ground.user);
+        add_files(&mut table, changes, &setup.user);
         context.output.table(&table, "nothing of ours was there")?;
     }
     for note in &notes {

@@ -71,23 +71,23 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         miss(&home, agent, &event);
         return None;
     };
-    let teller = Reporter { client, agent, home };
-    let shortened = shortened(&teller, &event, name).await;
+    let reporter = Reporter { client, agent, home };
+    let shortened = shortened(&reporter, &event, name).await;
     let said = if is_start {
-        let said = context(&teller, &event, name).await;
-        journal(&teller, &event).await;
+        let said = context(&reporter, &event, name).await;
+        journal(&reporter, &event).await;
         said
     } else {
-        let hint = if shortened { hint(&teller, &event, "compact").await } else { None };
+        let hint = if shortened { hint(&reporter, &event, "compact").await } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
-        tokio::join!(deed(&teller, &event), journal(&teller, &event));
+        tokio::join!(deed(&reporter, &event), journal(&reporter, &event));
         hint.map(|hint| hook::said(agent, name, &hint))
     };
     if event.has_news {
         let transcript = event.transcript.as_ref().map(|path| path.to_string_lossy());
-        teller.ask(Operation::HookTranscript, json!({ "transcript": transcript })).await;
+        reporter.ask(Operation::HookTranscript, json!({ "transcript": transcript })).await;
     }
-    teller.client.close().await;
+    reporter.client.close().await;
     said
 }
 
@@ -118,7 +118,7 @@ impl Reporter {
 }
 
 /// Does what is to be done for the session.
-async fn deed(teller: &Reporter, event: &Event) {
+async fn deed(reporter: &Reporter, event: &Event) {
     let (operation, arguments) = match &event.deed {
         Some(Deed::Prompt(prompt)) => {
             let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
@@ -129,11 +129,11 @@ async fn deed(teller: &Reporter, event: &Event) {
         Some(Deed::End) => (Operation::HookEnd, json!({})),
         Some(Deed::Context | Deed::Bind(_)) | None => return,
     };
-    teller.ask(operation, arguments).await;
+    reporter.ask(operation, arguments).await;
 }
 
 /// Tells the journal what happened.
-async fn journal(teller: &Reporter, event: &Event) {
+async fn journal(reporter: &Reporter, event: &Event) {
     let Some(mut moment) = event.moment.clone() else { return };
     let folder = event.cwd.clone();
     let looked = looking(move || {
@@ -149,9 +149,9 @@ async fn journal(teller: &Reporter, event: &Event) {
         None => (event.moment.clone(), None),
     };
     let Some(mut moment) = moment else { return };
-    let missed = missed::take(teller.home.root(), &event.session);
+    let missed = missed::take(reporter.home.root(), &event.session);
     moment.steps.extend(missed.as_ref().and_then(missed::Taken::step));
-    let recorded = step(teller, event, &moment, commit).await;
+    let recorded = step(reporter, event, &moment, commit).await;
     match missed {
         Some(missed) if recorded == 0 => missed.give_back(),
         Some(missed) => missed.done(),
@@ -160,24 +160,24 @@ async fn journal(teller: &Reporter, event: &Event) {
 }
 
 /// Tells the journal one moment; gives how many events became of it.
-async fn step(teller: &Reporter, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
+async fn step(reporter: &Reporter, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     let arguments =
         json!({ "steps": moment.steps, "once": moment.once, "directory": directory, "commit": commit });
-    let answer = teller.ask(Operation::HookStep, arguments).await;
+    let answer = reporter.ask(Operation::HookStep, arguments).await;
     answer.and_then(|answer| answer["recorded"].as_u64()).unwrap_or(0)
 }
 
 /// Whether Gemini CLI has shortened the conversation since this was looked at last, which no hook says. It is looked at
 /// where the answer can tell what was lost.
-async fn shortened(teller: &Reporter, event: &Event, name: &str) -> bool {
+async fn shortened(reporter: &Reporter, event: &Event, name: &str) -> bool {
     let is_heard = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
-    let is_silent = teller.agent == Agent::GeminiCli;
+    let is_silent = reporter.agent == Agent::GeminiCli;
     let Some(record) = event.transcript.clone().filter(|_| is_heard && is_silent) else { return false };
     let Some(Some(last)) = looking(move || compacted::last(&record)).await else { return false };
     let steps = vec![Step::Compacted { trigger: "auto".to_owned(), summary: None }];
     let moment = Moment { steps, once: Some(format!("compacted:{last}")) };
-    step(teller, event, &moment, None).await > 0
+    step(reporter, event, &moment, None).await > 0
 }
 
 /// A path as the agent names it, from the folder that it works in.
@@ -229,20 +229,20 @@ async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Opti
 
 /// What the session begins with, as the agent takes it, within the bound when it is written out: what another left
 /// undone, then the context of the project.
-async fn context(teller: &Reporter, event: &Event, name: &str) -> Option<String> {
-    let hint = hint(teller, event, &event.source).await;
+async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<String> {
+    let hint = hint(reporter, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
     let transcript = transcript.map(|path| path.to_string_lossy());
     let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
     for _ in 0..CONTEXT_TRIES {
         let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript });
-        let answer = teller.ask(Operation::HookContext, arguments).await;
+        let answer = reporter.ask(Operation::HookContext, arguments).await;
         let stored = answer.as_ref().and_then(|answer| answer["text"].as_str());
         let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored).collect();
         if parts.is_empty() {
             return None;
         }
-        let said = hook::said(teller.agent, name, &parts.join("\n\n"));
+        let said = hook::said(reporter.agent, name, &parts.join("\n\n"));
         if said.len() <= HOOK_OUTPUT_BYTES_MAX {
             return Some(said);
         }
@@ -252,8 +252,8 @@ async fn context(teller: &Reporter, event: &Event, name: &str) -> Option<String>
 }
 
 /// What is unfinished, checked against the files as they are now.
-async fn hint(teller: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let found = teller.ask(Operation::HookHint, json!({ "source": source })).await?;
+async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
+    let found = reporter.ask(Operation::HookHint, json!({ "source": source })).await?;
     let text = found["text"].as_str()?.to_owned();
     let folder = event.cwd.clone();
     let paths: Vec<String> = found["files"]
@@ -271,6 +271,6 @@ async fn hint(teller: &Reporter, event: &Event, source: &str) -> Option<String> 
     // Without an answer of the file system it is still told, unchecked.
     let Some((files, commit)) = looked.await else { return Some(text) };
     let arguments = json!({ "source": source, "work": found["work"], "files": files, "commit": commit });
-    let checked = teller.ask(Operation::HookHint, arguments).await;
+    let checked = reporter.ask(Operation::HookHint, arguments).await;
     Some(checked.and_then(|checked| checked["text"].as_str().map(str::to_owned)).unwrap_or(text))
 }

@@ -179,7 +179,7 @@ pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outc
 }
 
 /// Where the models of a home are.
-pub fn shelf(home: &Home) -> ModelFolder {
+pub fn folder(home: &Home) -> ModelFolder {
     ModelFolder::new(home.models_dir(), home.runtime_dir())
 }
 
@@ -198,13 +198,13 @@ const COLUMNS: &[(&str, Layout)] = &[
 const FIELDS: &[&str] = &["model", "state", "dimension", "to fetch", "about"];
 
 fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
-    let shelf = shelf(home);
+    let folder = folder(home);
     let settings = settings(home)?;
     // A wrong setting is told by what uses it; the list is still true.
-    let used = embed::open(&settings, &shelf).ok().flatten().map(|it| it.model().name.clone());
+    let used = embed::open(&settings, &folder).ok().flatten().map(|it| it.model().name.clone());
     let mut models: Vec<Value> = Vec::new();
-    for name in shelf.names()? {
-        let (dimension, fault) = match shelf.manifest(&name) {
+    for name in folder.names()? {
+        let (dimension, fault) = match folder.manifest(&name) {
             Ok(manifest) => (manifest.dimension, None),
             Err(error) => (0, Some(error.to_string())),
         };
@@ -247,18 +247,18 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
 }
 
 async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<Outcome> {
-    let shelf = shelf(home);
+    let folder = folder(home);
     let library = args.runtime_from.as_deref();
     warn_of_native_code(context, &args);
     let manifest = match (&args.from, wanted_of_hub(&args)?) {
         (Some(dir), _) => {
-            install::from_folder(&shelf, &args.name, dir, args.said.said().or_usual(), library)?
+            install::from_folder(&folder, &args.name, dir, args.said.said().or_usual(), library)?
         }
         (None, Some((name, wanted, said))) => {
             let progress = context.output.progress(None, "{msg} {bytes}, {bytes_per_sec}");
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
             let done =
-                install::from_hub(&shelf, &name, &wanted, said, (args.addresses(), library), &mut watch)
+                install::from_hub(&folder, &name, &wanted, said, (args.addresses(), library), &mut watch)
                     .await;
             progress.finish_and_clear();
             done?
@@ -273,7 +273,7 @@ async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
                 "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}",
             );
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done = install::from_network(&shelf, listing, args.addresses(), library, &mut watch).await;
+            let done = install::from_network(&folder, listing, args.addresses(), library, &mut watch).await;
             progress.finish_and_clear();
             done?
         }
@@ -357,7 +357,7 @@ fn advance(progress: &ProgressBar, name: &str, count: u64) {
 }
 
 async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<Outcome> {
-    let shelf = shelf(home);
+    let folder = folder(home);
     let mut wanted = settings(home)?;
     match Provider::named(&args.name) {
         Some(Provider::Local) | None => {
@@ -383,7 +383,7 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
     if matches!(wanted.provider, Provider::OpenAi | Provider::Ollama) {
         wanted.dimension = embed::probe(&wanted).await?;
     }
-    let opened = embed::open(&wanted, &shelf)?;
+    let opened = embed::open(&wanted, &folder)?;
     write(home, &keys(&wanted, &args))?;
     renew(context, home).await?;
     let model = opened.map(|it| it.model().clone());
@@ -441,15 +441,15 @@ fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Settin
 }
 
 async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Result<Outcome> {
-    let (shelf, name, settings) = (shelf(home), &args.name, settings(home)?);
-    let used = embed::open(&settings, &shelf).ok().flatten();
+    let (folder, name, settings) = (folder(home), &args.name, settings(home)?);
+    let used = embed::open(&settings, &folder).ok().flatten();
     let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
     let question = format!("{name} is the model in use; without it search is by words alone. Remove it?");
     if is_used && !args.yes && !context.output.confirm(&question)? {
         context.output.note("nothing was removed");
         return Ok(Outcome::Short);
     }
-    if !shelf.remove(name)? {
+    if !folder.remove(name)? {
         return Err(Error::user(format!("the model `{name}` is not installed")));
     }
     if settings.model == *name && matches!(settings.provider, Provider::Auto | Provider::Local) {
@@ -488,7 +488,7 @@ async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<O
     if let Some(name) = args.name {
         (settings.provider, settings.model) = (Provider::Local, name);
     }
-    let embedder = embed::open(&settings, &shelf(home))?
+    let embedder = embed::open(&settings, &folder(home))?
         .ok_or_else(|| Error::user("no model is in use").hint("`cerebro model list` shows the models"))?;
     let before = resident_bytes();
     let begun = Instant::now();

@@ -86,7 +86,7 @@ pub(super) struct SetupContext {
     pub(super) user: PathBuf,
     /// The folder of the memory, where the records are.
     pub(super) folder: PathBuf,
-    pub(super) places: UserFolders,
+    pub(super) folders: UserFolders,
     pub(super) invocation: Invocation,
     /// Whether the settings of the memory want the journal of work.
     keeps_journal: bool,
@@ -102,7 +102,7 @@ impl SetupContext {
         let invocation = Invocation { program, home: named };
         // Settings that cannot be read are told by whoever needs them.
         let keeps_journal = Config::read(&folder.join(CONFIG_FILE)).unwrap_or_default().work.enabled;
-        Ok(Self { places: UserFolders::of(user.clone()), user, folder, invocation, keeps_journal })
+        Ok(Self { folders: UserFolders::of(user.clone()), user, folder, invocation, keeps_journal })
     }
 
     /// A path as people read it.
@@ -135,10 +135,10 @@ pub(super) struct Plan {
 
 impl Site {
     pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
-        let SetupContext { user, folder, places, invocation, keeps_journal } = SetupContext::of(context)?;
-        let targets = agent.targets(&places, &invocation);
+        let SetupContext { user, folder, folders, invocation, keeps_journal } = SetupContext::of(context)?;
+        let targets = agent.targets(&folders, &invocation);
         let record = Record::read(&folder, agent.name)?;
-        let package = plugin::removal(agent.name, &places);
+        let package = plugin::removal(agent.name, &folders);
         Ok(Self { agent, user, folder, targets, record, keeps_journal, package })
     }
 
@@ -393,12 +393,12 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
 
 fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
-    let places = UserFolders::of(user);
+    let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
     let (mut rows, mut is_missing) = (Vec::new(), false);
     for agent in &AGENTS {
         let site = Site::of(context, agent)?;
-        let is_installed = agent.is_installed(&places);
+        let is_installed = agent.is_installed(&folders);
         // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.
         let states = site.states().unwrap_or_default();
         let parts: Vec<&str> =

@@ -17,9 +17,9 @@ struct Found {
 /// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
 /// edited is named and left alone; the others are set up.
 pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
-    let ground = SetupContext::of(context)?;
+    let setup = SetupContext::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
+    for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
         let planned = Site::of(context, agent).and_then(|site| Ok((site.plan(args)?, site)));
         match planned {
             Ok((plan, site)) => found.push(Found { site, plan }),
@@ -51,9 +51,9 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
             site.put(context, plan)?;
         }
     }
-    tell(context, &ground, &found, args.dry_run, faults)?;
+    tell(context, &setup, &found, args.dry_run, faults)?;
     if !args.dry_run {
-        history::offer(context, &ground, args.history, !args.yes).await?;
+        history::offer(context, &setup, args.history, !args.yes).await?;
     }
     Ok(short)
 }
@@ -66,7 +66,7 @@ fn question(found: &[Found]) -> String {
 
 fn tell(
     context: &CommandContext,
-    ground: &SetupContext,
+    setup: &SetupContext,
     found: &[Found],
     is_dry: bool,
     faults: Vec<Value>,
@@ -79,7 +79,7 @@ fn tell(
     if !is_dry {
         let mut table = Table::new(FILES);
         for found in found {
-            add_files(&mut table, &found.plan.changes, &ground.user);
+            add_files(&mut table, &found.plan.changes, &setup.user);
         }
         context.output.table(&table, "nothing was set up")?;
     }

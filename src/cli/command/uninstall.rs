@@ -77,9 +77,9 @@ struct Removed {
 }
 
 pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcome> {
-    let ground = SetupContext::of(context)?;
-    let folder = ground.folder.clone();
-    let shown = ground.short(&folder);
+    let setup = SetupContext::of(context)?;
+    let folder = setup.folder.clone();
+    let shown = setup.short(&folder);
     if args.memory && folder.exists() && !holds_memory(&folder) {
         return Err(
             Error::user(format!("{shown} holds no memory of Cerebro's")).hint("`--home DIR` names another")
@@ -94,7 +94,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
         }
     }
     let mut removed = Removed::default();
-    take_out(context, &ground, args.dry_run, &mut removed).await;
+    take_out(context, &setup, args.dry_run, &mut removed).await;
     let mut left = Vec::new();
     if folder.exists() {
         let is_all_out = removed.faults.is_empty();
@@ -119,11 +119,11 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
             ));
         }
     }
-    removed.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", ground.short(path))));
-    let program = &ground.invocation.program;
+    removed.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", setup.short(path))));
+    let program = &setup.invocation.program;
     let removal = Origin::of(program).removal(program);
-    removed.notes.push(format!("the program stays: {}; to remove it: {removal}", ground.short(program)));
-    tell(context, &ground, &args, &removed)
+    removed.notes.push(format!("the program stays: {}; to remove it: {removal}", setup.short(program)));
+    tell(context, &setup, &args, &removed)
 }
 
 /// Whether a daemon has worked in a folder: `store` or `models` alone may be anybody's.
@@ -132,14 +132,14 @@ fn holds_memory(folder: &Path) -> bool {
 }
 
 /// Takes everything out that was put in, and what cannot be taken out is named.
-async fn take_out(context: &CommandContext, ground: &SetupContext, is_dry: bool, removed: &mut Removed) {
+async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, removed: &mut Removed) {
     for agent in &AGENTS {
         match take_agent(context, agent.name, is_dry) {
             Ok((changes, kept)) => {
                 removed.changes.extend(changes);
                 removed
                     .notes
-                    .extend(kept.iter().map(|path| format!("the backup stays: {}", ground.short(path))));
+                    .extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
             }
             Err(error) => removed.faults.push(error.to_string()),
         }
@@ -151,10 +151,10 @@ async fn take_out(context: &CommandContext, ground: &SetupContext, is_dry: bool,
         }
         Err(error) => removed.faults.push(error.to_string()),
     }
-    match skill::remove(&ground.folder, None, is_dry) {
+    match skill::remove(&setup.folder, None, is_dry) {
         Ok((changes, edited)) => {
             removed.changes.extend(changes);
-            let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", ground.short(path));
+            let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", setup.short(path));
             removed.notes.extend(edited.iter().map(stays));
         }
         Err(error) => removed.faults.push(error.to_string()),
@@ -221,7 +221,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 fn tell(
     context: &CommandContext,
-    ground: &SetupContext,
+    setup: &SetupContext,
     args: &UninstallArgs,
     removed: &Removed,
 ) -> Result<Outcome> {
@@ -238,7 +238,7 @@ fn tell(
         context.output.write(&removed.changes.iter().map(Change::difference).collect::<String>())?;
     } else {
         let mut table = Table::new(FILES);
-        add_files(&mut table, &removed.changes, &ground.user);
+        add_files(&mut table, &removed.changes, &setup.user);
         context.output.table(&table, "nothing was set up")?;
     }
     for fault in &removed.faults {

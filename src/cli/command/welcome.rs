@@ -11,16 +11,17 @@ use crate::home::bytes_below;
 use crate::setup::AGENTS;
 
 pub fn run(context: &CommandContext) -> Result<Outcome> {
-    let ground = SetupContext::of(context)?;
+    let setup = SetupContext::of(context)?;
     let mut agents = Vec::new();
-    for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
+    for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
         // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.
         let is_set_up = Site::of(context, agent).and_then(|site| site.is_set_up());
         agents.push((agent.title, is_set_up.unwrap_or(false)));
     }
-    let memory = ground.folder.exists().then(|| {
-        format!("Memory: {} ({})\n", ground.short(&ground.folder), bytes(bytes_below(&ground.folder)))
-    });
+    let memory = setup
+        .folder
+        .exists()
+        .then(|| format!("Memory: {} ({})\n", setup.short(&setup.folder), bytes(bytes_below(&setup.folder))));
     context.output.text(&text(&agents, memory.as_deref().unwrap_or_default()))?;
     Ok(Outcome::Done)
 }

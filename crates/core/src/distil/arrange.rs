@@ -156,9 +156,9 @@ pub struct Arranged {
 /// operation that does not fit is dropped instead. If the operations together would take away more items than
 /// allowed, none of those is accepted.
 pub fn read(answer: &Value, handbook: &Handbook, shown: &[MemoryId]) -> Result<Arranged, Misfit> {
-    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let named: Vec<Result<ItemOperation, Reason>> =
-        told.operations.iter().map(|operation| named(operation, shown)).collect();
+        parsed.operations.iter().map(|operation| named(operation, shown)).collect();
     let all = fitting(&named, handbook, |_| None);
     let taken = all.operations.iter().filter(|operation| operation.change.takes_away()).count();
     if taken <= most_taken(handbook) {
@@ -209,13 +209,13 @@ fn fitting(
 
 /// Resolves the item numbers of an operation.
 fn named(operation: &Value, shown: &[MemoryId]) -> Result<ItemOperation, Reason> {
-    let told = AnswerOperation::deserialize(operation).map_err(|_| Reason::Malformed)?;
+    let parsed = AnswerOperation::deserialize(operation).map_err(|_| Reason::Malformed)?;
     let of_number = |number: usize| number.checked_sub(1).and_then(|at| shown.get(at)).copied();
-    let item = of_number(told.item).ok_or(Reason::UnknownItem)?;
-    let change = match told.action.as_str() {
-        action @ ("add" | "move") => ItemChange::of(action, Some(topic(&told.topic)?), None),
+    let item = of_number(parsed.item).ok_or(Reason::UnknownItem)?;
+    let change = match parsed.action.as_str() {
+        action @ ("add" | "move") => ItemChange::of(action, Some(topic(&parsed.topic)?), None),
         action @ ("merge" | "replace") => {
-            ItemChange::of(action, None, Some(of_number(told.other).ok_or(Reason::UnknownItem)?))
+            ItemChange::of(action, None, Some(of_number(parsed.other).ok_or(Reason::UnknownItem)?))
         }
         action => ItemChange::of(action, None, None),
     };

@@ -169,9 +169,9 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
         name: String,
         kind: String,
     }
-    let told: Answer = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let parsed: Answer = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let mut claims = Claims::default();
-    for one in told.relations {
+    for one in parsed.relations {
         let at = (0..candidates.len().min(CANDIDATES_MAX)).find(|at| reference(*at) == one.candidate);
         let other = at.map(|at| &candidates[at]);
         let other =
@@ -185,7 +185,7 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
             claims.add(kind, &other.id, one.confidence.min(1.0), &one.reason);
         }
     }
-    for one in told.entities {
+    for one in parsed.entities {
         let name = redact_text(&one.name).kept.one_line();
         let known = ENTITY_KINDS.contains(&one.kind.as_str());
         if known && !name.is_empty() && name.chars().count() <= ENTITY_CHARS_MAX {

@@ -228,9 +228,9 @@ struct AnswerInsight {
 /// [`Misfit`] where the answer as a whole has the wrong form. A single insight that does not hold is dropped
 /// instead.
 pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Drawn, Misfit> {
-    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let mut drawn = Drawn::default();
-    for insight in &told.insights {
+    for insight in &parsed.insights {
         let checked = match drawn.insights.len() {
             ANSWER_MAX.. => Err(Reason::TooMany),
             _ => checked(insight, project, memories),
@@ -247,11 +247,11 @@ pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Dr
 }
 
 fn checked(insight: &Value, project: &Project, memories: &[Memory]) -> Result<Insight, Reason> {
-    let told = AnswerInsight::deserialize(insight).map_err(|_| Reason::Malformed)?;
-    let title = own_words(&told.title, TITLE_CHARS_MAX)?;
-    let text = own_words(&told.text, TEXT_CHARS_MAX)?;
+    let parsed = AnswerInsight::deserialize(insight).map_err(|_| Reason::Malformed)?;
+    let title = own_words(&parsed.title, TITLE_CHARS_MAX)?;
+    let text = own_words(&parsed.text, TEXT_CHARS_MAX)?;
     clean(&format!("{title}\n{text}"))?;
-    let numbers: BTreeSet<i64> = told.sources.into_iter().collect();
+    let numbers: BTreeSet<i64> = parsed.sources.into_iter().collect();
     let source = |number: &i64| {
         let at = usize::try_from(*number).ok().and_then(|number| number.checked_sub(1));
         at.and_then(|at| memories.get(at)).ok_or(Reason::UnknownSource)

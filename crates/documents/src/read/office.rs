@@ -16,7 +16,7 @@ enum XmlEvent<'a> {
 }
 
 /// Walks through XML by local names. Only the predefined entities are resolved, so none can expand.
-fn walk(xml: &str, mut told: impl FnMut(XmlEvent<'_>)) -> Result<(), DocumentError> {
+fn walk(xml: &str, mut handle: impl FnMut(XmlEvent<'_>)) -> Result<(), DocumentError> {
     let mut reader = Reader::from_str(xml);
     let mut depth = 0_usize;
     loop {
@@ -26,24 +26,24 @@ fn walk(xml: &str, mut told: impl FnMut(XmlEvent<'_>)) -> Result<(), DocumentErr
                 if depth > DEPTH_MAX {
                     return Err(DocumentError::TooDeep);
                 }
-                told(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
+                handle(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
             }
             Event::Empty(tag) => {
-                told(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
-                told(XmlEvent::End(local(tag.name().as_ref())));
+                handle(XmlEvent::Begin(local(tag.name().as_ref()), &tag));
+                handle(XmlEvent::End(local(tag.name().as_ref())));
             }
             Event::End(tag) => {
                 depth = depth.saturating_sub(1);
-                told(XmlEvent::End(local(tag.name().as_ref())));
+                handle(XmlEvent::End(local(tag.name().as_ref())));
             }
-            Event::Text(text) => told(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
-            Event::CData(text) => told(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::Text(text) => handle(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::CData(text) => handle(XmlEvent::Text(&text.xml_content(XmlVersion::Implicit1_0))),
             Event::GeneralRef(reference) => {
                 let name = reference.xml_content(XmlVersion::Implicit1_0);
                 if let Ok(Some(character)) = reference.resolve_char_ref() {
-                    told(XmlEvent::Text(character.encode_utf8(&mut [0; 4])));
+                    handle(XmlEvent::Text(character.encode_utf8(&mut [0; 4])));
                 } else if let Some(text) = quick_xml::escape::resolve_predefined_entity(&name) {
-                    told(XmlEvent::Text(text));
+                    handle(XmlEvent::Text(text));
                 }
             }
             Event::Eof => return Ok(()),
@@ -79,9 +79,9 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let mut pictures = Pictures::default();
     let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
     let (mut in_text, mut cells) = (false, 0_usize);
-    walk(&xml, |told| {
-        pictures.look(&told);
-        match told {
+    walk(&xml, |event| {
+        pictures.look(&event);
+        match event {
             XmlEvent::Begin("t", _) => in_text = true,
             XmlEvent::End("t") => in_text = false,
             XmlEvent::Text(text) if in_text => paragraph.push_str(text),
@@ -131,8 +131,8 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn look(&mut self, told: &XmlEvent<'_>) {
-        let XmlEvent::Begin(name, tag) = told else { return };
+    fn look(&mut self, event: &XmlEvent<'_>) {
+        let XmlEvent::Begin(name, tag) = event else { return };
         match *name {
             "docPr" | "cNvPr" => self.caption = attribute(tag, "descr").unwrap_or_default(),
             "blip" => {
@@ -158,8 +158,8 @@ impl Pictures {
         let (folder, file) = of.rsplit_once('/').unwrap_or_default();
         let Some(xml) = part(archive, &format!("{folder}/_rels/{file}.rels"))? else { return Ok(()) };
         let mut targets = std::collections::HashMap::new();
-        walk(&xml, |told| {
-            if let XmlEvent::Begin("Relationship", tag) = told
+        walk(&xml, |event| {
+            if let XmlEvent::Begin("Relationship", tag) = event
                 && let (Some(id), Some(target)) = (attribute(tag, "Id"), attribute(tag, "Target"))
             {
                 targets.insert(id, target);
@@ -230,9 +230,9 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         let mut pictures = Pictures::default();
         let (mut title, mut body) = (String::new(), String::new());
         let (mut in_text, mut in_title) = (false, false);
-        walk(&xml, |told| {
-            pictures.look(&told);
-            match told {
+        walk(&xml, |event| {
+            pictures.look(&event);
+            match event {
                 XmlEvent::Begin("sp", _) => in_title = false,
                 XmlEvent::Begin("ph", tag) => {
                     in_title = attribute(tag, "type")
@@ -263,15 +263,15 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
 pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let mut archive = Archive::open(bytes)?;
     let mut root = None;
-    walk(&needed(&mut archive, "META-INF/container.xml")?, |told| {
-        if let XmlEvent::Begin("rootfile", tag) = told {
+    walk(&needed(&mut archive, "META-INF/container.xml")?, |event| {
+        if let XmlEvent::Begin("rootfile", tag) = event {
             root = root.take().or_else(|| attribute(tag, "full-path"));
         }
     })?;
     let root = root.ok_or_else(|| DocumentError::malformed("its container names no package"))?;
     let (mut items, mut spine) = (std::collections::HashMap::new(), Vec::new());
     let (mut title, mut in_title) = (String::new(), false);
-    walk(&needed(&mut archive, &root)?, |told| match told {
+    walk(&needed(&mut archive, &root)?, |event| match event {
         XmlEvent::Begin("item", tag) => {
             if let (Some(id), Some(place)) = (attribute(tag, "id"), attribute(tag, "href")) {
                 items.insert(id, place);

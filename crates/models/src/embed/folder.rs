@@ -18,7 +18,7 @@ pub struct ModelFolder {
 }
 
 impl ModelFolder {
-    /// The shelf with a folder for each model below `models`, and the library in `runtime`.
+    /// The folder with a folder for each model below `models`, and the library in `runtime`.
     pub fn new(models: PathBuf, runtime: PathBuf) -> Self {
         Self { models, runtime }
     }
@@ -101,7 +101,7 @@ impl ModelFolder {
         manifest::read(&self.runtime.join(RUNTIME_MANIFEST))
     }
 
-    /// Removes a model from the shelf. Returns whether it was there.
+    /// Removes a model from the folder. Returns whether it was there.
     ///
     /// # Errors
     /// Its files cannot be removed.

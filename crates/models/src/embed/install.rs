@@ -1,4 +1,4 @@
-//! Installs a model and ONNX Runtime on the shelf: complete, verified and tried, or not at all.
+//! Installs a model and ONNX Runtime on the folder: complete, verified and tried, or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,9 +34,9 @@ struct Staging {
 }
 
 impl Staging {
-    fn begin(shelf: &ModelFolder) -> Result<Self, ProviderError> {
-        let models = shelf.models_dir();
-        for dir in [models, shelf.runtime_dir()] {
+    fn begin(folder: &ModelFolder) -> Result<Self, ProviderError> {
+        let models = folder.models_dir();
+        for dir in [models, folder.runtime_dir()] {
             fs::create_dir_all(dir).map_err(|error| fault("make", dir, &error))?;
         }
         sweep(models);
@@ -55,12 +55,12 @@ impl Staging {
         self.dir.join("runtime")
     }
 
-    /// The shelf after the installation: with the new library if there is one.
-    fn shelf(&self, shelf: &ModelFolder) -> ModelFolder {
+    /// The folder after the installation: with the new library if there is one.
+    fn folder(&self, folder: &ModelFolder) -> ModelFolder {
         if self.runtime_dir().join(RUNTIME_MANIFEST).is_file() {
-            return ModelFolder::new(shelf.models_dir().to_owned(), self.runtime_dir());
+            return ModelFolder::new(folder.models_dir().to_owned(), self.runtime_dir());
         }
-        shelf.clone()
+        folder.clone()
     }
 }
 
@@ -77,21 +77,21 @@ impl Drop for Staging {
 /// # Errors
 /// Nothing is installed; the error says what failed.
 pub async fn from_network(
-    shelf: &ModelFolder,
+    folder: &ModelFolder,
     listing: &Listing,
     addresses: Addresses,
     library: Option<&Path>,
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, ProviderError> {
-    let present = installed(shelf, listing.name);
-    if let (Some(manifest), true, None) = (&present, has_runtime(shelf), library) {
+    let present = installed(folder, listing.name);
+    if let (Some(manifest), true, None) = (&present, has_runtime(folder), library) {
         return Ok(manifest.clone());
     }
     let fetcher = Fetcher::new(addresses)?;
-    let staging = Staging::begin(shelf)?;
-    stage_runtime(shelf, &fetcher, &staging, library, watch).await?;
+    let staging = Staging::begin(folder)?;
+    stage_runtime(folder, &fetcher, &staging, library, watch).await?;
     match present {
-        Some(manifest) => copy_files(&shelf.model_dir(&manifest.name)?, &staging)?,
+        Some(manifest) => copy_files(&folder.model_dir(&manifest.name)?, &staging)?,
         None => {
             for source in listing.sources {
                 fetch(&fetcher, source, &staging, &staging.model_dir(), watch).await?;
@@ -108,7 +108,7 @@ pub async fn from_network(
         source: String::new(),
         files: BTreeMap::new(),
     };
-    finish(shelf, &staging, manifest)
+    finish(folder, &staging, manifest)
 }
 
 /// Installs a model of a hub under a name. Its own configuration describes it, overridden by what the user `said`.
@@ -117,23 +117,23 @@ pub async fn from_network(
 /// # Errors
 /// Nothing is installed; the error says what is missing, unknown, or does not work.
 pub async fn from_hub(
-    shelf: &ModelFolder,
+    folder: &ModelFolder,
     name: &str,
     wanted: &HubModel,
     said: Said,
     (addresses, library): (Addresses, Option<&Path>),
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, ProviderError> {
-    shelf.model_dir(name)?;
+    folder.model_dir(name)?;
     let fetcher = Fetcher::new(addresses)?;
     let pinned = fetcher.pinned(wanted).await?;
     let source = pinned.to_string();
-    let present = installed(shelf, name).filter(|present| present.source == source && said.agrees(present));
-    if let (Some(manifest), true, None) = (present, has_runtime(shelf), library) {
+    let present = installed(folder, name).filter(|present| present.source == source && said.agrees(present));
+    if let (Some(manifest), true, None) = (present, has_runtime(folder), library) {
         return Ok(manifest);
     }
-    let staging = Staging::begin(shelf)?;
-    stage_runtime(shelf, &fetcher, &staging, library, watch).await?;
+    let staging = Staging::begin(folder)?;
+    stage_runtime(folder, &fetcher, &staging, library, watch).await?;
     let mut described = BTreeMap::new();
     for path in hub::DESCRIPTIONS {
         let to = staging.dir.join("description");
@@ -155,12 +155,12 @@ pub async fn from_hub(
             )));
         }
     }
-    finish(shelf, &staging, described_by(name, traits, source))
+    finish(folder, &staging, described_by(name, traits, source))
 }
 
 /// Stages ONNX Runtime if it is missing: the user's own library, or the one of the catalogue.
 async fn stage_runtime(
-    shelf: &ModelFolder,
+    folder: &ModelFolder,
     fetcher: &Fetcher,
     staging: &Staging,
     library: Option<&Path>,
@@ -170,7 +170,7 @@ async fn stage_runtime(
         take_library(library, staging)?;
         return Ok(());
     }
-    if has_runtime(shelf) {
+    if has_runtime(folder) {
         return Ok(());
     }
     let runtime = catalogue::runtime().ok_or_else(|| {
@@ -209,13 +209,13 @@ fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
 /// # Errors
 /// Nothing is installed; the error says what is missing or does not work.
 pub fn from_folder(
-    shelf: &ModelFolder,
+    folder: &ModelFolder,
     name: &str,
     dir: &Path,
     traits: Traits,
     library: Option<&Path>,
 ) -> Result<Manifest, ProviderError> {
-    shelf.model_dir(name)?;
+    folder.model_dir(name)?;
     let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
     for file in [MODEL, TOKENIZER] {
         let path = dir.join(file);
@@ -229,7 +229,7 @@ pub fn from_folder(
             verify(&path, wanted)?;
         }
     }
-    let staging = Staging::begin(shelf)?;
+    let staging = Staging::begin(folder)?;
     copy_files(dir, &staging)?;
     match (library, find_library(dir)) {
         (Some(library), _) => {
@@ -248,19 +248,23 @@ pub fn from_folder(
     }
     let own = described_by(name, traits, String::new());
     let manifest = described.map_or(own, |found| Manifest { name: name.to_owned(), ..found });
-    finish(shelf, &staging, manifest)
+    finish(folder, &staging, manifest)
 }
 
 /// Tries the contents of the staging folder and moves them into place.
-fn finish(shelf: &ModelFolder, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
+fn finish(
+    folder: &ModelFolder,
+    staging: &Staging,
+    mut manifest: Manifest,
+) -> Result<Manifest, ProviderError> {
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
         let path = staging.model_dir().join(file);
         let found = fingerprint(&path).map_err(|error| fault("read", &path, &error))?;
         manifest.files.insert(file.to_owned(), found);
     }
-    refuse_other_weights(shelf, &manifest)?;
-    let dimension = try_out(shelf, staging, &manifest)?;
+    refuse_other_weights(folder, &manifest)?;
+    let dimension = try_out(folder, staging, &manifest)?;
     if manifest.dimension != 0 && manifest.dimension != dimension {
         return Err(ProviderError::unusable(format!(
             "the model gives vectors of {dimension} numbers, its description says {}",
@@ -269,9 +273,9 @@ fn finish(shelf: &ModelFolder, staging: &Staging, mut manifest: Manifest) -> Res
     }
     manifest.dimension = dimension;
     write(&staging.model_dir().join(MANIFEST), &manifest)?;
-    place_runtime(shelf, staging)?;
-    shelf.remove(&manifest.name)?;
-    let target = shelf.model_dir(&manifest.name)?;
+    place_runtime(folder, staging)?;
+    folder.remove(&manifest.name)?;
+    let target = folder.model_dir(&manifest.name)?;
     fs::rename(staging.model_dir(), &target).map_err(|error| fault("make", &target, &error))?;
     Ok(manifest)
 }
@@ -286,8 +290,8 @@ fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
 }
 
 /// Vectors carry the model's name, so a name must stand for the same weights for ever.
-fn refuse_other_weights(shelf: &ModelFolder, manifest: &Manifest) -> Result<(), ProviderError> {
-    let Ok(present) = shelf.manifest(&manifest.name) else { return Ok(()) };
+fn refuse_other_weights(folder: &ModelFolder, manifest: &Manifest) -> Result<(), ProviderError> {
+    let Ok(present) = folder.manifest(&manifest.name) else { return Ok(()) };
     let same = |file: &str| present.files.get(file) == manifest.files.get(file);
     if same(MODEL) && same(TOKENIZER) {
         return Ok(());
@@ -300,9 +304,9 @@ fn refuse_other_weights(shelf: &ModelFolder, manifest: &Manifest) -> Result<(), 
 }
 
 /// The dimension of the vectors that the model actually gives.
-fn try_out(shelf: &ModelFolder, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
-    let (shelf, dir) = (staging.shelf(shelf), staging.model_dir());
-    let plan = Plan { shelf, dir, manifest: manifest.clone(), threads: 1 };
+fn try_out(folder: &ModelFolder, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
+    let (folder, dir) = (staging.folder(folder), staging.model_dir());
+    let plan = Plan { folder, dir, manifest: manifest.clone(), threads: 1 };
     let vector = plan.load()?.embed(&manifest.query_prefix, "Does it work?", manifest.max_tokens)?;
     if vector.is_empty() || vector.iter().any(|x| !x.is_finite()) {
         return Err(ProviderError::unusable(format!(
@@ -349,9 +353,9 @@ fn unpack(archive: &Path, member: &str, path: &Path) -> Result<(), String> {
 }
 
 /// The installed model, if its files are intact.
-fn installed(shelf: &ModelFolder, name: &str) -> Option<Manifest> {
-    let manifest = shelf.manifest(name).ok()?;
-    let dir = shelf.model_dir(name).ok()?;
+fn installed(folder: &ModelFolder, name: &str) -> Option<Manifest> {
+    let manifest = folder.manifest(name).ok()?;
+    let dir = folder.model_dir(name).ok()?;
     let whole = [MODEL, TOKENIZER]
         .iter()
         .all(|file| manifest.files.get(*file).is_some_and(|wanted| verify(&dir.join(file), wanted).is_ok()));
@@ -359,9 +363,9 @@ fn installed(shelf: &ModelFolder, name: &str) -> Option<Manifest> {
 }
 
 /// Whether ONNX Runtime is installed and intact.
-fn has_runtime(shelf: &ModelFolder) -> bool {
-    let manifest = shelf.runtime().ok().flatten();
-    manifest.is_some_and(|it| verify(&shelf.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
+fn has_runtime(folder: &ModelFolder) -> bool {
+    let manifest = folder.runtime().ok().flatten();
+    manifest.is_some_and(|it| verify(&folder.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
 }
 
 /// Writes the manifest of a library beside it.
@@ -374,11 +378,11 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
 
 /// Moves a new library into place; a process that has loaded the old one keeps it. The new one is on disk already
 /// and its digest is checked at each load, so the move itself need not be durable.
-fn place_runtime(shelf: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
-    let new = ModelFolder::new(shelf.models_dir().to_owned(), staging.runtime_dir());
+fn place_runtime(folder: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
+    let new = ModelFolder::new(folder.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
     for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
-        let target = shelf.runtime_dir().join(file);
+        let target = folder.runtime_dir().join(file);
         fs::rename(staging.runtime_dir().join(file), &target)
             .map_err(|error| fault("make", &target, &error))?;
     }

@@ -44,7 +44,7 @@ pub struct Local {
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The location of the library.
-    pub shelf: ModelFolder,
+    pub folder: ModelFolder,
     /// The folder of the model's files.
     pub dir: PathBuf,
     /// Their manifest; a dimension of 0 means that it is not known yet.
@@ -61,23 +61,23 @@ pub struct Engine {
 }
 
 impl Local {
-    /// Opens the model with this name on the shelf. It is loaded when it is first needed.
+    /// Opens the model with this name on the folder. It is loaded when it is first needed.
     ///
     /// # Errors
     /// It is not installed, or its manifest is invalid.
     pub fn open(
-        shelf: &ModelFolder,
+        folder: &ModelFolder,
         name: &str,
         threads: usize,
         batch_max: usize,
     ) -> Result<Self, ProviderError> {
-        let manifest = shelf.manifest(name)?;
+        let manifest = folder.manifest(name)?;
         let model = Model {
             name: format!("local/{name}"),
             dimension: manifest.dimension,
             passage_words: (manifest.max_tokens - MARKS) * WORDS_OF_EIGHT_TOKENS / 8,
         };
-        let plan = Plan { shelf: shelf.clone(), dir: shelf.model_dir(name)?, manifest, threads };
+        let plan = Plan { folder: folder.clone(), dir: folder.model_dir(name)?, manifest, threads };
         Ok(Self { model, batch_max, plan: Arc::new(plan), engine: Arc::default(), passages: Mutex::new(()) })
     }
 
@@ -148,7 +148,7 @@ impl Plan {
     /// # Errors
     /// A file is missing or damaged, or ONNX Runtime or the tokenizer does not understand it.
     pub fn load(&self) -> Result<Engine, ProviderError> {
-        let environment = runtime::environment(&self.shelf)?;
+        let environment = runtime::environment(&self.folder)?;
         let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
         let weights = graph::rewritten(self.read(MODEL)?);
         let model = UserDefinedEmbeddingModel::new(weights, self.tokenizer_files()?)

@@ -85,11 +85,11 @@ pub trait Embedder: Send + Sync {
 ///
 /// # Errors
 /// The settings name a missing model, or lack what the provider needs.
-pub fn open(settings: &Settings, shelf: &ModelFolder) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
+pub fn open(settings: &Settings, folder: &ModelFolder) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
     Ok(match settings.provider {
         Provider::None => None,
-        Provider::Auto if settings.model.is_empty() && shelf.names()?.is_empty() => None,
-        Provider::Auto | Provider::Local => Some(Arc::new(open_local(settings, shelf)?)),
+        Provider::Auto if settings.model.is_empty() && folder.names()?.is_empty() => None,
+        Provider::Auto | Provider::Local => Some(Arc::new(open_local(settings, folder)?)),
         Provider::OpenAi | Provider::Ollama => Some(Arc::new(open_remote(settings, dimension(settings)?)?)),
     })
 }
@@ -128,8 +128,8 @@ pub async fn probe(settings: &Settings) -> Result<usize, ProviderError> {
     open_remote(settings, dimension)?.probe().await
 }
 
-fn open_local(settings: &Settings, shelf: &ModelFolder) -> Result<Local, ProviderError> {
-    let names = shelf.names()?;
+fn open_local(settings: &Settings, folder: &ModelFolder) -> Result<Local, ProviderError> {
+    let names = folder.names()?;
     let name = match (settings.model.as_str(), names.as_slice()) {
         ("", [only]) => only.as_str(),
         ("", []) => {
@@ -145,5 +145,5 @@ fn open_local(settings: &Settings, shelf: &ModelFolder) -> Result<Local, Provide
         }
         (name, _) => name,
     };
-    Local::open(shelf, name, settings.threads(), settings.batch())
+    Local::open(folder, name, settings.threads(), settings.batch())
 }

@@ -21,12 +21,12 @@ static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 /// must be set when the process starts.
 pub const NO_TELEMETRY: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
 
-/// The environment of ONNX Runtime for this process. Loads the library of the shelf if none is loaded yet.
+/// The environment of ONNX Runtime for this process. Loads the library of the folder if none is loaded yet.
 ///
 /// # Errors
 /// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; other errors when the
 /// library is missing, damaged, or too old.
-pub fn environment(shelf: &ModelFolder) -> Result<Environment, ProviderError> {
+pub fn environment(folder: &ModelFolder) -> Result<Environment, ProviderError> {
     let mut environment = lock(&ENVIRONMENT);
     if let Some(environment) = environment.as_ref() {
         return Ok(environment.clone());
@@ -34,14 +34,14 @@ pub fn environment(shelf: &ModelFolder) -> Result<Environment, ProviderError> {
     if !is_silent(std::env::var(NO_TELEMETRY.0).ok().as_deref()) {
         return Err(ProviderError::Telemetry { variable: NO_TELEMETRY.0 });
     }
-    let Some(manifest) = shelf.runtime()? else {
+    let Some(manifest) = folder.runtime()? else {
         return Err(ProviderError::unusable(format!(
             "ONNX Runtime is not installed in {}; `cerebro model install NAME` installs it beside a model, and \
              --runtime-from FILE takes a library of your own",
-            shelf.runtime_dir().display()
+            folder.runtime_dir().display()
         )));
     };
-    let library = shelf.runtime_dir().join(&manifest.library);
+    let library = folder.runtime_dir().join(&manifest.library);
     verify(&library, &manifest.fingerprint)?;
     Ok(environment.insert(load(&library)?).clone())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Consolidating, Door, ServiceError,
-    jobs::{Account, JobError, Question, REPAIRS_MAX, ask},
+    jobs::{JobError, Payer, Question, REPAIRS_MAX, ask},
     memories::{guard, update},
 };
 use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
@@ -89,12 +89,12 @@ impl Consolidating {
             self.base.store.memories_by_id(&topic.memories).await.map_err(ServiceError::from)?;
         memories.retain(Memory::is_live);
         memories.sort_by_key(|memory| topic.memories.iter().position(|id| *id == memory.id));
-        let purse = Account::of_relations(&self.spending, llm);
+        let payer = Payer::of_relations(&self.spending, llm);
         let schema = insight::schema();
         let text = insight::question(&memories);
         let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };
         let read = |answer: &serde_json::Value| insight::read(answer, &topic.project, &memories);
-        let mut drawn = match ask(llm, question, &purse, read).await {
+        let mut drawn = match ask(llm, question, &payer, read).await {
             // One answer that does not fit is no reason to ask nothing more.
             Err(JobError::Refused(_)) => Drawn {
                 dropped: BTreeMap::from([(cerebro_core::distil::Reason::Malformed, 1)]),
@@ -103,7 +103,7 @@ impl Consolidating {
             drawn => drawn?,
         };
         drawn.insights.retain(|insight| !asking.topics.is_known(insight));
-        let keep = KeepInsights { plan: asking.plan, topic: &topic, drawn: &drawn, purse: &purse };
+        let keep = KeepInsights { plan: asking.plan, topic: &topic, drawn: &drawn, payer: &payer };
         Ok(self.base.store.transact(&keep).await?)
     }
 }
@@ -113,7 +113,7 @@ struct KeepInsights<'a> {
     plan: CycleId,
     topic: &'a Topic,
     drawn: &'a Drawn,
-    purse: &'a Account<'a>,
+    payer: &'a Payer<'a>,
 }
 
 impl Decision for KeepInsights<'_> {
@@ -143,7 +143,7 @@ impl Decision for KeepInsights<'_> {
             }
         }
         let asked = &mut cycle.asked;
-        let spent = self.purse.spent();
+        let spent = self.payer.spent();
         asked.spent.requests += spent.requests;
         asked.spent.tokens += spent.tokens;
         asked.topics.push(self.topic.fingerprint.clone());
@@ -223,7 +223,7 @@ fn own_word(word: &str) -> RedactedText {
     redact_text(word).kept
 }
 
-/// The inverse of [`derive`]: the memory is as if it had never been.
+/// The inverse of [`derive()`]: the memory is as if it had never been.
 pub(crate) fn take_back(write: &mut Write<'_>, memory: &Memory) {
     let emptied = update::emptied(memory, write.at());
     write.take_back_memory(memory, &emptied);

@@ -97,14 +97,14 @@ async fn search(service: &Service, query: &str, archived: bool) -> (Vec<MemoryId
 }
 
 async fn context(service: &Service) -> String {
-    let ways = FollowUps { search: "s".to_owned(), read: "r".to_owned(), save: "w".to_owned() };
+    let follow_ups = FollowUps { search: "s".to_owned(), read: "r".to_owned(), save: "w".to_owned() };
     let request = ContextRequest {
         project: Some(caller().project),
         session: session(),
         scope: None,
         limit: 50,
         max_bytes: 65_536,
-        ways,
+        follow_ups,
     };
     service.recall.context(&caller(), &request).await.unwrap().written(&request).text
 }
@@ -215,7 +215,7 @@ fn a_merged_memory_that_is_put_back_has_its_place_again() {
         service.memories.pin(&caller(), &session(), &new, true).await.unwrap();
         assert_eq!(search(&service, "upload worker", false).await.0.len(), 2, "who pins it wants it read");
         assert!(service.memories.archive(&caller(), &session(), &new, true).await.is_err());
-        let events = service.memories.events(0, 100).await.unwrap();
+        let events = service.recall.events(0, 100).await.unwrap();
         let count = |kind| events.iter().filter(|event| event.kind == kind).count();
         assert_eq!((count(EventKind::MemoryArchived), count(EventKind::MemoryReinstated)), (2, 1));
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DistilSettings, Review};
 use crate::{
     Distilling, ServiceError,
-    jobs::{Account, JobError, Question, ask},
+    jobs::{JobError, Payer, Question, ask},
     memories::handbook::{Distiller, HandbookSources, put_rendered},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
@@ -160,18 +160,18 @@ impl Distilling {
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
-        let shelf = HandbookSources::of(&self.base.store).await?;
+        let sources = HandbookSources::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
             latest.extend(self.base.store.arrangements(*state, LOOKED_MAX).await?);
         }
-        let handbooks = shelf.projects().cloned().map(Some).chain([None]);
+        let handbooks = sources.projects().cloned().map(Some).chain([None]);
         let mut due = Vec::new();
         for project in handbooks {
             let of = |arrangement: &&Arrangement| arrangement.project == project;
             let is_waiting = latest.iter().filter(of).any(|one| one.state == ArrangementState::Waiting);
             let asked = latest.iter().filter(of).map(|one| one.at).max().unwrap_or(Timestamp::UNIX_EPOCH);
-            let handbook = shelf.handbook(project.as_ref());
+            let handbook = sources.handbook(project.as_ref());
             let ids: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
             let new: Vec<MemoryId> = ids.into_iter().filter(|id| is_new(&handbook, id)).collect();
             if is_waiting || new.len() < NEW_MIN {
@@ -206,9 +206,9 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Account::of_distilling(&self.spending, llm, settings.budget());
+        let payer = Payer::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
-        let arranged = ask(llm, question, &purse, read).await?;
+        let arranged = ask(llm, question, &payer, read).await?;
         let model = llm.name();
         self.keep_arrangement(project, arranged, &model, settings.review).await?;
         Ok(true)
@@ -262,9 +262,9 @@ impl Distilling {
     /// [`ServiceError::Invalid`] where there is none.
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
         let arrangement = self.base.store.arrangement(id).await?.ok_or_else(|| unknown(id))?;
-        let mut shelf = HandbookSources::of(&self.base.store).await?;
-        shelf.arrangements.retain(|other| other.id != *id);
-        let handbook = shelf.handbook(arrangement.project.as_ref());
+        let mut sources = HandbookSources::of(&self.base.store).await?;
+        sources.arrangements.retain(|other| other.id != *id);
+        let handbook = sources.handbook(arrangement.project.as_ref());
         Ok((arrangement, handbook))
     }
 
@@ -387,9 +387,9 @@ impl Decision for Decide<'_> {
             return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
         }
         let project = arrangement.project.clone();
-        let mut shelf = HandbookSources::of(write.store()).await?;
-        shelf.arrangements.retain(|other| other.id != *self.id);
-        let without = shelf.handbook(project.as_ref());
+        let mut sources = HandbookSources::of(write.store()).await?;
+        sources.arrangements.retain(|other| other.id != *self.id);
+        let without = sources.handbook(project.as_ref());
         let handbook = if self.wanted == State::Accepted {
             let (operations, after) = fitted(&without, &arrangement.operations)?;
             if operations.is_empty() {

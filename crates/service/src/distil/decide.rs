@@ -27,7 +27,7 @@ impl Distilling {
     ///
     /// # Errors
     /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] where it does not stand on its evidence any more; those of
-    /// [`Distilling::save`].
+    /// [`Memories::save`](crate::Memories::save).
     pub async fn accept_candidate(
         &self,
         caller: &Caller,

@@ -2,8 +2,8 @@
 //!
 //! A job asks about one session ([`session`]); what passes the check waits as a candidate. A person accepts or rejects it
 //! ([`decide`]), or another session says the same ([`corroborate`]), and what it rests on takes it along when it is
-//! forgotten ([`retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how one is to be arranged
-//! ([`arrange`]). Off unless the settings say so.
+//! forgotten ([`mod@retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how one is
+//! to be arranged ([`arrange`]). Off unless the settings say so.
 
 mod arrange;
 mod corroborate;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{DistilSettings, Review};
 use crate::{
     Distilling, ServiceError,
-    jobs::{Account, JobError, Question, ask},
+    jobs::{JobError, Payer, Question, ask},
 };
 use cerebro_core::distil::{self, Claim, Distilled};
 use cerebro_core::domain::{
@@ -81,9 +81,9 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let purse = Account::of_distilling(&self.spending, llm, settings.budget());
+        let payer = Payer::of_distilling(&self.spending, llm, settings.budget());
         let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
-        let Distilled { outcome, title, claims, dropped } = ask(llm, question, &purse, read).await?;
+        let Distilled { outcome, title, claims, dropped } = ask(llm, question, &payer, read).await?;
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();

@@ -145,7 +145,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         assert!(live(&memories[2]).await, "a place is left");
         let left = service.base.store.candidates_of(&past.id).await.unwrap();
         assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
-        let events = service.memories.events(0, 1_000).await.unwrap();
+        let events = service.recall.events(0, 1_000).await.unwrap();
         let told = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
         assert_eq!((told(EventKind::CandidateRetracted), told(EventKind::MemoryDeleted)), (3, 1));
 
@@ -232,7 +232,7 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
         let undone = texts(&rendered(&service).await);
         assert_eq!(undone, before.iter().map(|one| one.content.clone()).collect::<Vec<_>>());
         let kinds: Vec<EventKind> =
-            service.memories.events(0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
+            service.recall.events(0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
         for kind in [EventKind::HandbookPlanned, EventKind::HandbookArranged, EventKind::HandbookUndone] {
             assert_eq!(kinds.iter().filter(|one| **one == kind).count(), 1, "{kind:?}");
         }

@@ -50,7 +50,7 @@ impl Documents {
     }
 
     /// Destroys a document and its chunks. What backups and files of the database still hold goes when they do;
-    /// [`Documents::compact`] rewrites the latter.
+    /// [`Service::compact`](crate::Service::compact) rewrites the latter.
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]

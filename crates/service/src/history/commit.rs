@@ -77,7 +77,7 @@ pub struct HistoryCommitted {
     pub removed: usize,
     /// Exchanges that the user had forgotten: they stay so.
     pub forgotten: usize,
-    /// LogPositions in which a secret was replaced.
+    /// Places in which a secret was replaced.
     pub redacted: usize,
 }
 

@@ -69,7 +69,7 @@ impl Forget {
 impl History {
     /// Destroys the texts of exchanges and keeps a digest of each, or of its session, that every import obeys. A page at
     /// a time: stopped half-way, it can be repeated. What backups and files of the database still hold goes when they
-    /// do; [`History::compact`] rewrites the latter. With `dry_run` it only counts.
+    /// do; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.

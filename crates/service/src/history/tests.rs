@@ -129,7 +129,7 @@ async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
 }
 
 async fn events_of_history(service: &Service) -> Vec<Event> {
-    let events = service.memories.events(0, 1_000).await.unwrap();
+    let events = service.recall.events(0, 1_000).await.unwrap();
     let of_history = [EventKind::HistoryImported, EventKind::HistoryForgotten];
     events.into_iter().filter(|event| of_history.contains(&event.kind)).collect()
 }

@@ -1,6 +1,6 @@
 //! Past sessions, taken in from what agents write down of them.
 //!
-//! One task does it, [`History::keep`], for as long as the daemon runs: it looks through the agents' folders
+//! One task does it, [`History::keep`](crate::History::keep), for as long as the daemon runs: it looks through the agents' folders
 //! when it begins, at each interval, and when somebody asks, and reads what a hook names. Data flows one way:
 //!
 //! | file | step |

@@ -56,7 +56,7 @@ pub struct AgentProgress {
     pub read: u64,
     /// Exchanges that were put.
     pub exchanges: u64,
-    /// LogPositions in which a secret was replaced.
+    /// Places in which a secret was replaced.
     pub redacted: u64,
     /// Records of unknown types, by name.
     pub unknown: BTreeMap<String, u64>,
@@ -173,9 +173,11 @@ fn is_there(holder: &Path) -> bool {
     holder.exists() || database.is_some_and(|(path, _)| Path::new(&format!("{path}.db")).exists())
 }
 
-/// The intake between those who ask and the task.
+/// What those who ask and the task that takes sessions in have in common.
 #[derive(Default)]
 pub(crate) struct IntakeState {
+    /// Whether a journal of work is kept.
+    has_journal: bool,
     pub(super) options: OnceLock<HistoryOptions>,
     pub(super) wake: Notify,
     pub(super) wanted: Mutex<Wanted>,
@@ -189,6 +191,11 @@ pub(crate) struct IntakeState {
 }
 
 impl IntakeState {
+    /// The state of a task that has not begun.
+    pub(crate) fn new(has_journal: bool) -> Self {
+        Self { has_journal, ..Self::default() }
+    }
+
     /// Whether there is something to do.
     pub(super) fn is_asked(&self) -> bool {
         let is_wanted = !lock(&self.wanted).is_empty();
@@ -206,9 +213,9 @@ impl IntakeState {
 
     /// Notes that an agent wrote to a file of its sessions. What it is, and whether it is wanted, is looked at later.
     /// While sessions are not taken in, the file is read for the journal alone, where there is one.
-    pub(crate) fn note_transcript(&self, path: Option<PathBuf>, has_journal: bool) {
+    pub(crate) fn note_transcript(&self, path: Option<PathBuf>) {
         let keeps_history = self.keeps_history();
-        if !keeps_history && !has_journal {
+        if !keeps_history && !self.has_journal {
             return;
         }
         // One lock at a time.
@@ -228,7 +235,7 @@ impl IntakeState {
 
     /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
     /// wrote last.
-    pub(crate) fn reread_transcript(&self, session: &SessionId, has_journal: bool) {
+    pub(crate) fn reread_transcript(&self, session: &SessionId) {
         let path = {
             let known = lock(&self.known);
             let holders = known.iter().flat_map(|known| &known.holders);
@@ -241,7 +248,7 @@ impl IntakeState {
             own.next().map(|(path, _)| path.clone())
         });
         if path.is_some() {
-            self.note_transcript(path, has_journal);
+            self.note_transcript(path);
         }
     }
 }
@@ -269,7 +276,7 @@ impl History {
     /// Notes that an agent wrote to a file of its sessions, or to some file. What it is, and whether it is wanted, is
     /// looked at later.
     pub fn note_transcript(&self, path: Option<PathBuf>) {
-        self.intake.note_transcript(path, self.base.settings.journal.is_some());
+        self.intake.note_transcript(path);
     }
 
     /// How far taking sessions in is.

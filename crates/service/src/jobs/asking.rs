@@ -24,7 +24,7 @@ pub(crate) struct Question<'a> {
 }
 
 /// Who pays for questions.
-pub(crate) struct Account<'a> {
+pub(crate) struct Payer<'a> {
     spending: &'a Spending,
     model: String,
     is_metered: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Account<'a> {
     spent: Mutex<Spent>,
 }
 
-impl<'a> Account<'a> {
+impl<'a> Payer<'a> {
     /// For questions about how memories relate.
     pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm) -> Self {
         let spent = Mutex::default();
@@ -84,7 +84,7 @@ impl<'a> Account<'a> {
 pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,
-    purse: &Account<'_>,
+    payer: &Payer<'_>,
     read: impl Fn(&Value) -> Result<T, Misfit>,
 ) -> Result<T, JobError> {
     let Question { instructions, text, schema } = question;
@@ -94,15 +94,15 @@ pub(crate) async fn ask<T>(
         let ask = Ask { instructions, turns: turns.clone(), schema };
         let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
         let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
-        let charged = purse.open(tokens).await?;
-        let told = llm.ask(&ask).await;
-        let cost = told.as_ref().ok().map(|told| match told.tokens {
-            0 => tokens + tokens_of(&told.text),
+        let charged = payer.open(tokens).await?;
+        let reply = llm.ask(&ask).await;
+        let cost = reply.as_ref().ok().map(|reply| match reply.tokens {
+            0 => tokens + tokens_of(&reply.text),
             counted => counted,
         });
-        purse.pay(charged, tokens, cost).await;
-        let told = told?;
-        match json_in(&told.text).and_then(|answer| read(&answer)) {
+        payer.pay(charged, tokens, cost).await;
+        let reply = reply?;
+        match json_in(&reply.text).and_then(|answer| read(&answer)) {
             Ok(fitting) => return Ok(fitting),
             Err(misfit) if repairs >= REPAIRS_MAX => {
                 let reason = misfit.to_string();
@@ -110,7 +110,7 @@ pub(crate) async fn ask<T>(
             }
             Err(misfit) => {
                 let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
-                turns.extend([&told.text, &again].map(|turn| redact_text(turn).kept));
+                turns.extend([&reply.text, &again].map(|turn| redact_text(turn).kept));
                 repairs += 1;
             }
         }

@@ -1,11 +1,11 @@
 //! Asks a language model how memories stand to each other. What it claims is shown with hits
-//! ([`crate::claims`]).
+//! (`recall::claims`).
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     WorkerState,
-    asking::{self, Account, Question},
+    asking::{self, Payer, Question},
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
 use crate::{ServiceError, Worker};
@@ -151,9 +151,9 @@ impl Worker {
         let schema = claim::schema(candidates.len());
         let text = claim::question(memory, &candidates);
         let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
-        let purse = Account::of_relations(&self.spending, llm);
+        let payer = Payer::of_relations(&self.spending, llm);
         let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
-        let claims = asking::ask(llm, question, &purse, read).await?;
+        let claims = asking::ask(llm, question, &payer, read).await?;
         Ok(self.keep(memory, llm, &claims).await?)
     }
 

@@ -1,9 +1,9 @@
 //! The background jobs: one loop for each kind of work, and what people see of them.
 //!
 //! The queue is in the store; a commit only wakes the loops. [`runner`] has the loop, which every kind of work
-//! shares, and a handler has what is done with a job: [`embed`] makes vectors and relations, [`infer`] asks a
-//! language model about memories, [`derive`] what they say together, [`distil`] about past sessions. Another kind of work is another handler. What the loop decides is in
-//! [`cerebro_core::pace`].
+//! shares. A handler does one kind of job: [`embed`] makes vectors and relations, [`infer`] asks a language model how
+//! memories relate, [`mod@derive`] what they say together, [`distil`] what past sessions are worth. Another kind of work
+//! is another handler. What the loop decides is in [`cerebro_core::pace`].
 
 mod asking;
 mod budget;
@@ -18,7 +18,7 @@ mod runner;
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use asking::{Account, Question, REPAIRS_MAX, ask};
+pub(crate) use asking::{Payer, Question, REPAIRS_MAX, ask};
 pub(crate) use budget::Spending;
 pub use infer::InferenceSettings;
 pub use reindex::Reindexing;

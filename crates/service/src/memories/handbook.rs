@@ -182,11 +182,11 @@ impl Memories {
     /// # Errors
     /// A failing store.
     pub async fn skills(&self, project: Option<&Project>) -> Result<Vec<(Project, Skill)>, ServiceError> {
-        let shelf = HandbookSources::of(&self.base.store).await?;
-        let wanted = shelf.projects().filter(|known| project.is_none_or(|project| project == *known));
+        let sources = HandbookSources::of(&self.base.store).await?;
+        let wanted = sources.projects().filter(|known| project.is_none_or(|project| project == *known));
         let drafts = |project: &Project| {
             let of = |skill| (project.clone(), skill);
-            skill::drafts(&shelf.handbook(Some(project))).into_iter().map(of).collect::<Vec<_>>()
+            skill::drafts(&sources.handbook(Some(project))).into_iter().map(of).collect::<Vec<_>>()
         };
         Ok(wanted.flat_map(drafts).collect())
     }

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use super::Memories;
 use crate::{Caller, ServiceError, base::Base, index::Evidence, lock};
-use cerebro_core::domain::{Event, MemoryId, Project, Scope, Timestamp};
+use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -99,14 +99,6 @@ impl KnownProjects {
 }
 
 impl Memories {
-    /// The log after a number, in order.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, ServiceError> {
-        Ok(self.base.store.events_after(self.base.store.writer(), after, limit).await?)
-    }
-
     /// Makes everything of one project belong to another, in batches. Stopped half-way, it can be repeated.
     /// A memory whose topic key is taken there keeps its text and loses the key.
     ///

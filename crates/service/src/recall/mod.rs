@@ -1,4 +1,5 @@
-//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory.
+//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory;
+//! what is kept beside them are the anchors of one, and the word that a pair is settled.
 
 mod beside;
 mod browse;
@@ -50,7 +51,7 @@ use crate::{
     sessions::Sessions,
 };
 
-/// The use cases that read.
+/// The use cases that find and show memories.
 #[derive(Clone)]
 pub struct Recall {
     pub(crate) base: Base,

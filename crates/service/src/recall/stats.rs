@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{Recall, ServiceError};
-use cerebro_core::domain::Project;
+use cerebro_core::domain::{Event, Project};
 use cerebro_store::{Counts, ProjectCount, Store};
 
 /// What the store holds and how the program stands.
@@ -31,6 +31,14 @@ impl Recall {
     /// A failing store.
     pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
         Ok(self.base.store.projects().await?)
+    }
+
+    /// The log after a number, in order.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, ServiceError> {
+        Ok(self.base.store.events_after(self.base.store.writer(), after, limit).await?)
     }
 
     /// Counts the rows of a project, or of all.

@@ -8,7 +8,7 @@
 //! | [`draft`] | the events of one write, before it is committed |
 //! | [`reader`] | lists, one piece, and what an agent is told to go on with |
 //! | [`findings`] | what was found out, offered to memory |
-//! | [`backfill`], [`told`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
+//! | [`backfill`], [`reported`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
 //! | [`slow`] | how long callers wait, and what is missing because nobody waited |
 //! | [`keeping`], [`prune`] | the background task, and what it removes |
 //! | [`keys`], [`sealing`], [`verifying`] | keys, seals, heads and proofs; verification |
@@ -171,7 +171,7 @@ impl Journal {
             base: memories.base.clone(),
             memories: memories.clone(),
             sessions: memories.sessions.clone(),
-            intake: Arc::default(),
+            intake: Arc::new(IntakeState::new(held.retention.is_some())),
             held: Arc::new(held),
         }
     }

@@ -31,7 +31,7 @@ impl Journal {
         }
         self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
         if let Some(session) = &actor.session {
-            self.intake.reread_transcript(session, self.held.retention.is_some());
+            self.intake.reread_transcript(session);
         }
         Ok(true)
     }

@@ -222,16 +222,16 @@ fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, O
 /// Settings that cannot be written, or a daemon that cannot be reached after a yes.
 pub async fn offer(
     context: &CommandContext,
-    ground: &SetupContext,
+    setup: &SetupContext,
     answer: Option<Answer>,
     asks: bool,
 ) -> Result<()> {
-    let file = ground.folder.join(CONFIG_FILE);
+    let file = setup.folder.join(CONFIG_FILE);
     let is_known = Config::read(&file).map_or(true, |config| config.history.enabled);
     if is_known || answer == Some(Answer::No) {
         return Ok(());
     }
-    let (files, size) = glance(&places(|name| std::env::var_os(name), &ground.user));
+    let (files, size) = glance(&places(|name| std::env::var_os(name), &setup.user));
     if files == 0 {
         return Ok(());
     }
