@@ -55,7 +55,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
     let first = rendered.first().map_or("no claim was accepted yet", |text| text.content.as_str());
     Ok(Reply::saying(first)
         .fact("handbook", owner(project.as_ref()))
-        .fact("items", handbook.standing().count())
+        .fact("items", handbook.shown().count())
         .list("rendered", texts))
 }
 

@@ -234,7 +234,7 @@ fn saved_reply(saved: &Saved) -> Reply {
         reply = reply.fact("topic_key", key.as_str()).line(format!("topic_key: {key}"));
     }
     if !memory.taint.flags.is_empty() {
-        let told = memory.taint.told();
+        let told = memory.taint.names();
         reply = reply
             .line(format!("flag: {told} (it reads like an instruction; it is saved and marked)"))
             .fact("flag", told);

@@ -16,7 +16,7 @@ use cerebro_core::domain::MemoryId;
 use cerebro_core::feedback::quoted;
 use serde_json::Value;
 
-type Fault = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 /// Memories that are shown at once.
 const SHOWN: usize = 10;
@@ -32,20 +32,20 @@ struct Case {
     answer: String,
 }
 
-fn lines(path: &Path) -> Result<Vec<Value>, Fault> {
+fn lines(path: &Path) -> Result<Vec<Value>, BoxError> {
     std::fs::read_to_string(path)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-fn cases(folder: &Path) -> Result<Vec<Case>, Fault> {
+fn cases(folder: &Path) -> Result<Vec<Case>, BoxError> {
     let memories = lines(&folder.join("memories.jsonl"))?;
     let text = |memory: &Value| memory["text"].as_str().unwrap_or_default().to_owned();
-    let places: HashMap<&str, usize> =
+    let positions: HashMap<&str, usize> =
         memories.iter().enumerate().filter_map(|(n, memory)| Some((memory["id"].as_str()?, n))).collect();
     let mut cases = Vec::new();
     for (n, query) in lines(&folder.join("queries.jsonl"))?.iter().enumerate() {
         let gold = query["gold"].as_array().and_then(|gold| gold.first()).and_then(Value::as_str);
-        let Some(place) = gold.and_then(|id| places.get(id)).copied() else { continue };
-        let quoted = text(&memories[place]);
+        let Some(position) = gold.and_then(|id| positions.get(id)).copied() else { continue };
+        let quoted = text(&memories[position]);
         let sentences: Vec<&str> = quoted
             .split(['.', '!', '?', '\n'])
             .filter(|sentence| sentence.split_whitespace().count() >= 7)
@@ -54,7 +54,7 @@ fn cases(folder: &Path) -> Result<Vec<Case>, Fault> {
             continue;
         }
         let answer = format!("{BEFORE}{}.{AFTER}", sentences[n % sentences.len()]);
-        let shown = (0..SHOWN.min(memories.len())).map(|step| &memories[(place + step) % memories.len()]);
+        let shown = (0..SHOWN.min(memories.len())).map(|step| &memories[(position + step) % memories.len()]);
         let texts = shown.map(|memory| (MemoryId::random(), text(memory))).collect();
         let words = query["query"].as_str().unwrap_or_default().to_lowercase();
         let asked = words.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
@@ -63,7 +63,7 @@ fn cases(folder: &Path) -> Result<Vec<Case>, Fault> {
     Ok(cases)
 }
 
-fn main() -> Result<(), Fault> {
+fn main() -> Result<(), BoxError> {
     for folder in std::env::args().skip(1) {
         let cases = cases(Path::new(&folder))?;
         let (mut used, mut shuffled, mut mistaken) = (0_u32, 0_u32, 0_u32);

@@ -229,8 +229,8 @@ pub fn slug(text: &str) -> String {
     let mut gap = false;
     for c in folded.nfc() {
         // A mark belongs to the letter it follows (vowel signs, tone marks).
-        let kept = c.is_alphanumeric() || (is_combining_mark(c) && !gap && !out.is_empty());
-        if !kept {
+        let is_part = c.is_alphanumeric() || (is_combining_mark(c) && !gap && !out.is_empty());
+        if !is_part {
             gap = true;
             continue;
         }
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_told_in_powers_of_a_thousand() {
+    fn bytes_are_printed_in_powers_of_a_thousand() {
         for (count, want) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn passages_show_the_place_between_whole_words() {
+    fn passages_show_the_match_between_whole_words() {
         let text = "one two  three\nfour five six";
         let at = |word: &str| text.find(word).unwrap();
         for (start, end, max, want) in [
@@ -476,8 +476,8 @@ mod tests {
         fn cuts_never_exceed_their_bound(text in ".*", max in 0usize..40) {
             let cut = cut_chars(&text, max);
             prop_assert!(cut.chars().count() <= max);
-            let kept = cut.strip_suffix('…').filter(|_| cut != text.as_str()).unwrap_or(&cut);
-            prop_assert!(text.starts_with(kept));
+            let head = cut.strip_suffix('…').filter(|_| cut != text.as_str()).unwrap_or(&cut);
+            prop_assert!(text.starts_with(head));
             prop_assert!(cut_bytes(&text, max).len() <= max);
             prop_assert!(max < cut_bytes(&text, max).len() + 4 || cut_bytes(&text, max) == text);
         }

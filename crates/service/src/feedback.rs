@@ -181,7 +181,7 @@ impl Feedback {
         if caller.person {
             return false;
         }
-        let sign = self.book.with(session, |watch| watch.said(id, source)).flatten();
+        let sign = self.book.with(session, |watch| watch.rated(id, source)).flatten();
         self.keep_signs(session, sign.into_iter().collect());
         sign.is_some()
     }

@@ -104,7 +104,7 @@ impl Stonemason {
     /// The keys recorded for a memory's text. The one for its content alone is included only if the content says
     /// the same under any title.
     fn noted_keys(&self, memory: &Memory) -> impl Iterator<Item = TextKey> {
-        let count = if truth::stands_alone(&memory.title, &memory.content) { 2 } else { 1 };
+        let count = if truth::is_self_contained(&memory.title, &memory.content) { 2 } else { 1 };
         self.keys_of(memory).into_iter().take(count)
     }
 

@@ -13,7 +13,7 @@ const FUNCTION: [&str; 30] = [
 ];
 
 /// Whether at least half of the words of a claim are the user's. Words are compared by their stems.
-pub(super) fn is_told_by(claim: &str, users: &str) -> bool {
+pub(super) fn is_worded_by(claim: &str, users: &str) -> bool {
     let claimed = stems(claim);
     let shared = claimed.intersection(&stems(users)).count();
     shared > 0 && shared * 2 >= claimed.len()
@@ -50,7 +50,7 @@ fn numbers(claim: &str) -> BTreeSet<String> {
     words.filter(|word| word.chars().any(char::is_numeric)).map(str::to_owned).collect()
 }
 
-/// Whether one claim (title and text) may stand for another: it contains the other's numbers and literals and half
+/// Whether one claim (title and text) may replace another: it contains the other's numbers and literals and half
 /// of its words, and both or neither deny something. Whether they mean the same is left to the model and the
 /// reviewer.
 pub(super) fn carries(carrier: (&str, &str), claim: (&str, &str)) -> bool {
@@ -59,14 +59,14 @@ pub(super) fn carries(carrier: (&str, &str), claim: (&str, &str)) -> bool {
     literals(&claim_whole).iter().all(|literal| carrier_whole.contains(literal.as_str()))
         && numbers(claim.1).is_subset(&numbers(&carrier_whole))
         && truth::denies(carrier.1) == truth::denies(claim.1)
-        && is_told_by(claim.1, &carrier_whole)
+        && is_worded_by(claim.1, &carrier_whole)
 }
 
 /// Whether two claims certainly say the same: their numbers and literals are equal, both or neither deny something,
 /// and the words of the shorter one (at least two) all occur in the longer one and make up at least half of it.
 pub fn say_the_same(one: &str, other: &str) -> bool {
     const WORDS_MIN: usize = 2;
-    let (ours, theirs) = (telling(one), telling(other));
+    let (ours, theirs) = (significant(one), significant(other));
     let (few, many) = if ours.len() <= theirs.len() { (&ours, &theirs) } else { (&theirs, &ours) };
     let set = |claim: &str| literals(claim).into_iter().collect::<BTreeSet<_>>();
     few.len() >= WORDS_MIN
@@ -78,15 +78,15 @@ pub fn say_the_same(one: &str, other: &str) -> bool {
 }
 
 /// The significant words of a claim, cut to their stems.
-fn telling(claim: &str) -> BTreeSet<String> {
+fn significant(claim: &str) -> BTreeSet<String> {
     const STEM_CHARS: usize = 5;
     let folded = text::fold(claim);
     let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let is_telling = |word: &&str| {
+    let is_significant = |word: &&str| {
         let head: String = word.chars().take(4).collect();
         !FUNCTION.contains(word) && !FRAME.contains(&head.as_str())
     };
-    words.filter(is_telling).map(|word| word.chars().take(STEM_CHARS).collect()).collect()
+    words.filter(is_significant).map(|word| word.chars().take(STEM_CHARS).collect()).collect()
 }
 
 #[cfg(test)]

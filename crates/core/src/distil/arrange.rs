@@ -66,10 +66,11 @@ pub fn instructions(is_everywhere: bool) -> String {
 /// many as fit into `bytes` of text. Items in which redaction found something are left out.
 pub fn shown(handbook: &Handbook, bytes: usize) -> Vec<MemoryId> {
     let mut items: Vec<(&Item, Option<&RedactedText>)> = handbook
-        .standing()
+        .shown()
         .filter(|(item, _)| !was_redacted(&format!("{}\n{}", item.title, item.text)))
         .collect();
-    items.sort_by_key(|(item, topic)| (topic.is_some(), std::cmp::Reverse(item.said_at), item.memory));
+    items
+        .sort_by_key(|(item, topic)| (topic.is_some(), std::cmp::Reverse(item.last_session_at), item.memory));
     let mut room = bytes;
     let fits = |(item, _): &(&Item, Option<&RedactedText>)| {
         let size = AROUND_BYTES + item.title.len() + text::cut_chars(&item.text, TEXT_CHARS_MAX).len();
@@ -88,11 +89,11 @@ pub fn question(handbook: &Handbook, shown: &[MemoryId], of: &str) -> RedactedTe
 }
 
 fn row(handbook: &Handbook, id: &MemoryId, number: usize) -> Option<Value> {
-    let (item, topic) = handbook.standing().find(|(item, _)| item.memory == *id)?;
+    let (item, topic) = handbook.shown().find(|(item, _)| item.memory == *id)?;
     Some(json!({
         "item": number, "kind": item.kind.as_str(), "title": item.title,
         "text": text::cut_chars(&item.text, TEXT_CHARS_MAX), "topic": topic,
-        "sessions": handbook.sessions(*id).len(), "said": item.said_at.strftime("%Y-%m-%d").to_string(),
+        "sessions": handbook.sessions(*id).len(), "said": item.last_session_at.strftime("%Y-%m-%d").to_string(),
     }))
 }
 
@@ -170,7 +171,7 @@ pub fn read(answer: &Value, handbook: &Handbook, shown: &[MemoryId]) -> Result<A
 
 /// How many items of a handbook one arrangement may take away.
 fn most_taken(handbook: &Handbook) -> usize {
-    (handbook.standing().count() / TAKEN_OF).max(1)
+    (handbook.shown().count() / TAKEN_OF).max(1)
 }
 
 /// The operations that can be applied one after another.

@@ -57,19 +57,19 @@ pub struct Excerpt {
 
 /// The user's words in an exchange: the first paragraph of its prompt, because nothing marks where later paragraphs
 /// stop being the user's. `None` where the exchange has no prompt.
-pub(super) fn users_words(told: &ToldExchange) -> Option<&str> {
-    let prompt = told.text.strip_prefix("> ").filter(|_| told.exchange.part == 0)?;
-    // An agent's text may begin with this mark, too; only the title can tell.
+pub(super) fn users_words(full: &ToldExchange) -> Option<&str> {
+    let prompt = full.text.strip_prefix("> ").filter(|_| full.exchange.part == 0)?;
+    // An agent's text may begin with this mark, too; only the title shows it.
     let first = prompt.lines().next().unwrap_or_default().trim();
-    let title = told.exchange.title.trim();
+    let title = full.exchange.title.trim();
     let is_prompt = !title.is_empty() && text::one_line(first).starts_with(title.trim_end_matches('…'));
     is_prompt.then(|| prompt.split("\n\n").next().unwrap_or_default())
 }
 
 /// The commands of an exchange whose last run in it succeeded.
-pub(super) fn succeeded(told: &ToldExchange) -> impl Iterator<Item = &str> {
+pub(super) fn succeeded(full: &ToldExchange) -> impl Iterator<Item = &str> {
     let mut last: BTreeMap<&str, Option<bool>> = BTreeMap::new();
-    for command in &told.exchange.commands {
+    for command in &full.exchange.commands {
         last.insert(&command.line, command.ok);
     }
     last.into_iter().filter(|(_, ok)| *ok == Some(true)).map(|(line, _)| line)
@@ -78,19 +78,19 @@ pub(super) fn succeeded(told: &ToldExchange) -> impl Iterator<Item = &str> {
 /// The excerpts of a session, within `bytes` of text: every exchange gets an equal share, filled with its head and
 /// its tail. If there are too many, the earliest are left out. Exchanges that a rewind withdrew are skipped.
 pub fn excerpts(exchanges: &[ToldExchange], bytes: usize) -> Vec<Excerpt> {
-    let kept: Vec<&ToldExchange> = exchanges.iter().filter(|told| !told.exchange.withdrawn).collect();
+    let included: Vec<&ToldExchange> = exchanges.iter().filter(|full| !full.exchange.withdrawn).collect();
     let most = (bytes / EXCERPT_BYTES_MIN).max(1);
-    let kept = &kept[kept.len().saturating_sub(most)..];
-    let share = (bytes / kept.len().max(1)).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX);
-    kept.iter().map(|told| excerpt(told, share)).collect()
+    let included = &included[included.len().saturating_sub(most)..];
+    let share = (bytes / included.len().max(1)).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX);
+    included.iter().map(|full| excerpt(full, share)).collect()
 }
 
-fn excerpt(told: &ToldExchange, share: usize) -> Excerpt {
-    let id = told.exchange.id;
-    let succeeded: Vec<&str> = succeeded(told).map(|line| text::cut_bytes(line, share / 8)).take(8).collect();
-    let user = users_words(told).map(|words| text::cut_bytes(words, share / 2));
+fn excerpt(full: &ToldExchange, share: usize) -> Excerpt {
+    let id = full.exchange.id;
+    let succeeded: Vec<&str> = succeeded(full).map(|line| text::cut_bytes(line, share / 8)).take(8).collect();
+    let user = users_words(full).map(|words| text::cut_bytes(words, share / 2));
     let shown = json!({
-        "id": id.to_string(), "user": user, "text": told.text.clipped(share), "succeeded": succeeded,
+        "id": id.to_string(), "user": user, "text": full.text.clipped(share), "succeeded": succeeded,
     });
     Excerpt { id, shown }
 }
@@ -112,11 +112,11 @@ pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
         whole.push_str(name);
         whole.push('\n');
     }
-    for told in exchanges {
-        let exchange = &told.exchange;
+    for full in exchanges {
+        let exchange = &full.exchange;
         let lines = exchange.commands.iter().map(|command| &command.line);
         for part in
-            exchange.files.iter().chain(&exchange.errors).chain(lines).chain([&exchange.title, &told.text])
+            exchange.files.iter().chain(&exchange.errors).chain(lines).chain([&exchange.title, &full.text])
         {
             whole.push_str(part);
             whole.push('\n');

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
-    alike::{is_told_by, literals},
+    alike::{is_worded_by, literals},
     ask::{succeeded, users_words},
 };
 use crate::{
@@ -147,12 +147,12 @@ struct AnswerEvidence {
 /// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
 /// that does not hold is dropped instead.
 pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Misfit> {
-    let told = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
-    let outcome = SessionOutcome::parse(&told.outcome)
-        .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&told.outcome, 40))))?;
-    let title = own_words(&told.title, TITLE_CHARS_MAX).ok().filter(|title| taint(title, "").is_empty());
+    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let outcome = SessionOutcome::parse(&parsed.outcome)
+        .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&parsed.outcome, 40))))?;
+    let title = own_words(&parsed.title, TITLE_CHARS_MAX).ok().filter(|title| taint(title, "").is_empty());
     let mut distilled = Distilled { outcome, title, claims: Vec::new(), dropped: BTreeMap::new() };
-    let claims = if told.no_op { Vec::new() } else { told.claims };
+    let claims = if parsed.no_op { Vec::new() } else { parsed.claims };
     for claim in claims {
         let checked = if distilled.claims.len() < CLAIMS_MAX {
             checked(&claim, exchanges)
@@ -174,7 +174,7 @@ pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Mis
 
 /// Whether a candidate still rests on its citations: each exchange is there and contains the quote, and the
 /// condition of the claim's kind holds.
-pub fn stands(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
+pub fn is_supported(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
     let found = |evidence: &Citation| cited(exchanges, evidence.exchange, &evidence.quote).is_ok();
     !candidate.evidence.is_empty()
         && candidate.evidence.iter().all(found)
@@ -187,20 +187,20 @@ pub fn quotes_user(evidence: &[Citation], exchanges: &[ToldExchange]) -> bool {
 }
 
 fn is_users(evidence: &Citation, exchanges: &[ToldExchange]) -> bool {
-    let told = exchanges.iter().find(|told| told.exchange.id == evidence.exchange);
-    told.and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
+    let full = exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
+    full.and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
 }
 
 fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
-    let told = AnswerClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
-    let kind = ClaimKind::parse(&told.kind).ok_or(Reason::Malformed)?;
-    let title = own_words(&told.title, TITLE_CHARS_MAX)?;
-    let text = own_words(&told.text, CLAIM_CHARS_MAX)?;
-    if told.evidence.len() > EVIDENCE_MAX {
+    let parsed = AnswerClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
+    let kind = ClaimKind::parse(&parsed.kind).ok_or(Reason::Malformed)?;
+    let title = own_words(&parsed.title, TITLE_CHARS_MAX)?;
+    let text = own_words(&parsed.text, CLAIM_CHARS_MAX)?;
+    if parsed.evidence.len() > EVIDENCE_MAX {
         return Err(Reason::Length);
     }
     let mut evidence: Vec<Citation> = Vec::new();
-    for one in &told.evidence {
+    for one in &parsed.evidence {
         let exchange = ExchangeId::parse(&one.id).map_err(|_| Reason::UnknownExchange)?;
         let quote = text::one_line(&one.quote);
         if !QUOTE_CHARS.contains(&quote.chars().count()) {
@@ -238,9 +238,9 @@ pub(crate) fn clean(words: &str) -> Result<RedactedText, Reason> {
 
 /// The exchange that contains a quote. White space does not count.
 fn cited<'a>(exchanges: &'a [ToldExchange], id: ExchangeId, quote: &str) -> Result<&'a ToldExchange, Reason> {
-    let told = exchanges.iter().find(|told| told.exchange.id == id && !told.exchange.withdrawn);
-    let told = told.ok_or(Reason::UnknownExchange)?;
-    if holds(&told.text, quote) { Ok(told) } else { Err(Reason::QuoteNotFound) }
+    let full = exchanges.iter().find(|full| full.exchange.id == id && !full.exchange.withdrawn);
+    let full = full.ok_or(Reason::UnknownExchange)?;
+    if holds(&full.text, quote) { Ok(full) } else { Err(Reason::QuoteNotFound) }
 }
 
 fn holds(text: &str, quote: &str) -> bool {
@@ -255,10 +255,10 @@ fn founded(
     evidence: &[Citation],
     exchanges: &[ToldExchange],
 ) -> Result<(), Reason> {
-    let of = |evidence: &Citation| exchanges.iter().find(|told| told.exchange.id == evidence.exchange);
+    let of = |evidence: &Citation| exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
     let worked = |evidence: &Citation| {
         let is_of = |line: &str| holds(line, &evidence.quote) || holds(&evidence.quote, line);
-        of(evidence).is_some_and(|told| succeeded(told).any(is_of))
+        of(evidence).is_some_and(|full| succeeded(full).any(is_of))
     };
     match kind {
         ClaimKind::Preference if !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),
@@ -272,11 +272,11 @@ fn founded(
     let ids: BTreeSet<ExchangeId> = evidence.iter().map(|evidence| evidence.exchange).collect();
     let sources: Vec<&str> = exchanges
         .iter()
-        .filter(|told| ids.contains(&told.exchange.id))
-        .filter_map(|told| if only_users { users_words(told) } else { Some(told.text.as_str()) })
+        .filter(|full| ids.contains(&full.exchange.id))
+        .filter_map(|full| if only_users { users_words(full) } else { Some(full.text.as_str()) })
         .collect();
     // Nothing that the user did not write may slip in beside a genuine quote.
-    if only_users && !is_told_by(claim, &sources.join(" ")) {
+    if only_users && !is_worded_by(claim, &sources.join(" ")) {
         return Err(Reason::NotTheUser);
     }
     let is_there = |literal: &str| sources.iter().any(|source| holds(source, literal));

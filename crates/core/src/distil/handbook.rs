@@ -38,7 +38,7 @@ pub fn owner(project: Option<&Project>) -> String {
 }
 
 /// Renders the handbook of a project, or of all projects, and its summary. The handbook of all projects contains
-/// only items under a topic. Empty where no item stands in it.
+/// only items under a topic. Empty where no item is in it.
 pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
     let chapters = chapters(handbook, project.is_none());
     if chapters.is_empty() {
@@ -46,9 +46,9 @@ pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
     }
     let of = owner(project);
     let count: usize = chapters.values().map(Vec::len).sum();
-    let told = text::counted(count, "accepted claim");
-    let head = format!("{told}, by topic; `cerebro distil handbook` renders it. Each names its memory.\n");
-    let short = format!("{told}, in short; the whole is under the topic key `{HANDBOOK_KEY}`.\n\n");
+    let counted = text::counted(count, "accepted claim");
+    let head = format!("{counted}, by topic; `cerebro distil handbook` renders it. Each names its memory.\n");
+    let short = format!("{counted}, in short; the whole is under the topic key `{HANDBOOK_KEY}`.\n\n");
     let rendered = |topic_key, what: &str, content: String| Rendered {
         topic_key,
         title: RedactedText::derived(format!("{what} of {of}, from past sessions")),
@@ -66,7 +66,7 @@ type Chapters<'a> = BTreeMap<(bool, String), Vec<&'a Item>>;
 
 fn chapters(handbook: &Handbook, arranged_only: bool) -> Chapters<'_> {
     let mut chapters = Chapters::new();
-    for (item, topic) in handbook.standing().filter(|(_, topic)| topic.is_some() || !arranged_only) {
+    for (item, topic) in handbook.shown().filter(|(_, topic)| topic.is_some() || !arranged_only) {
         let heading = topic.map_or_else(|| heading(item.kind).to_owned(), |topic| topic.as_str().to_owned());
         chapters.entry((topic.is_none(), heading)).or_default().push(item);
     }

@@ -23,7 +23,7 @@ fn memory(n: usize) -> MemoryId {
     MemoryId::parse(&format!("{}{}aaaaaaaaaa", letter(n / 26), letter(n))).unwrap()
 }
 
-/// An item that was said in its own session, the later the greater its number.
+/// An item from its own session, the later the greater its number.
 fn item(n: usize, kind: ClaimKind, words: &str) -> Item {
     let session = SessionId::parse(&format!("s-{n}")).unwrap();
     Item {
@@ -33,7 +33,7 @@ fn item(n: usize, kind: ClaimKind, words: &str) -> Item {
         text: RedactedText::derived(words),
         evidence: BTreeSet::from([ExchangeId::of("codex", &session, 0)]),
         sessions: BTreeSet::from([session]),
-        said_at: Timestamp::from_second(1_700_000_000 + i64::try_from(n).unwrap() * 86_400).unwrap(),
+        last_session_at: Timestamp::from_second(1_700_000_000 + i64::try_from(n).unwrap() * 86_400).unwrap(),
     }
 }
 
@@ -86,12 +86,18 @@ fn an_honest_answer_arranges_and_what_is_not_named_stays() {
     );
     assert!(arranged.dropped.is_empty(), "{arranged:?}");
     let book = after(&book, &arranged.operations);
-    let place = |n: usize| book.get(&memory(n)).unwrap().1.clone();
+    let position = |n: usize| book.get(&memory(n)).unwrap().1.clone();
     let build = || Position::Topic(RedactedText::derived("Build"));
-    assert_eq!([place(0), place(1), place(2)], [build(), Position::Merged(memory(0)), Position::New]);
-    assert_eq!([place(3), place(4), place(5)], [Position::Replaced(memory(4)), Position::New, build()]);
+    assert_eq!(
+        [position(0), position(1), position(2)],
+        [build(), Position::Merged(memory(0)), Position::New]
+    );
+    assert_eq!(
+        [position(3), position(4), position(5)],
+        [Position::Replaced(memory(4)), Position::New, build()]
+    );
     assert_eq!((book.sessions(memory(0)).len(), book.evidence(memory(0)).len()), (2, 2), "evidence of both");
-    // What was arranged can be arranged anew, and what went into another item is not named again.
+    // What was arranged can be arranged again, and what went into another item is not named again.
     let shown: Vec<MemoryId> = (0..6).map(memory).collect();
     let answer =
         json!({ "operations": [op("move", 1, 0, "Style"), op("add", 2, 0, "Style"), op("merge", 3, 4, "")] });
@@ -132,11 +138,11 @@ fn a_model_that_drops_half_takes_nothing_away() {
     let arranged = arranged(&handbook(), &half);
     assert_eq!(arranged.dropped, [(Reason::TooManyTaken, 3)].into());
     assert_eq!(arranged.operations.len(), 1, "the rest counts");
-    assert_eq!(after(&handbook(), &arranged.operations).standing().count(), 6);
+    assert_eq!(after(&handbook(), &arranged.operations).shown().count(), 6);
     // It does not get there by leaving items out, nor by merging all into one.
-    assert_eq!(arranged_of(&[]).standing().count(), 6);
+    assert_eq!(arranged_of(&[]).shown().count(), 6);
     let into_one: Vec<Value> = (2..=6).map(|n| op("merge", n, 1, "")).collect();
-    assert_eq!(arranged_of(&into_one).standing().count(), 5, "one says the same");
+    assert_eq!(arranged_of(&into_one).shown().count(), 5, "one says the same");
 }
 
 fn arranged_of(operations: &[Value]) -> Handbook {
@@ -179,12 +185,12 @@ fn an_answer_is_bounded() {
 }
 
 #[test]
-fn an_operation_whose_item_is_gone_is_left_out_and_what_it_hid_stands_again() {
+fn an_operation_whose_item_is_gone_is_left_out_and_what_it_hid_is_shown_again() {
     let operations = arranged(&handbook(), &[op("merge", 2, 1, ""), op("replace", 4, 5, "")]).operations;
     let mut left = items();
     left.retain(|item| item.memory != memory(0) && item.memory != memory(4));
     let book = Handbook::arranged(left, &operations);
-    assert_eq!(book.standing().count(), 4, "nothing stands in for what is gone");
+    assert_eq!(book.shown().count(), 4, "nothing stands in for what is gone");
     let mut revised = items();
     revised[1].text = RedactedText::derived("Releases are cut on Fridays.");
     let book = Handbook::arranged(revised, &operations);
@@ -217,7 +223,10 @@ fn the_same_items_render_the_same_text_within_bounds() {
     assert!(
         rendered[0].content.len() <= HANDBOOK_BYTES_MAX && rendered[1].content.len() <= SUMMARY_BYTES_MAX
     );
-    assert!(rendered[0].content.ends_with("for which there is no room here"), "what is left out is told");
+    assert!(
+        rendered[0].content.ends_with("for which there is no room here"),
+        "what is left out is mentioned"
+    );
 }
 
 #[test]
@@ -264,7 +273,7 @@ proptest! {
             prop_assert_eq!(arranged.operations.len() + dropped as usize, operations.len(), "each counts");
             book = after(&book, &arranged.operations);
             prop_assert!(conserves(&before, &book, &arranged.operations));
-            let taken = before.standing().count().saturating_sub(book.standing().count());
+            let taken = before.shown().count().saturating_sub(book.shown().count());
             let merged = arranged.operations.iter().filter(|operation| matches!(operation.change, ItemChange::Merge { .. })).count();
             prop_assert!(taken <= merged + 1, "at most one of six is taken away");
             all.extend(arranged.operations);

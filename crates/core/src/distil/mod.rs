@@ -21,7 +21,7 @@ mod tests;
 
 pub use alike::say_the_same;
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
-pub use check::{Claim, Distilled, Reason, quotes_user, read, stands};
+pub use check::{Claim, Distilled, Reason, is_supported, quotes_user, read};
 pub(crate) use check::{clean, gives_orders, own_words};
 
 /// Most claims that are kept of one answer; it must fit into the model's output limit.

@@ -1,7 +1,7 @@
 //! The handbook of a project, or of all projects: accepted claims as numbered items, and the operations on them.
 //!
 //! A handbook is the fold of the accepted arrangements over the present items. An operation says where an item
-//! stands, never what it says. So no text by a model gets in, an item that no operation names stays where it is,
+//! is, never what it says. So no text by a model gets in, an item that no operation names stays where it is,
 //! and an arrangement is undone by leaving it out of the fold.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,10 +32,10 @@ pub struct Item {
     /// The exchanges that it rests on.
     pub evidence: BTreeSet<ExchangeId>,
     /// When the last of those sessions began.
-    pub said_at: Timestamp,
+    pub last_session_at: Timestamp,
 }
 
-/// Where an item stands.
+/// The position of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
     /// Nowhere in particular: nobody has arranged it.
@@ -52,12 +52,12 @@ pub enum Position {
 
 impl Position {
     /// Whether the handbook shows it as an item of its own.
-    pub fn is_standing(&self) -> bool {
+    pub fn is_shown(&self) -> bool {
         matches!(self, Self::New | Self::Topic(_))
     }
 }
 
-/// The items and their places.
+/// The items and their positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handbook {
     items: BTreeMap<MemoryId, (Item, Position)>,
@@ -65,7 +65,7 @@ pub struct Handbook {
 
 impl Handbook {
     /// The handbook of these items after these operations, in order. An operation that no longer fits, because an
-    /// item is gone or says something else, is skipped: its item stands again.
+    /// item is gone or says something else, is skipped: its item is shown again.
     pub fn arranged<'a>(items: Vec<Item>, operations: impl IntoIterator<Item = &'a ItemOperation>) -> Self {
         let items = items.into_iter().map(|item| (item.memory, (item, Position::New))).collect();
         let mut handbook = Self { items };
@@ -76,51 +76,51 @@ impl Handbook {
         handbook
     }
 
-    /// Changes the place of one item.
+    /// Changes the position of one item.
     ///
     /// # Errors
     /// The reason why the operation does not fit; then nothing is changed.
     pub fn apply(&mut self, operation: &ItemOperation) -> Result<(), Reason> {
-        let place = self.placed(operation)?;
+        let position = self.resulting_position(operation)?;
         if let Some((_, old)) = self.items.get_mut(&operation.item) {
-            *old = place;
+            *old = position;
         }
         Ok(())
     }
 
-    /// The place where an operation puts its item.
-    fn placed(&self, operation: &ItemOperation) -> Result<Position, Reason> {
-        let (item, place) = self.items.get(&operation.item).ok_or(Reason::UnknownItem)?;
+    /// The position where an operation puts its item.
+    fn resulting_position(&self, operation: &ItemOperation) -> Result<Position, Reason> {
+        let (item, position) = self.items.get(&operation.item).ok_or(Reason::UnknownItem)?;
         let other = |id: &MemoryId| match self.items.get(id) {
             None => Err(Reason::UnknownItem),
-            Some((other, place)) if place.is_standing() && *id != item.memory => Ok(other),
+            Some((other, position)) if position.is_shown() && *id != item.memory => Ok(other),
             Some(_) => Err(Reason::Unfit),
         };
-        match (&operation.change, place) {
+        match (&operation.change, position) {
             (ItemChange::Add { topic }, Position::New) => self.under(topic),
             (ItemChange::Move { topic }, Position::Topic(_)) => match self.under(topic)? {
-                same if same == *place => Err(Reason::Unfit),
+                same if same == *position => Err(Reason::Unfit),
                 other => Ok(other),
             },
-            (ItemChange::Merge { into }, place) if place.is_standing() => {
+            (ItemChange::Merge { into }, position) if position.is_shown() => {
                 let into = other(into)?;
                 let carries = into.kind == item.kind
                     && alike::carries((&into.title, &into.text), (&item.title, &item.text));
                 if carries { Ok(Position::Merged(into.memory)) } else { Err(Reason::SaysMore) }
             }
-            (ItemChange::Replace { by }, place) if place.is_standing() => {
-                if other(by)?.said_at >= item.said_at {
+            (ItemChange::Replace { by }, position) if position.is_shown() => {
+                if other(by)?.last_session_at >= item.last_session_at {
                     Ok(Position::Replaced(*by))
                 } else {
                     Err(Reason::Unfit)
                 }
             }
-            (ItemChange::Retire, place) if place.is_standing() => Ok(Position::Retired),
+            (ItemChange::Retire, position) if position.is_shown() => Ok(Position::Retired),
             _ => Err(Reason::Unfit),
         }
     }
 
-    /// A place under a topic: an existing one, whatever its case, or a new one where there is room.
+    /// A position under a topic: an existing one, whatever its case, or a new one where there is room.
     fn under(&self, topic: &RedactedText) -> Result<Position, Reason> {
         let topics = self.topics();
         let known = topics.iter().find(|known| text::fold(known) == text::fold(topic));
@@ -133,10 +133,10 @@ impl Handbook {
 
     /// The topics that have items.
     pub fn topics(&self) -> BTreeSet<&str> {
-        self.standing().filter_map(|(_, topic)| topic).map(RedactedText::as_str).collect()
+        self.shown().filter_map(|(_, topic)| topic).map(RedactedText::as_str).collect()
     }
 
-    /// The number of items, whatever their places.
+    /// The number of items, whatever their positions.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -146,14 +146,14 @@ impl Handbook {
         self.items.is_empty()
     }
 
-    /// An item and its place.
+    /// An item and its position.
     pub fn get(&self, id: &MemoryId) -> Option<(&Item, &Position)> {
-        self.items.get(id).map(|(item, place)| (item, place))
+        self.items.get(id).map(|(item, position)| (item, position))
     }
 
     /// The items that the handbook shows, in the order of their ids, each with its topic; new ones have none.
-    pub fn standing(&self) -> impl Iterator<Item = (&Item, Option<&RedactedText>)> {
-        self.items.values().filter_map(|(item, place)| match place {
+    pub fn shown(&self) -> impl Iterator<Item = (&Item, Option<&RedactedText>)> {
+        self.items.values().filter_map(|(item, position)| match position {
             Position::New => Some((item, None)),
             Position::Topic(topic) => Some((item, Some(topic))),
             _ => None,
@@ -166,8 +166,8 @@ impl Handbook {
         let mut at = 0;
         while let Some(carrier) = carried.get(at).map(|item| item.memory) {
             at += 1;
-            let merged = self.items.values().filter(|(_, place)| *place == Position::Merged(carrier));
-            // An item stands when something is merged into it, so merges form no cycle.
+            let merged = self.items.values().filter(|(_, position)| *position == Position::Merged(carrier));
+            // An item is shown when something is merged into it, so merges form no cycle.
             carried.extend(merged.map(|(item, _)| item));
         }
         carried
@@ -180,7 +180,7 @@ impl Handbook {
         loop {
             match &self.items.get(&carrier)?.1 {
                 Position::Merged(into) => carrier = *into,
-                place => return place.is_standing().then_some(carrier),
+                position => return position.is_shown().then_some(carrier),
             }
         }
     }
@@ -197,7 +197,7 @@ impl Handbook {
 }
 
 /// Whether two states of a handbook differ only by what the operations name: no item is gone, every item that is
-/// not named keeps its place, and all evidence of a standing item is still cited by some standing item.
+/// not named keeps its position, and all evidence of a shown item is still cited by some shown item.
 pub fn conserves(before: &Handbook, after: &Handbook, operations: &[ItemOperation]) -> bool {
     let named: BTreeSet<MemoryId> = operations.iter().map(|operation| operation.item).collect();
     let taken: BTreeSet<MemoryId> = operations
@@ -207,14 +207,14 @@ pub fn conserves(before: &Handbook, after: &Handbook, operations: &[ItemOperatio
         .map(|item| item.memory)
         .collect();
     let resting = |handbook: &Handbook| -> BTreeSet<ExchangeId> {
-        handbook.standing().flat_map(|(item, _)| handbook.evidence(item.memory)).collect()
+        handbook.shown().flat_map(|(item, _)| handbook.evidence(item.memory)).collect()
     };
     let rests = resting(after);
-    let has_its_place = |(id, (item, place)): (&MemoryId, &(Item, Position))| {
-        after.items.get(id).is_some_and(|(_, now)| now == place || named.contains(id))
-            && (!place.is_standing()
+    let keeps_position = |(id, (item, position)): (&MemoryId, &(Item, Position))| {
+        after.items.get(id).is_some_and(|(_, now)| now == position || named.contains(id))
+            && (!position.is_shown()
                 || taken.contains(id)
                 || item.evidence.iter().all(|exchange| rests.contains(exchange)))
     };
-    before.items.len() == after.items.len() && before.items.iter().all(has_its_place)
+    before.items.len() == after.items.len() && before.items.iter().all(keeps_position)
 }

@@ -47,9 +47,9 @@ pub fn drafts(handbook: &Handbook) -> Vec<Skill> {
     let mut names = BTreeSet::new();
     let is_ripe =
         |item: &Item| item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN;
-    let standing = handbook.standing().filter(|(item, _)| is_ripe(item));
+    let shown = handbook.shown().filter(|(item, _)| is_ripe(item));
     let mut skills = Vec::new();
-    for (item, topic) in standing {
+    for (item, topic) in shown {
         let mut name = name(&item.title);
         if name.is_empty() || !names.insert(name.clone()) {
             name = format!("{}-{}", text::cut_bytes(&name, NAME_CHARS_MAX - 13), item.memory);
@@ -90,7 +90,7 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
         other.kind == ClaimKind::Pitfall && topic.is_some() && *at == topic
     };
     let pitfalls: Vec<String> = handbook
-        .standing()
+        .shown()
         .filter(beside)
         .take(PITFALLS_MAX)
         .map(|(pitfall, _)| format!("- {}", text::cut_chars(&text::one_line(&pitfall.text), TEXT_CHARS_MAX)))

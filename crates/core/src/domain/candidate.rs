@@ -65,7 +65,7 @@ words! {
         Partial = "partial",
         /// The request was not fulfilled.
         Fail = "fail",
-        /// It cannot be told.
+        /// It cannot be determined.
         Uncertain = "uncertain",
     }
 }

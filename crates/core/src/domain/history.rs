@@ -126,7 +126,7 @@ pub struct Exchange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastCommand {
     pub line: RedactedText,
-    /// Whether it succeeded; `None` where the transcript does not tell.
+    /// Whether it succeeded; `None` where the transcript does not record it.
     pub ok: Option<bool>,
 }
 
@@ -259,8 +259,8 @@ impl HistoryTombstone {
 
     /// Of an exchange: by the native id of its first turn, so that copies are covered, else by its place.
     pub fn of_exchange(exchange: &Exchange) -> Self {
-        let place = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
-        Self(exchange.first.as_ref().map_or_else(place, |first| digest(&["turn", first])))
+        let by_seq = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
+        Self(exchange.first.as_ref().map_or_else(by_seq, |first| digest(&["turn", first])))
     }
 
     /// Of a name of a session: its `title`, `directory` or `branch`. Later values of the same field are not kept
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tombstones_tell_sessions_turns_and_places_apart() {
+    fn tombstones_distinguish_sessions_turns_and_numbers() {
         let session = SessionId::parse("s").unwrap();
         let of_session = HistoryTombstone::of_session(&session);
         assert_eq!(HistoryTombstone::parse(of_session.as_str()), Some(of_session.clone()));

@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_documents_and_their_chunks_are_told_apart() {
+    fn ids_of_documents_and_their_chunks_differ() {
         let (chunk, document) = (ChunkId::random(), DocumentId::random());
         assert_eq!(ChunkId::parse(&format!(" {} ", chunk.to_string().to_uppercase())), Ok(chunk));
         assert_eq!(DocumentId::parse(&document.to_string()), Ok(document));
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_id_follows_from_its_place_and_is_no_memory_id() {
+    fn an_exchange_id_follows_from_its_number_and_is_no_memory_id() {
         let session = SessionId::parse("s").unwrap();
         let id = ExchangeId::of("codex", &session, 1);
         assert_eq!(id, ExchangeId::of("codex", &session, 1));

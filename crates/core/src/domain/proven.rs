@@ -107,7 +107,7 @@ pub struct PastCommit<T = RedactedText> {
 pub struct PastPlan<T = RedactedText> {
     /// The plan.
     pub text: T,
-    /// Whether the person accepted it; `None` if the transcript does not tell.
+    /// Whether the person accepted it; `None` if the transcript does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<bool>,
 }

@@ -135,7 +135,7 @@ pub struct Taint {
 
 impl Taint {
     /// The names of the flags, separated by blanks; empty without flags.
-    pub fn told(&self) -> String {
+    pub fn names(&self) -> String {
         self.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>().join(" ")
     }
 }

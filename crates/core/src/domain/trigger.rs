@@ -86,13 +86,13 @@ impl Trigger {
     }
 
     /// Whether a workplace meets it.
-    pub fn is_met(&self, place: &Workplace) -> bool {
+    pub fn is_met(&self, workplace: &Workplace) -> bool {
         let Some((on, name)) = Self::parts(&self.0) else { return false };
         let begins = |text: &str| name.strip_suffix('*').is_some_and(|stem| text.starts_with(stem));
         match on {
-            On::Branch => place.branch.as_deref().is_some_and(|branch| branch == name || begins(branch)),
+            On::Branch => workplace.branch.as_deref().is_some_and(|branch| branch == name || begins(branch)),
             On::Path => {
-                let here = if name.starts_with('/') { &place.folder } else { &place.below };
+                let here = if name.starts_with('/') { &workplace.folder } else { &workplace.below };
                 begins(here)
                     || here.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
@@ -145,25 +145,25 @@ mod tests {
 
     #[test]
     fn a_trigger_is_met_in_its_folder_and_below_or_on_its_branch() {
-        let place = |below: &str, branch: Option<&str>| Workplace {
+        let workplace = |below: &str, branch: Option<&str>| Workplace {
             folder: format!("/srv/app/{below}").trim_end_matches('/').to_owned(),
             below: below.to_owned(),
             branch: branch.map(str::to_owned),
         };
         for (text, at, want) in [
-            ("path:src/store", place("src/store", None), true),
-            ("path:src/store", place("src/store/edge", None), true),
-            ("path:src/store", place("src/stores", None), false),
-            ("path:src/store*", place("src/stores", None), true),
-            ("path:src/store", place("src", None), false),
-            ("path:src/store", place("", None), false),
-            ("path:/srv/app", place("", None), true),
-            ("path:/srv/app", place("src", None), true),
-            ("path:/srv/ap", place("src", None), false),
-            ("branch:main", place("", Some("main")), true),
-            ("branch:main", place("", Some("maintenance")), false),
-            ("branch:release/*", place("", Some("release/2")), true),
-            ("branch:release/*", place("", None), false),
+            ("path:src/store", workplace("src/store", None), true),
+            ("path:src/store", workplace("src/store/edge", None), true),
+            ("path:src/store", workplace("src/stores", None), false),
+            ("path:src/store*", workplace("src/stores", None), true),
+            ("path:src/store", workplace("src", None), false),
+            ("path:src/store", workplace("", None), false),
+            ("path:/srv/app", workplace("", None), true),
+            ("path:/srv/app", workplace("src", None), true),
+            ("path:/srv/ap", workplace("src", None), false),
+            ("branch:main", workplace("", Some("main")), true),
+            ("branch:main", workplace("", Some("maintenance")), false),
+            ("branch:release/*", workplace("", Some("release/2")), true),
+            ("branch:release/*", workplace("", None), false),
         ] {
             assert_eq!(trigger(text).unwrap().is_met(&at), want, "{text} in {at:?}");
         }

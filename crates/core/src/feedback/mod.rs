@@ -143,7 +143,7 @@ struct Shown {
     /// The number of this showing. The memory with the lowest one is forgotten first.
     turn: u64,
     /// The sources that gave a sign already.
-    told: BTreeSet<Source>,
+    reported: BTreeSet<Source>,
 }
 
 /// The record of what was shown in one session.
@@ -170,15 +170,15 @@ impl Watch {
             }
             _ => Vec::new(),
         };
-        let signs = passed_over.iter().filter_map(|id| self.tell(id, Source::AskedAgain)).collect();
+        let signs = passed_over.iter().filter_map(|id| self.record(id, Source::AskedAgain)).collect();
         if self.questions.len() == QUESTIONS_MAX {
             self.questions.pop_front();
         }
         self.questions.push_back(Question { at, words, hits: hits.to_vec(), is_answered: false });
-        for (place, id) in hits.iter().enumerate() {
+        for (index, id) in hits.iter().enumerate() {
             self.turns += 1;
-            let rank = place + 1;
-            let shown = self.shown.entry(*id).or_insert(Shown { rank, turn: 0, told: BTreeSet::new() });
+            let rank = index + 1;
+            let shown = self.shown.entry(*id).or_insert(Shown { rank, turn: 0, reported: BTreeSet::new() });
             shown.rank = shown.rank.min(rank);
             shown.turn = self.turns;
         }
@@ -191,22 +191,22 @@ impl Watch {
         for question in self.questions.iter_mut().filter(|question| question.hits.contains(id)) {
             question.is_answered = true;
         }
-        self.tell(id, Source::Read)
+        self.record(id, Source::Read)
     }
 
     /// Records that a memory was updated, superseded or deleted.
     pub fn corrected(&mut self, id: &MemoryId) -> Option<Sign> {
-        self.tell(id, Source::Corrected)
+        self.record(id, Source::Corrected)
     }
 
     /// Records the agent's verdict on a memory; only the first one counts.
-    pub fn said(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
-        const SAID: [Source; 3] = [Source::SaidUseful, Source::SaidUseless, Source::SaidWrong];
+    pub fn rated(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
+        const RATINGS: [Source; 3] = [Source::SaidUseful, Source::SaidUseless, Source::SaidWrong];
         let shown = self.shown.get(id)?;
-        if SAID.iter().any(|said| shown.told.contains(said)) {
+        if RATINGS.iter().any(|rating| shown.reported.contains(rating)) {
             return None;
         }
-        self.tell(id, source)
+        self.record(id, source)
     }
 
     /// Whether a memory was shown and is still in the record.
@@ -224,14 +224,14 @@ impl Watch {
         let asked: BTreeSet<String> =
             self.questions.iter().flat_map(|question| question.words.clone()).collect();
         let quoted = quoted(message, texts, &asked);
-        quoted.iter().filter_map(|id| self.tell(id, Source::Answer)).collect()
+        quoted.iter().filter_map(|id| self.record(id, Source::Answer)).collect()
     }
 
     /// A sign for a memory that was shown, if this source has not given one before.
-    fn tell(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
+    fn record(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
         let shown = self.shown.get_mut(id)?;
-        let is_first = shown.told.iter().all(|told| told.signal() != source.signal());
-        shown.told.insert(source).then_some(Sign { memory: *id, source, rank: shown.rank, is_first })
+        let is_first = shown.reported.iter().all(|reported| reported.signal() != source.signal());
+        shown.reported.insert(source).then_some(Sign { memory: *id, source, rank: shown.rank, is_first })
     }
 
     fn forget(&mut self) {

@@ -25,7 +25,7 @@ fn what_is_read_after_it_was_shown_counts_once_and_what_was_not_shown_never() {
     assert_eq!(watch.read(&shown[1]), None, "a replay");
     assert_eq!(watch.read(&MemoryId::random()), None, "not shown");
     watch.searched(at(1), "on which port", &[shown[1], shown[0]]);
-    assert_eq!(watch.read(&shown[1]), None, "shown again, told before");
+    assert_eq!(watch.read(&shown[1]), None, "shown again, reported before");
     assert_eq!(watch.read(&shown[0]).map(|sign| sign.rank), Some(1), "the best place");
     assert_eq!(watch.corrected(&shown[1]).map(|sign| sign.source), Some(Source::Corrected), "another source");
     assert_eq!(watch.corrected(&shown[1]), None);
@@ -56,7 +56,7 @@ fn a_question_in_other_words_passes_over_the_first_hits() {
     assert_eq!(passed(&mut read, 60, again), [], "one of the hits was read");
     let mut twice = begun();
     passed(&mut twice, 60, again);
-    assert_eq!(passed(&mut twice, 70, "which port does the server really use"), [], "told before");
+    assert_eq!(passed(&mut twice, 70, "which port does the server really use"), [], "reported before");
 }
 
 #[test]
@@ -77,19 +77,23 @@ fn what_an_answer_says_again_was_of_use() {
         (shown[0], "The listener binds port 4780 of localhost, set by CEREBRO_PORT.".to_owned()),
         (shown[1], "Backups are compressed with zstd and verified after they were written.".to_owned()),
     ];
-    let told = |message: &str| {
+    let signs_of = |message: &str| {
         let mut watch = Watch::default();
         watch.searched(at(0), "which port does it bind", &shown);
-        let told = sources(&watch.answered(message, &texts));
+        let signs = sources(&watch.answered(message, &texts));
         assert_eq!(watch.answered(message, &texts), [], "a second time");
-        told
+        signs
     };
     assert_eq!(
-        told("I set cerebro_port to 4780, so that the listener is found on localhost."),
+        signs_of("I set cerebro_port to 4780, so that the listener is found on localhost."),
         [(shown[0], Source::Answer)]
     );
-    assert_eq!(told("Done: which port does it bind, you asked, and I looked."), [], "the question's words");
-    assert_eq!(told(""), []);
+    assert_eq!(
+        signs_of("Done: which port does it bind, you asked, and I looked."),
+        [],
+        "the question's words"
+    );
+    assert_eq!(signs_of(""), []);
 }
 
 /// A fixed generator of numbers below a bound.

@@ -58,7 +58,7 @@ fn same_tags(a: &[RedactedText], b: &[RedactedText]) -> bool {
 
 /// The stored memories that a save depends on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Standing<'a> {
+pub struct Existing<'a> {
     /// The live memory with the draft's topic key, project and scope.
     pub topic_holder: Option<&'a Memory>,
     /// Live memories with the draft's identity, last seen within the window, newest first.
@@ -83,16 +83,16 @@ pub enum Decision {
 ///
 /// A draft with a topic key that no live memory holds does not repeat a twin without that key, because the twin's
 /// id would not answer to the key. A memory is created.
-pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
-    if let Some(holder) = standing.topic_holder {
+pub fn decide(draft: &Draft, existing: &Existing<'_>) -> Decision {
+    if let Some(holder) = existing.topic_holder {
         let id = holder.id;
         return if draft.equals(holder) { Decision::Unchanged { id } } else { Decision::Revise { id } };
     }
     let repeats = |twin: &&Memory| {
-        let key_kept = draft.topic_key.is_none() || draft.topic_key == twin.topic_key;
-        key_kept && same_content(&draft.content, &twin.content)
+        let same_key = draft.topic_key.is_none() || draft.topic_key == twin.topic_key;
+        same_key && same_content(&draft.content, &twin.content)
     };
-    if let Some(twin) = standing.recent_twins.iter().find(repeats) {
+    if let Some(twin) = existing.recent_twins.iter().find(repeats) {
         return Decision::Repeat { id: twin.id };
     }
     Decision::Create
@@ -139,10 +139,10 @@ mod tests {
     fn the_topic_key_comes_first() {
         let holder = stored("text", Some("bug/x"));
         let twins = [stored("other", None)];
-        let standing = Standing { topic_holder: Some(&holder), recent_twins: &twins };
+        let existing = Existing { topic_holder: Some(&holder), recent_twins: &twins };
         let id = holder.id;
         let keyed = draft("text", Some("bug/x"));
-        assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id });
+        assert_eq!(decide(&keyed, &existing), Decision::Unchanged { id });
         type Change = fn(&mut Draft);
         let changes: [(&str, Change); 6] = [
             ("title", |d| d.title = text("Title!")),
@@ -155,7 +155,7 @@ mod tests {
         for (field, change) in changes {
             let mut changed = keyed.clone();
             change(&mut changed);
-            assert_eq!(decide(&changed, &standing), Decision::Revise { id }, "{field}");
+            assert_eq!(decide(&changed, &existing), Decision::Revise { id }, "{field}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn twins_are_repeated_never_dropped() {
         let twins = [stored("first", None), stored("second", Some("bug/x")), stored("second", None)];
         let ids: Vec<_> = twins.iter().map(|twin| twin.id).collect();
-        let standing = Standing { topic_holder: None, recent_twins: &twins };
+        let existing = Existing { topic_holder: None, recent_twins: &twins };
         let repeat = |i: usize| Decision::Repeat { id: ids[i] };
         for (content, key, want) in [
             ("first", None, repeat(0)),
@@ -173,8 +173,8 @@ mod tests {
             ("First", None, Decision::Create),
             ("first", Some("bug/new"), Decision::Create),
         ] {
-            assert_eq!(decide(&draft(content, key), &standing), want, "{content} {key:?}");
+            assert_eq!(decide(&draft(content, key), &existing), want, "{content} {key:?}");
         }
-        assert_eq!(decide(&draft("x", Some("bug/x")), &Standing::default()), Decision::Create);
+        assert_eq!(decide(&draft("x", Some("bug/x")), &Existing::default()), Decision::Create);
     }
 }

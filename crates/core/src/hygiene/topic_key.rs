@@ -140,8 +140,8 @@ fn family_in(slug: &str) -> Option<&'static str> {
     let words: BTreeSet<&str> = slug.split('-').collect();
     // The set rules out absent words quickly.
     let has = |word: &&str| word.split('-').all(|part| words.contains(part)) && has_word(slug, word);
-    let told = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
-    FAMILIES.iter().find(told).map(|family| family.name)
+    let named = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
+    FAMILIES.iter().find(named).map(|family| family.name)
 }
 
 /// Whether a word, or several with hyphens between them, is in the slug as a whole.

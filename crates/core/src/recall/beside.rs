@@ -41,13 +41,13 @@ pub fn related(candidates: &[Candidate], scores: &[f32], beside: &Beside, share:
     if share <= 0.0 || beside.relations.is_empty() {
         return gains;
     }
-    let places: FxHashMap<u64, usize> =
+    let positions: FxHashMap<u64, usize> =
         candidates.iter().enumerate().map(|(at, candidate)| (candidate.memory, at)).collect();
     for (from, candidate) in candidates.iter().enumerate() {
         let Some(relations) = beside.relations.get(&candidate.memory) else { continue };
         let lent = share * scores[from] / relations.len() as f32;
         for (to, strength) in relations {
-            if let Some(to) = places.get(to).filter(|to| **to != from) {
+            if let Some(to) = positions.get(to).filter(|to| **to != from) {
                 gains[*to] += lent * strength;
             }
         }

@@ -90,8 +90,8 @@ pub fn rank(
     let mut ranked: Vec<Ranked> = (0..candidates.len())
         .map(|at| {
             let (words, meaning) = own[at];
-            let stands = sums[at] + neighbours[at] + sessions[at];
-            let name = if candidates[at].named { (stands / NAME_SURE).min(1.0) } else { 0.0 };
+            let score = sums[at] + neighbours[at] + sessions[at];
+            let name = if candidates[at].named { (score / NAME_SURE).min(1.0) } else { 0.0 };
             let parts = Parts {
                 words,
                 meaning,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_with_what_else_stands_for_a_memory() {
+    fn a_name_counts_with_what_else_supports_a_memory() {
         let mut all = [candidate(1, 9.0, None), candidate(2, 7.0, None), candidate(3, 0.1, None)];
         all[1].named = true;
         all[2].named = true;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_stand_out_has_its_place_by_its_words() {
+    fn one_that_does_not_stand_out_is_ranked_by_its_words() {
         let all = [candidate(1, 9.0, Some(0.9)), candidate(2, 0.5, None), candidate(3, 1.0, None)];
         assert_eq!(order(&all, &[], Some(Usual { mean: 0.3, deviation: 0.1 })), [1, 3, 2]);
     }

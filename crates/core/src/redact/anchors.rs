@@ -23,7 +23,7 @@ pub(super) enum Anchor {
     Mark,
 }
 
-/// Where an anchor stands in a text.
+/// Where an anchor is in a text.
 pub(super) struct Hit {
     pub range: Range<usize>,
     pub anchor: Anchor,

@@ -59,8 +59,8 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     let program = &text[anchor.start..];
     let program = &program[..program.find(|c: char| !is_part(c)).unwrap_or(program.len())];
     let end = anchor.start + program.len();
-    let stands_alone = !text[..anchor.start].ends_with(|c: char| is_part(c) || c == '.');
-    let Some(flags) = flags(program).filter(|_| stands_alone) else { return (Vec::new(), anchor.end) };
+    let is_whole_word = !text[..anchor.start].ends_with(|c: char| is_part(c) || c == '.');
+    let Some(flags) = flags(program).filter(|_| is_whole_word) else { return (Vec::new(), anchor.end) };
     let limit = text.floor_char_boundary(end + COMMAND_BYTES_MAX);
     let mut words = Words { text: &text[..limit], at: end };
     // `docker run -p` takes ports.

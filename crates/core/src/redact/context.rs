@@ -19,7 +19,7 @@ const QUOTES: [char; 3] = ['"', '\'', '`'];
 pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>, &'static str)>, usize) {
     let Some(name) = Name::around(text, &anchor) else { return (None, anchor.end) };
     let end = name.range.end;
-    // Most names stand in prose and code without a value; this is a quick exit.
+    // Most names are in prose and code without a value; this is a quick exit.
     let Some((value, form)) = name.value() else { return (None, end) };
     let Some(named) = name::read(&text[name.range.clone()], &text[name.line_start()..name.range.start])
     else {
@@ -165,11 +165,11 @@ impl<'a> Name<'a> {
         }
         for word in ["is ", "ist ", "est ", "es ", "lautet ", "was "] {
             if cursor.eat(word) {
-                let quoted = cursor.quoted().map(|value| (value, Form::Told));
-                let told = |cursor: &Cursor<'_>| {
-                    (cursor.run(&[' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'']), Form::Told)
+                let quoted = cursor.quoted().map(|value| (value, Form::Prose));
+                let unquoted = |cursor: &Cursor<'_>| {
+                    (cursor.run(&[' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'']), Form::Prose)
                 };
-                let (value, form) = quoted.unwrap_or_else(|| told(&cursor));
+                let (value, form) = quoted.unwrap_or_else(|| unquoted(&cursor));
                 let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
                 return Some((value.start..value.start + words.len(), form));
             }
@@ -250,7 +250,7 @@ impl<'a> Name<'a> {
             return (run.start..run.start, Form::Inline);
         }
         let in_brackets = self.text[self.line_start()..self.range.start].contains(['(', '{']);
-        (run, if in_brackets { Form::Inline } else { Form::Told })
+        (run, if in_brackets { Form::Inline } else { Form::Prose })
     }
 
     /// Whether `key=value` comes directly before, as in `host=h user=u password=p`.
@@ -310,7 +310,7 @@ impl<'a> Cursor<'a> {
         count > 0
     }
 
-    /// Skips a quote, escaped or not, and returns it as it stands there.
+    /// Skips a quote, escaped or not, and returns it as it is there.
     fn quote(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let slashes = rest.bytes().take(4).take_while(|b| *b == b'\\').count();

@@ -168,7 +168,7 @@ impl Redaction {
             // Anchors are ordered by their ends, and none lies in two pieces.
             while let Some(hit) = hits.next_if(|hit| hit.range.end <= piece.end) {
                 if hit.range.start >= piece.start {
-                    search.look(hit.range.start - piece.start..hit.range.end - piece.start, hit.anchor);
+                    search.examine(hit.range.start - piece.start..hit.range.end - piece.start, hit.anchor);
                 }
             }
             spans.extend(search.spans);
@@ -185,16 +185,16 @@ struct Search<'a> {
     offset: usize,
     spans: Vec<Span>,
     /// For each rule, then for names, cookies and commands: the byte before which all anchors are examined already.
-    looked_at: Vec<usize>,
+    examined_up_to: Vec<usize>,
 }
 
 impl<'a> Search<'a> {
     fn new(redaction: Redaction, piece: &'a str, offset: usize) -> Self {
-        Self { redaction, piece, offset, spans: Vec::new(), looked_at: vec![0; MATCHERS.len() + 3] }
+        Self { redaction, piece, offset, spans: Vec::new(), examined_up_to: vec![0; MATCHERS.len() + 3] }
     }
 
     /// Examines one anchor, unless a longer match that was examined already covers it.
-    fn look(&mut self, at: Range<usize>, anchor: Anchor) {
+    fn examine(&mut self, at: Range<usize>, anchor: Anchor) {
         let slot = match anchor {
             Anchor::Rule(rule) => rule,
             Anchor::Private | Anchor::Mark => return,
@@ -203,10 +203,10 @@ impl<'a> Search<'a> {
             Anchor::Cookie => MATCHERS.len() + 1,
             Anchor::Command => MATCHERS.len() + 2,
         };
-        if at.start < self.looked_at[slot] {
+        if at.start < self.examined_up_to[slot] {
             return;
         }
-        self.looked_at[slot] = match anchor {
+        self.examined_up_to[slot] = match anchor {
             Anchor::Rule(rule) => {
                 let (found, next) = MATCHERS[rule].secret(self.piece, at.start);
                 self.take(found, MATCHERS[rule].rule.kind, rule);

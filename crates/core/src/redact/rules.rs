@@ -12,7 +12,7 @@ pub(super) struct Rule {
     pub kind: &'static str,
     /// Literals, one of which occurs in every such secret, in any case. One search finds those of all rules.
     pub anchors: &'static [&'static str],
-    /// What may stand before the anchor, and where the pattern begins.
+    /// What may come before the anchor, and where the pattern begins.
     before: Before,
     /// The regular expression. The group `secret` is replaced.
     pattern: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Rule {
     form: &'static str,
 }
 
-/// What may stand before an anchor. Only ASCII counts: a token may follow a letter of another script.
+/// What may come before an anchor. Only ASCII counts: a token may follow a letter of another script.
 enum Before {
     Anything,
     /// No letter or digit.
@@ -62,7 +62,7 @@ impl Before {
     }
 }
 
-/// Most bytes before an anchor that are read to tell a path from base64.
+/// Most bytes before an anchor that are read to distinguish a path from base64.
 const PATH_BYTES_MAX: usize = 64;
 
 /// Whether a text ends with the `/` of a path, as in `/srv/demo/`, and not with one of base64: each of its names is a word,

@@ -78,7 +78,7 @@ fn pem(name: &str, lines: usize, end: &str) -> String {
     format!("-----BEGIN {name}-----\n{body}{end}")
 }
 
-/// Secrets known by what stands beside them: kind, text before, secret, text behind.
+/// Secrets known by what is beside them: kind, text before, secret, text behind.
 fn beside() -> Vec<(&'static str, String, String, String)> {
     let mut all = Vec::new();
     let mut add = |kind, before: &str, secret: String, behind: &str| {
@@ -182,8 +182,8 @@ fn a_secret_is_found_in_a_path_and_not_in_base64() {
         let base64 = format!("iVBORw0KGgoAAAANSUhEUgAAAYQ/x8Kd3/{secret}");
         assert_eq!(redact(&base64).text, base64);
     }
-    let told = format!("Use Cookie: sid={} for this", letters(24));
-    assert_eq!(redact(&told).text, "Use Cookie: sid=[REDACTED:cookie] for this");
+    let sentence = format!("Use Cookie: sid={} for this", letters(24));
+    assert_eq!(redact(&sentence).text, "Use Cookie: sid=[REDACTED:cookie] for this");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::name::Named;
 /// How a value follows its name, which says how literally it can be meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Where only data can stand: a flag, a header, a variable of the environment, a connection string.
+    /// Where only data can be: a flag, a header, a variable of the environment, a connection string.
     Data,
     /// Between quotes: data, or the words of a program.
     Quoted,
@@ -14,7 +14,7 @@ pub(super) enum Form {
     /// Anywhere else, as in the arguments of a call.
     Inline,
     /// In a sentence or a line of a log.
-    Told,
+    Prose,
 }
 
 const PASSWORD_CHARS_MIN: usize = 4;
@@ -26,7 +26,7 @@ const LETTERS_CHARS_MIN: usize = 16;
 
 /// Whether `value`, which follows a name of this kind in this form, is a secret.
 pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
-    let bare = matches!(form, Form::Line | Form::Inline | Form::Told);
+    let bare = matches!(form, Form::Line | Form::Inline | Form::Prose);
     let is_call = value.ends_with(')') && value.contains('(') && value.starts_with(char::is_alphabetic);
     let is_program = if bare { is_code(value, form) } else { form == Form::Data && is_call };
     if is_program || is_placeholder(value) || is_reference(value) {
@@ -52,7 +52,7 @@ pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
 fn is_bare_password(value: &str, form: Form) -> bool {
     let chars = value.chars().count();
     if value.bytes().all(|b| b.is_ascii_digit()) {
-        return form != Form::Told && chars >= PASSWORD_CHARS_MIN;
+        return form != Form::Prose && chars >= PASSWORD_CHARS_MIN;
     }
     if value.chars().all(char::is_alphabetic) {
         return form == Form::Line && chars >= WORD_PASSWORD_CHARS_MIN && !is_prose(value);
@@ -61,7 +61,7 @@ fn is_bare_password(value: &str, form: Form) -> bool {
     let has_digit = value.contains(|c: char| c.is_ascii_digit());
     // `not-set` is prose; `correct-horse-battery-staple` is a secret.
     let is_chain = value.split('-').count() >= 4;
-    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Told;
+    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Prose;
     chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
 }
 
@@ -194,7 +194,7 @@ fn is_wordy(value: &str) -> bool {
     value.split(['_', '-', '.', '/', ':', ' ', '@']).all(word)
 }
 
-/// Whether capitals stand only where words begin: `accessToken`, `HTTPServer`, but not `aBcDEfgH`.
+/// Whether capitals are only where words begin: `accessToken`, `HTTPServer`, but not `aBcDEfgH`.
 fn has_humps(letters: &str) -> bool {
     let bytes = letters.as_bytes();
     let turns =
@@ -268,11 +268,11 @@ fn is_prose(value: &str) -> bool {
         [_] => false,
         [first, ..] => {
             let spaced = value.trim().contains(' ');
-            let told = words.iter().filter(|word| known(word)).count();
+            let known_words = words.iter().filter(|word| known(word)).count();
             if spaced {
-                told > 0 || value.ends_with(['.', ':', '?', '!'])
+                known_words > 0 || value.ends_with(['.', ':', '?', '!'])
             } else {
-                told * 2 > words.len() || *first == "not"
+                known_words * 2 > words.len() || *first == "not"
             }
         }
     }
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_told_from_secrets() {
+    fn placeholders_are_distinguished_from_secrets() {
         for value in [
             "changeme", "CHANGE_ME", "xxx", "xxxxxxxx", "<password>", "<your token>", "${DB_PASSWORD}",
             "$PW", "$1", "$(pass show db)", "{{ password }}", "{password}", "%s", "%(pw)s", "%PW%", "****",
@@ -307,7 +307,7 @@ mod tests {
             (Named::Password, Form::Line, "hunter2"),
             (Named::Password, Form::Line, "swordfish"),
             (Named::Password, Form::Inline, "Tr0ub4dor&3"),
-            (Named::Password, Form::Told, "hunter2"),
+            (Named::Password, Form::Prose, "hunter2"),
             (Named::Secret, Form::Quoted, "keyboardcat"),
             (Named::Token, Form::Line, "a8f3k2m9x1"),
             (Named::Key, Form::Data, "550e8400-e29b-41d4-a716-446655440000"),
@@ -323,7 +323,7 @@ mod tests {
             (Named::Password, Form::Inline, "swordfish"),
             (Named::Password, Form::Quoted, "Enter your password"),
             (Named::Password, Form::Quoted, "Passwort"),
-            (Named::Password, Form::Told, "stored"),
+            (Named::Password, Form::Prose, "stored"),
             (Named::Password, Form::Data, "/run/secrets/db"),
             (Named::Token, Form::Line, "request.token"),
             (Named::Token, Form::Quoted, "session-token-2"),

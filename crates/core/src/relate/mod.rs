@@ -39,7 +39,7 @@ pub enum RelationKind {
     MentionsSame,
     /// It adds to the other.
     Extends,
-    /// It mends what the other describes.
+    /// It fixes what the other describes.
     Fixes,
     /// It takes the other's place.
     Supersedes,
@@ -214,8 +214,8 @@ mod tests {
     fn the_degree_is_bounded_and_ties_are_settled() {
         let others: Vec<MemoryId> = (1..=DEGREE_MAX + 1).rev().map(id).collect();
         let relations = by_mentions(&[(mention("x_y"), others)]);
-        let kept: Vec<MemoryId> = relations.into_iter().map(|r| r.to).collect();
-        assert_eq!(kept, (1..=DEGREE_MAX).map(id).collect::<Vec<_>>());
+        let targets: Vec<MemoryId> = relations.into_iter().map(|r| r.to).collect();
+        assert_eq!(targets, (1..=DEGREE_MAX).map(id).collect::<Vec<_>>());
     }
 
     #[test]

@@ -96,7 +96,7 @@ mod tests {
     type Case = (&'static [i64], &'static [(i64, Option<i64>)]);
 
     #[test]
-    fn it_is_what_a_look_at_every_moment_says() {
+    fn it_is_what_a_check_of_every_moment_finds() {
         // Restored at the moment of a change, deleted at the first moment, twice in one text.
         let cases: [Case; 4] = [
             (&[1, 5], &[(3, Some(5))]),

@@ -1,4 +1,4 @@
-//! When one memory may stand for another without loss: it contains every sentence of the other, and what it says
+//! When one memory may replace another without loss: it contains every sentence of the other, and what it says
 //! beyond that has no number, version, name or negation.
 //!
 //! Likeness cannot decide this: texts that differ in one decisive word are as alike as texts that say the same.
@@ -35,7 +35,7 @@ pub fn says_all(kept: (&str, &str), other: (&str, &str)) -> bool {
     let titles_differ = title.words != other_title && !other_text.iter().any(|one| one.words == title.words);
     wanted.peek().is_none()
         && holds_title
-        && extra.into_iter().chain(titles_differ.then_some(&title)).all(|one| !one.is_telling())
+        && extra.into_iter().chain(titles_differ.then_some(&title)).all(|one| !one.is_significant())
 }
 
 /// Whether a text negates or restricts a statement.
@@ -52,7 +52,7 @@ struct Sentence<'a> {
 
 impl Sentence<'_> {
     /// Whether it has something in which statements may differ: a number, a version, a sign, a name or a negation.
-    fn is_telling(&self) -> bool {
+    fn is_significant(&self) -> bool {
         let is_plain =
             |word: &String| word.chars().all(char::is_alphabetic) && !NEGATIONS.contains(&word.as_str());
         self.raw.contains('`') || !self.words.iter().all(is_plain) || has_name(self.raw)
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_in_other_clothes_is_said() {
+    fn the_same_in_another_form_is_contained() {
         let text =
             "The cache keeps 10 entries. It is never flushed by hand; see `src/cache.rs`.\n- first\n- second";
         for other in [
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_beyond_may_not_matter() {
+    fn what_is_added_may_not_be_significant() {
         let text = "The cache keeps ten entries.";
         assert!(all(&format!("{text} That was good enough so far."), text));
         for beyond in [

@@ -171,7 +171,7 @@ pub struct Survey {
     ends: BTreeSet<MemoryId>,
     live: usize,
     versions: BTreeMap<MemoryId, u64>,
-    places: BTreeMap<Group, usize>,
+    groups: BTreeMap<Group, usize>,
     /// By place and near key, those that have it; each with a hash of all its keys, by which the most like are neighbours.
     near: BTreeMap<(usize, u64), Vec<(u64, MemoryId)>>,
     episodes: Vec<Episode>,
@@ -187,7 +187,7 @@ impl Survey {
             ends,
             live: 0,
             versions: BTreeMap::new(),
-            places: BTreeMap::new(),
+            groups: BTreeMap::new(),
             near: BTreeMap::new(),
             episodes: Vec::new(),
             sessions: BTreeMap::new(),
@@ -196,7 +196,7 @@ impl Survey {
     }
 
     /// Adds a memory; call it once for each.
-    pub fn look(&mut self, memory: &Memory) {
+    pub fn add(&mut self, memory: &Memory) {
         if !memory.is_live() {
             return;
         }
@@ -204,12 +204,12 @@ impl Survey {
         self.versions.insert(memory.id, memory.version);
         let is_end = self.ends.contains(&memory.id);
         if !is_end && is_mergeable(memory) {
-            let next = self.places.len();
-            let place = *self.places.entry(Group::of(memory)).or_insert(next);
+            let next = self.groups.len();
+            let group = *self.groups.entry(Group::of(memory)).or_insert(next);
             let keys = near_keys(&Shingles::of(&memory.content));
             let all = keys.iter().fold(0, |all: u64, key| all.rotate_left(7) ^ key);
             for key in keys {
-                self.near.entry((place, key)).or_default().push((all, memory.id));
+                self.near.entry((group, key)).or_default().push((all, memory.id));
             }
         }
         if let Some(key) = memory.topic_key.as_ref().filter(|_| !memory.is_archived()) {

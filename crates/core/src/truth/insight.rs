@@ -1,4 +1,4 @@
-//! Insights: statements that follow from several memories and stand in none alone. A language model words them.
+//! Insights: statements that follow from several memories and are in none alone. A language model words them.
 //! They are accepted only if every number and every name in them occurs in a memory that they cite.
 //!
 //! [`Topics`] selects which memories a model sees together, [`question`] and [`schema`] ask it, and [`read`] checks
@@ -66,7 +66,7 @@ impl Insight {
     }
 
     /// Whether it still holds: its sources exist, and each number and name in it occurs in one of them.
-    pub fn stands(&self, memories: &BTreeMap<MemoryId, Memory>) -> bool {
+    pub fn is_supported(&self, memories: &BTreeMap<MemoryId, Memory>) -> bool {
         let live = |id: &MemoryId| memories.get(id).filter(|memory| memory.is_live());
         let sources: Option<Vec<&Memory>> = self.sources.iter().map(live).collect();
         sources.is_some_and(|sources| is_founded(&self.title, &self.text, &sources))
@@ -108,7 +108,7 @@ pub struct Topics {
 
 impl Topics {
     /// Adds a memory; call it once for each. Personal, archived, flagged and derived memories are no sources.
-    pub fn look(&mut self, memory: &Memory) {
+    pub fn add(&mut self, memory: &Memory) {
         if !memory.is_live() {
             return;
         }
@@ -266,8 +266,8 @@ fn checked(insight: &Value, project: &Project, memories: &[Memory]) -> Result<In
     if !is_founded(&title, &text, &sources) {
         return Err(Reason::Unfounded);
     }
-    let said = normal(&text);
-    if sources.iter().any(|memory| normal(&memory.content).contains(&said)) {
+    let normalised = normal(&text);
+    if sources.iter().any(|memory| normal(&memory.content).contains(&normalised)) {
         return Err(Reason::Repeated);
     }
     let sources = sources.into_iter().map(|memory| memory.id).collect();
@@ -280,8 +280,8 @@ fn is_founded(title: &str, words: &str, sources: &[&Memory]) -> bool {
         .iter()
         .map(|memory| format!(" {} {} ", normal(&memory.title), normal(&memory.content)))
         .collect();
-    let stands = |piece: String| texts.iter().any(|text| text.contains(&format!(" {piece} ")));
-    [title, words].into_iter().flat_map(telling).all(stands)
+    let occurs = |piece: String| texts.iter().any(|text| text.contains(&format!(" {piece} ")));
+    [title, words].into_iter().flat_map(significant).all(occurs)
 }
 
 /// Words that begin sentences and are not names.
@@ -301,7 +301,7 @@ const NUMBERS: [&str; 17] = [
 
 /// The significant pieces of a text, in the form of [`normal`]: numbers, names, identifiers, and text between
 /// backquotes.
-fn telling(text: &str) -> Vec<String> {
+fn significant(text: &str) -> Vec<String> {
     let mut found: Vec<String> = text.split('`').skip(1).step_by(2).map(normal).collect();
     let mut begins = true;
     for raw in text.split_whitespace() {

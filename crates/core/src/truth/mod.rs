@@ -17,6 +17,6 @@ pub use cycle::{Action, CHANGES_MAX, Merge, Step, Survey, WEAK_BELOW, merge, uni
 pub use insight::{Insight, Topic, Topics};
 pub use nature::{is_due, is_due_somewhere, is_exempt, is_open, nature, nature_of_type, strength};
 pub use newer::{Listed, newer};
-pub use sameness::{forms, normal, stands_alone};
-pub use succession::{Unfit, check_place, newest_first};
+pub use sameness::{forms, is_self_contained, normal};
+pub use succession::{Unfit, check_supersession, newest_first};
 pub use vitals::Vitals;

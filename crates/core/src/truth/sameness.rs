@@ -25,7 +25,7 @@ pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> [St
 
 /// Whether a content says the same under any title: it is long, or repeats what the title says it is about. "It is
 /// 5432." means something else under each title.
-pub fn stands_alone(title: &str, content: &str) -> bool {
+pub fn is_self_contained(title: &str, content: &str) -> bool {
     let (title, content) = (normal(title), normal(content));
     let words: BTreeSet<&str> = content.split(' ').collect();
     let count = content.split(' ').count();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_apart_stays() {
+    fn what_distinguishes_texts_stays() {
         for (one, other) in [
             ("port 5432", "port 5433"),
             ("v1.2.3", "v1.23"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_pairs_that_differ_in_one_telling_word_differ() {
+    fn two_hundred_pairs_that_differ_in_one_significant_word_differ() {
         let subjects = ["the cache", "Redis", "the worker", "src/store.rs", "`max_size`"];
         for n in 0..40_u32 {
             let subject = subjects[n as usize % subjects.len()];
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_known_by_its_whole_and_a_content_that_stands_alone_under_any_title() {
+    fn a_text_is_known_by_its_whole_and_a_self_contained_content_under_any_title() {
         let project = Project::general();
         let of = |title: &str, content: &str| forms(&project, Scope::Project, title, content);
         let text = "The database listens on port 5432 of the first host.";
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_stands_alone_if_it_is_long_or_names_its_subject() {
+    fn a_content_is_self_contained_if_it_is_long_or_names_its_subject() {
         for (title, content, want) in [
             ("Port", "The database listens on port 5432 of the first host.", true),
             ("Ledger port", "The ledger listens on port 5432.", true),
@@ -251,7 +251,7 @@ mod tests {
             ("Port", "Port 5432.", false),
             ("Port", "", false),
         ] {
-            assert_eq!(stands_alone(title, content), want, "{title}: {content}");
+            assert_eq!(is_self_contained(title, content), want, "{title}: {content}");
         }
     }
 }

@@ -18,7 +18,7 @@ pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
         return items;
     }
     let keys: Vec<K> = items.iter().map(&key).collect();
-    let places: HashMap<K, usize> = keys.iter().copied().zip(0..).collect();
+    let positions: HashMap<K, usize> = keys.iter().copied().zip(0..).collect();
     let mut waiting: Vec<Option<T>> = items.into_iter().map(Some).collect();
     let mut ordered = Vec::with_capacity(waiting.len());
     for (at, key) in keys.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
         // Items in between need not be listed.
         for _ in 0..SUPERSEDED_DEPTH_MAX {
             let Some(newer) = next else { break };
-            chain.extend(places.get(newer));
+            chain.extend(positions.get(newer));
             next = successors.get(newer);
         }
         ordered.extend(chain.into_iter().rev().filter_map(|at| waiting[at].take()));
@@ -51,7 +51,11 @@ pub enum Unfit {
 ///
 /// # Errors
 /// [`Unfit`]
-pub fn check_place<K: Copy + Ord>(newer: K, older: K, below: &BTreeMap<K, Vec<K>>) -> Result<(), Unfit> {
+pub fn check_supersession<K: Copy + Ord>(
+    newer: K,
+    older: K,
+    below: &BTreeMap<K, Vec<K>>,
+) -> Result<(), Unfit> {
     let mut seen = BTreeSet::from([older]);
     let mut level = vec![older];
     for _ in 0..SUPERSEDED_DEPTH_MAX {
@@ -102,14 +106,14 @@ mod tests {
     #[test]
     fn circles_and_long_chains_are_refused() {
         let below = BTreeMap::from([(1, vec![2, 3]), (3, vec![4])]);
-        assert_eq!(check_place(9, 1, &below), Ok(()));
+        assert_eq!(check_supersession(9, 1, &below), Ok(()));
         for older in [1, 3, 4] {
-            assert_eq!(check_place(4, older, &below), Err(Unfit::Circle), "{older}");
+            assert_eq!(check_supersession(4, older, &below), Err(Unfit::Circle), "{older}");
         }
-        assert_eq!(check_place(4, 2, &below), Ok(()));
+        assert_eq!(check_supersession(4, 2, &below), Ok(()));
         let chain = |length: usize| (0..length).map(|id| (id, vec![id + 1])).collect::<BTreeMap<_, _>>();
         let newer = usize::MAX;
-        assert_eq!(check_place(newer, 0, &chain(SUPERSEDED_DEPTH_MAX - 1)), Ok(()));
-        assert_eq!(check_place(newer, 0, &chain(SUPERSEDED_DEPTH_MAX)), Err(Unfit::TooLong));
+        assert_eq!(check_supersession(newer, 0, &chain(SUPERSEDED_DEPTH_MAX - 1)), Ok(()));
+        assert_eq!(check_supersession(newer, 0, &chain(SUPERSEDED_DEPTH_MAX)), Err(Unfit::TooLong));
     }
 }

@@ -87,8 +87,8 @@ mod tests {
         let mut old = Vitals::default();
         old.take(&memory("session_summary"), false, at(10_000));
         assert_eq!(old.faded, 1);
-        let mut kept = Vitals::default();
-        kept.take(&memory("session_summary"), true, at(10_000));
-        assert_eq!((kept.faded, kept.weakest), (0, Some(1.0)));
+        let mut exempt = Vitals::default();
+        exempt.take(&memory("session_summary"), true, at(10_000));
+        assert_eq!((exempt.faded, exempt.weakest), (0, Some(1.0)));
     }
 }

@@ -63,7 +63,7 @@ impl Consolidating {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, memory) in &page {
-                topics.look(memory);
+                topics.add(memory);
             }
             tokio::task::yield_now().await;
         }
@@ -134,7 +134,7 @@ impl Decision for KeepInsights<'_> {
                 .iter()
                 .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
             let is_refused = !write.tombstones(saying(insight, &insight.content()), None).await?.is_empty();
-            if is_planned || is_refused || !insight.stands(&present) {
+            if is_planned || is_refused || !insight.is_supported(&present) {
                 cycle.asked.dropped += 1;
                 continue;
             }
@@ -171,7 +171,7 @@ pub(crate) async fn inherited(
     let mut steps: Vec<StoredStep> =
         waiting.flat_map(|cycle| &cycle.steps).filter(|stored| stored.insight.is_some()).cloned().collect();
     let present = sources(write, steps.iter().filter_map(|stored| stored.insight.as_ref())).await?;
-    steps.retain(|stored| stored.insight.as_ref().is_some_and(|insight| insight.stands(&present)));
+    steps.retain(|stored| stored.insight.as_ref().is_some_and(|insight| insight.is_supported(&present)));
     steps.truncate(INSIGHTS_MAX);
     Ok((steps, Asked { topics, ..Asked::default() }))
 }
@@ -195,7 +195,7 @@ pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
     let Some(insight) = stored.insight.take() else { return Ok(false) };
     stored.insight = Some(insight.emptied());
     let content = insight.content();
-    let holds = insight.stands(&sources(write, std::iter::once(&insight)).await?);
+    let holds = insight.is_supported(&sources(write, std::iter::once(&insight)).await?);
     if !holds || write.memory(&stored.step.memory).await?.is_some() {
         return Ok(false);
     }

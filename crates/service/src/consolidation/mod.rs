@@ -211,7 +211,7 @@ impl Consolidating {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, memory) in &page {
-                survey.look(memory);
+                survey.add(memory);
             }
             tokio::task::yield_now().await;
         }

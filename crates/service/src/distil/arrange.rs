@@ -111,7 +111,7 @@ impl Distilling {
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, self.settings().question_tokens());
-        let items: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
+        let items: Vec<MemoryId> = handbook.shown().map(|(item, _)| item.memory).collect();
         Ok(HandbookPlan {
             project: project.cloned(),
             items: items.len(),
@@ -172,7 +172,7 @@ impl Distilling {
             let is_waiting = latest.iter().filter(of).any(|one| one.state == ArrangementState::Waiting);
             let asked = latest.iter().filter(of).map(|one| one.at).max().unwrap_or(Timestamp::UNIX_EPOCH);
             let handbook = sources.handbook(project.as_ref());
-            let ids: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
+            let ids: Vec<MemoryId> = handbook.shown().map(|(item, _)| item.memory).collect();
             let new: Vec<MemoryId> = ids.into_iter().filter(|id| is_new(&handbook, id)).collect();
             if is_waiting || new.len() < NEW_MIN {
                 continue;

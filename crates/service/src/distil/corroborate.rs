@@ -4,7 +4,7 @@ use crate::{
     Distilling, Door, ServiceError,
     memories::{handbook::Distiller, save},
 };
-use cerebro_core::distil::{quotes_user, say_the_same, stands};
+use cerebro_core::distil::{is_supported, quotes_user, say_the_same};
 use cerebro_core::domain::{
     Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, Origin, PastSession,
 };
@@ -99,7 +99,7 @@ impl Corroborate<'_> {
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
         let told = write.store().told_exchanges(&cited).await?;
         let is_users = quotes_user(&candidate.evidence, &told);
-        Ok(stands(&candidate, &told).then_some((candidate, past, is_users)))
+        Ok(is_supported(&candidate, &told).then_some((candidate, past, is_users)))
     }
 }
 

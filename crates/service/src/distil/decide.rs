@@ -103,7 +103,7 @@ impl Decision for Accept<'_> {
         let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
         let told = write.store().told_exchanges(&cited).await?;
-        if !distil::stands(&candidate, &told) {
+        if !distil::is_supported(&candidate, &told) {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }

@@ -69,7 +69,7 @@ fn shown(handbook: &Handbook) -> Vec<Item> {
         evidence: handbook.evidence(item.memory),
         ..item.clone()
     };
-    handbook.standing().map(|(item, _)| whole(item)).collect()
+    handbook.shown().map(|(item, _)| whole(item)).collect()
 }
 
 /// The accepted claims by the projects of their memories. A memory that is not live, was put aside, is personal or reads
@@ -103,7 +103,11 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
                 kind: first.kind,
                 title: memory.body.title,
                 text: memory.body.content,
-                said_at: sessions.iter().filter_map(|id| began.get(id).copied()).max().unwrap_or(first.at),
+                last_session_at: sessions
+                    .iter()
+                    .filter_map(|id| began.get(id).copied())
+                    .max()
+                    .unwrap_or(first.at),
                 evidence: candidates
                     .iter()
                     .flat_map(|one| &one.evidence)

@@ -10,7 +10,7 @@ use cerebro_core::domain::{
     Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
-use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
+use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_search::lexical::Index;
@@ -239,8 +239,8 @@ impl Memories {
             Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
             None => None,
         };
-        let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
-        let decision = hygiene::decide(draft, &standing);
+        let existing = Existing { topic_holder: holder.as_ref(), recent_twins: &twins };
+        let decision = hygiene::decide(draft, &existing);
         // What a session says of itself is no fact that was corrected, and brings none back.
         let tells_of_session = draft.kind == Kind::session_summary() && !door.is_automatic();
         let admitted = match decision {

@@ -88,5 +88,5 @@ pub(crate) async fn may_supersede(
         }
         level = next;
     }
-    Ok(truth::check_place(newer, older, &below))
+    Ok(truth::check_supersession(newer, older, &below))
 }

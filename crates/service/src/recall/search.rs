@@ -137,7 +137,7 @@ impl Recall {
         let is_hinted = request.offset == 0 && query.archived == Archived::Without;
         let asked = query.clone();
         let archived =
-            if is_hinted { self.index.ask(move |index| index.put_aside(&asked)).await? } else { 0 };
+            if is_hinted { self.index.ask(move |index| index.better_archived(&asked)).await? } else { 0 };
         let elsewhere = if weak { self.elsewhere(query, &answer).await? } else { Vec::new() };
         Ok(Found {
             project: (!request.all_projects).then_some(project),

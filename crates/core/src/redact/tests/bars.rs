@@ -1,4 +1,4 @@
-//! How well secrets are told from ordinary text: generated ones of each form, and real lines of this repository.
+//! How well secrets are distinguished from ordinary text: generated ones of each form, and real lines of this repository.
 
 #![expect(clippy::disallowed_methods, reason = "the sample is read from files, and time is measured")]
 

@@ -1,4 +1,4 @@
-//! Plans over memories that the tests make up: what may be merged, what is put aside, and how much at once.
+//! Plans over memories that the tests make up: what may be merged, what is archived, and how much at once.
 
 use super::*;
 use crate::domain::{Body, Validity};
@@ -37,7 +37,7 @@ fn plan(memories: &[Memory], day: i64) -> Vec<Step> {
 fn plan_with(memories: &[Memory], day: i64, ends: &[MemoryId]) -> Vec<Step> {
     let mut survey = Survey::new(at(day), ends.iter().copied().collect());
     for memory in memories {
-        survey.look(memory);
+        survey.add(memory);
     }
     let of = |id: MemoryId| memories.iter().find(|memory| memory.id == id).unwrap();
     let merges: Vec<Merge> = survey.pairs().into_iter().filter_map(|(a, b)| merge(of(a), of(b))).collect();
@@ -123,7 +123,7 @@ fn of_two_hundred_pairs_that_differ_in_one_token_none_is_merged() {
 }
 
 #[test]
-fn over_three_years_only_what_happened_and_is_not_exempt_is_put_aside() {
+fn over_three_years_only_episodes_that_are_not_exempt_are_archived() {
     let exempt = [
         memory(0, "decision", "a"),
         memory(0, "pattern", "b"),
@@ -133,15 +133,15 @@ fn over_three_years_only_what_happened_and_is_not_exempt_is_put_aside() {
         episode(0, "f").with(|memory| (memory.scope, memory.project) = (Scope::Personal, Project::none())),
         memory(0, "session_summary", "g"),
     ];
-    let took_a_place = episode(0, "h");
+    let superseding = episode(0, "h");
     let weak = episode(0, "i");
     let mut all = exempt.to_vec();
     // A session summary always has the key of its session.
     all[6].topic_key = Some(text("session/1"));
-    all.extend([took_a_place.clone(), weak.clone()]);
+    all.extend([superseding.clone(), weak.clone()]);
     let mut first = None;
     for day in 0..3 * 365 {
-        for step in plan_with(&all, day, &[took_a_place.id]) {
+        for step in plan_with(&all, day, &[superseding.id]) {
             assert_eq!((step.action, step.memory), (Action::Archive, weak.id), "day {day}");
             first = first.or(Some(day));
         }

@@ -34,13 +34,13 @@ fn checked_of(insights: &[Value]) -> Drawn {
 }
 
 #[test]
-fn what_stands_in_three_sources_passes() {
-    let told = insight(
+fn what_is_in_three_sources_passes() {
+    let founded = insight(
         "Kestrel closes what is quiet",
         "Kestrel closes a connection that is quiet for 30 seconds, which `src/net/retry.rs` does not know.",
         &[1, 2, 3, 3],
     );
-    let drawn = checked_of(&[told.clone(), told]);
+    let drawn = checked_of(&[founded.clone(), founded]);
     assert_eq!(drawn.insights[0].sources.len(), 3);
     assert_eq!((drawn.insights.len(), drawn.dropped[&Reason::Repeated]), (1, 1), "{drawn:?}");
 }
@@ -90,18 +90,18 @@ fn what_does_not_is_dropped_for_a_reason() {
 #[test]
 fn an_insight_falls_with_its_sources() {
     let notes = notes();
-    let told = [insight("All of it", "Kestrel closes after 30 seconds.", &[1, 2, 3])];
-    let drawn = read(&json!({ "insights": told }), &Project::general(), &notes).unwrap();
+    let insights = [insight("All of it", "Kestrel closes after 30 seconds.", &[1, 2, 3])];
+    let drawn = read(&json!({ "insights": insights }), &Project::general(), &notes).unwrap();
     let insight = &drawn.insights[0];
     let mut present: BTreeMap<MemoryId, Memory> = notes.iter().map(|one| (one.id, one.clone())).collect();
-    assert!(insight.stands(&present));
+    assert!(insight.is_supported(&present));
     for note in notes.iter().take(2) {
         let other = memory("Changed", "Kestrel closes nothing.");
         present.insert(note.id, Memory { id: note.id, ..other });
     }
-    assert!(!insight.stands(&present), "no source says 30 any more");
+    assert!(!insight.is_supported(&present), "no source says 30 any more");
     present = notes.iter().skip(1).map(|one| (one.id, one.clone())).collect();
-    assert!(!insight.stands(&present), "one of them is gone");
+    assert!(!insight.is_supported(&present), "one of them is gone");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn topics_are_what_three_memories_name_and_each_is_asked_about_once() {
     let mut topics = Topics::default();
     let notes = notes();
     for note in &notes {
-        topics.look(note);
+        topics.add(note);
     }
     let flagged = Memory {
         taint: crate::domain::Taint { flags: vec![Flag::Override], ..Default::default() },
@@ -118,7 +118,7 @@ fn topics_are_what_three_memories_name_and_each_is_asked_about_once() {
     let personal = memory("Mine", "src/net/retry.rs").with(|memory| memory.scope = Scope::Personal);
     let archived = Memory { archived_at: Some(Timestamp::UNIX_EPOCH), ..memory("Old", "src/net/retry.rs") };
     for left_out in [&flagged, &personal, &archived] {
-        topics.look(left_out);
+        topics.add(left_out);
     }
     let found = topics.topics(&BTreeSet::new());
     let [topic] = &found[..] else { panic!("{found:?}") };
@@ -126,7 +126,7 @@ fn topics_are_what_three_memories_name_and_each_is_asked_about_once() {
     assert_eq!(topic.memories.iter().copied().collect::<BTreeSet<_>>(), expected);
     assert_eq!(topics.topics(&BTreeSet::from([topic.fingerprint.clone()])), []);
     // One more memory, or a new revision of one, makes it another topic.
-    topics.look(&memory("Another", "It is in src/net/retry.rs too."));
+    topics.add(&memory("Another", "It is in src/net/retry.rs too."));
     assert_eq!(topics.topics(&BTreeSet::from([topic.fingerprint.clone()])).len(), 1);
 }
 
@@ -138,7 +138,7 @@ fn what_a_memory_says_already_is_known() {
     assert!(!topics.is_known(insight));
     let mut derived = memory("All of it", &insight.content());
     derived.taint.origin = Origin::Derived;
-    topics.look(&derived);
+    topics.add(&derived);
     assert!(topics.is_known(insight));
     assert_eq!(redact_text(&insight.content()).count, 0);
     assert_eq!(insight.emptied().content().as_str().lines().next(), Some(""));
