@@ -114,9 +114,9 @@ fn overview(batches: &[(&Path, Batch)]) {
         let calls = batch.exchanges.iter().flat_map(cerebro_transcript::Exchange::calls).count();
         let prompts = batch.exchanges.iter().filter(|exchange| exchange.prompt.is_some()).count();
         let counts = &batch.counts;
-        let told = [1, counts.records, prompts as u64, batch.exchanges.len() as u64, calls as u64];
+        let figures = [1, counts.records, prompts as u64, batch.exchanges.len() as u64, calls as u64];
         let odd = [counts.malformed, counts.copies, counts.unknown.values().sum()];
-        for (sum, value) in row.iter_mut().zip(told.into_iter().chain(odd)) {
+        for (sum, value) in row.iter_mut().zip(figures.into_iter().chain(odd)) {
             *sum += value;
         }
         for (name, count) in &counts.unknown {
@@ -166,7 +166,7 @@ fn gleaned(batches: &[(&Path, Batch)]) {
     }
 }
 
-/// Reads every source of lines again in pieces of 100 kB, each from where the last reading said, and
+/// Reads every source of lines again in pieces of 100 kB, each from where the last reading ended, and
 /// compares.
 fn in_pieces(sources: &[(PathBuf, Vec<u8>)]) {
     const PIECE_BYTES: usize = 100_000;
@@ -175,18 +175,18 @@ fn in_pieces(sources: &[(PathBuf, Vec<u8>)]) {
         let Some(agent) = agent(path, bytes).filter(|agent| *agent != Agent::GeminiCli) else { continue };
         let whole = read(bytes, &State::new(agent, ""));
         let mut state = State::new(agent, "");
-        let mut kept = BTreeMap::new();
+        let mut by_seq = BTreeMap::new();
         let mut withdrawn = BTreeSet::new();
         for cut in (PIECE_BYTES..bytes.len()).step_by(PIECE_BYTES).chain([bytes.len()]) {
             let from = usize::try_from(state.offset).unwrap_or(usize::MAX).min(cut);
             again += (cut - from) as u64;
             let batch = read(&bytes[from..cut], &state);
-            kept.extend(batch.exchanges.into_iter().map(|exchange| (exchange.seq, exchange)));
+            by_seq.extend(batch.exchanges.into_iter().map(|exchange| (exchange.seq, exchange)));
             withdrawn.extend(batch.withdrawn);
             state = batch.state;
         }
         all += 1;
-        let exchanges = kept.into_values().eq(whole.exchanges);
+        let exchanges = by_seq.into_values().eq(whole.exchanges);
         same += usize::from(exchanges && withdrawn.into_iter().eq(whole.withdrawn) && state == whole.state);
     }
     let read: u64 = sources.iter().map(|(_, bytes)| bytes.len() as u64).sum();
@@ -196,7 +196,7 @@ fn in_pieces(sources: &[(PathBuf, Vec<u8>)]) {
     );
 }
 
-/// Whether a text begins as hosts' injections do: told apart from the crate's own rules on purpose.
+/// Whether a text begins as hosts' injections do: separate from the crate's own rules on purpose.
 fn is_injected(text: &str) -> bool {
     const STARTS: [&str; 11] = [
         "<",
@@ -310,8 +310,8 @@ fn prompts(tally: &mut Tally, noted: &Noted, batch: &Batch, expanded: &BTreeSet<
     let parts = noted.prompts.as_deref().unwrap_or("").split("\n\n---\n\n").map(str::trim);
     for part in parts.filter(|part| !part.is_empty() && !is_injected(part)) {
         let part = plain(part);
-        const TELLING_BYTES: usize = 40;
-        if part.len() >= TELLING_BYTES && expanded.iter().any(|text| text.contains(&part)) {
+        const PART_BYTES_MIN: usize = 40;
+        if part.len() >= PART_BYTES_MIN && expanded.iter().any(|text| text.contains(&part)) {
             continue;
         }
         tally.prompts += 1;

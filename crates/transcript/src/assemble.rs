@@ -43,7 +43,7 @@ struct Open {
     /// The state as of its first record.
     before: State,
     seen: HashSet<u64>,
-    kept_bytes: usize,
+    text_bytes: usize,
     pending: usize,
     /// The prompt may still turn out to be context that the host put before it.
     provisional: bool,
@@ -130,7 +130,7 @@ impl Assembler {
             open.message.as_ref().filter(|(last, _)| Some(last.as_str()) == message).map(|(_, index)| *index);
         if let Some(Turn::Reply { text: before, .. }) = same.and_then(|index| turns.get_mut(index)) {
             if text.starts_with(before.as_str()) {
-                open.kept_bytes += text.len() - before.len();
+                open.text_bytes += text.len() - before.len();
                 *before = text;
                 self.touch(source);
                 return;
@@ -140,7 +140,7 @@ impl Assembler {
                 return;
             }
         }
-        open.kept_bytes += text.len();
+        open.text_bytes += text.len();
         open.message = message.map(|message| (message.to_owned(), turns.len()));
         turns.push(Turn::Reply { text, at: source.at });
         self.touch(source);
@@ -152,7 +152,7 @@ impl Assembler {
             return;
         }
         let Some(open) = self.current() else { return };
-        open.kept_bytes += call.action.weight();
+        open.text_bytes += call.action.weight();
         open.pending += 1;
         if open.message.as_ref().map(|(last, _)| last.as_str()) != message {
             open.message = message.map(|message| (message.to_owned(), usize::MAX));
@@ -174,7 +174,7 @@ impl Assembler {
             return;
         }
         tool::settle(call, answer);
-        open.kept_bytes += call.output.len();
+        open.text_bytes += call.output.len();
         open.pending = open.pending.saturating_sub(1);
         if index + 1 == self.open.len() {
             self.touch(source);
@@ -212,7 +212,7 @@ impl Assembler {
         }
         let summary = clipped(summary.trim(), TEXT_BYTES_MAX);
         let Some(open) = self.current() else { return };
-        open.kept_bytes += summary.len();
+        open.text_bytes += summary.len();
         match open.exchange.turns.last_mut() {
             // A boundary and its summary are two records of one event.
             Some(Turn::Compaction { summary: before, .. }) if before.is_empty() || summary.is_empty() => {
@@ -280,7 +280,7 @@ impl Assembler {
     }
 
     /// The prompt, confirmed by the host. It replaces the provisional one, or begins an exchange.
-    pub(crate) fn told_prompt(&mut self, text: &str, kind: PromptKind, source: Source<'_>) {
+    pub(crate) fn confirmed_prompt(&mut self, text: &str, kind: PromptKind, source: Source<'_>) {
         let Some(open) =
             self.open.back_mut().filter(|open| open.provisional && open.exchange.turns.is_empty())
         else {
@@ -302,7 +302,7 @@ impl Assembler {
         self.open.back().is_some_and(|open| open.exchange.turns.is_empty())
     }
 
-    /// The same words stand as a reply in the exchange at hand.
+    /// The same words are a reply in the exchange at hand.
     pub(crate) fn has_reply(&self, words: &str) -> bool {
         let words = clipped(words.trim(), TEXT_BYTES_MAX);
         let same = |turn: &Turn| matches!(turn, Turn::Reply { text, .. } if *text == words);
@@ -317,7 +317,7 @@ impl Assembler {
         }
         let full = self.open.back().is_some_and(|open| {
             let same = message.is_some() && open.message.as_ref().map(|(last, _)| last.as_str()) == message;
-            let heavy = open.kept_bytes + bytes > EXCHANGE_BYTES_MAX && open.pending == 0 && !same;
+            let heavy = open.text_bytes + bytes > EXCHANGE_BYTES_MAX && open.pending == 0 && !same;
             let long = self.record_start.saturating_sub(open.exchange.offset) > EXCHANGE_SOURCE_BYTES_MAX;
             heavy || long || open.exchange.turns.len() >= TURNS_MAX
         });
@@ -370,12 +370,12 @@ impl Assembler {
             ..Exchange::default()
         };
         self.live.next_seq += 1;
-        let kept_bytes = exchange.prompt.as_ref().map_or(0, |prompt| prompt.text.len());
+        let text_bytes = exchange.prompt.as_ref().map_or(0, |prompt| prompt.text.len());
         self.open.push_back(Open {
             exchange,
             before,
             seen: HashSet::new(),
-            kept_bytes,
+            text_bytes,
             pending: 0,
             provisional: false,
             message: None,

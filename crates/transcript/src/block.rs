@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::json::{Flag, Raw, Text, elements, parse};
 
-/// Any block of a content. Thinking has no field here: it is never kept.
+/// Any block of a content. Thinking has no field here: it is never stored.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct Block<'a> {

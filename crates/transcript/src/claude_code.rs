@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
-use crate::envelope::{self, Said, said, steers_the_host};
+use crate::envelope::{self, UserText, classify, steers_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::read::Line;
 use crate::tool::{self, Answer, action, result_text};
@@ -113,7 +113,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         _ => return host_record(assembler, record),
     }
     head(assembler, &record);
-    // A message that cannot be read is no record: it may yet be mended.
+    // A message that cannot be read is no record: it may yet be repaired.
     let message = match record.message.map(|raw| parse::<Message<'a>>(raw.get())) {
         Some(None) => return Line::Malformed,
         Some(Some(message)) => message,
@@ -141,15 +141,15 @@ fn head(assembler: &mut Assembler, record: &Record<'_>) {
     identity(assembler, record);
     assembler.moment(record.timestamp.0);
     let session = &mut assembler.live.session;
-    for (field, told) in [
+    for (field, value) in [
         (&mut session.cwd, &record.cwd),
         (&mut session.branch, &record.git_branch),
         (&mut session.version, &record.version),
     ] {
-        if let Some(told) = told.some()
-            && field.as_deref() != Some(told)
+        if let Some(value) = value.some()
+            && field.as_deref() != Some(value)
         {
-            *field = Some(tool::name(told));
+            *field = Some(tool::name(value));
         }
     }
     // `sdk-cli`, `sdk-py` …: no person takes part. Nothing else distinguishes an SDK's session from a typed
@@ -159,14 +159,15 @@ fn head(assembler: &mut Assembler, record: &Record<'_>) {
 }
 
 fn identity(assembler: &mut Assembler, record: &Record<'_>) {
-    let Some(told) = record.session_id.some() else { return };
+    let Some(session_id) = record.session_id.some() else { return };
     let state = &mut assembler.live;
     if let Some(agent) = record.agent_id.some().filter(|_| record.is_sidechain.0) {
         // Every line of a sub-agent has its parent's session id, so that id alone would merge all sub-agents into
         // one.
         if state.session.parent.is_none() {
-            state.session.id = format!("{}/{}", tool::name(told), tool::name(agent));
-            let parent = Parent { kind: ParentKind::SubAgent, session: Some(tool::name(told)), turn: None };
+            state.session.id = format!("{}/{}", tool::name(session_id), tool::name(agent));
+            let parent =
+                Parent { kind: ParentKind::SubAgent, session: Some(tool::name(session_id)), turn: None };
             state.session.parent = Some(parent);
             state.muted = HOST_AGENTS.iter().any(|start| agent.starts_with(start));
         }
@@ -174,11 +175,11 @@ fn identity(assembler: &mut Assembler, record: &Record<'_>) {
     }
     let session = &mut state.session;
     if session.id.is_empty() {
-        session.id = tool::name(told);
-    } else if session.id != told && session.parent.is_none() {
+        session.id = tool::name(session_id);
+    } else if session.id != session_id && session.parent.is_none() {
         // Some builds continue a session in a new file, whose first lines have the old id.
         session.parent =
-            Some(Parent { kind: ParentKind::Resume, session: Some(tool::name(told)), turn: None });
+            Some(Parent { kind: ParentKind::Resume, session: Some(tool::name(session_id)), turn: None });
     }
 }
 
@@ -250,14 +251,14 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_>, si
     }
     // Hosts put injected text into blocks of its own, before or after the person's words.
     let words: Vec<&str> =
-        texts.iter().map(AsRef::as_ref).filter(|text| said(text) != Said::Nothing).collect();
+        texts.iter().map(AsRef::as_ref).filter(|text| classify(text) != UserText::Nothing).collect();
     if words.is_empty() && images && !answers && !record.is_meta.0 {
         return user_text(assembler, record, "[image]", false, sidechain);
     }
     match words.as_slice() {
         [] => {}
         [one] => user_text(assembler, record, one, answers, sidechain),
-        several if several.iter().all(|text| matches!(said(text), Said::Words(_))) => {
+        several if several.iter().all(|text| matches!(classify(text), UserText::Words(_))) => {
             user_text(assembler, record, &several.join("\n"), answers, sidechain);
         }
         several => several.iter().for_each(|text| user_text(assembler, record, text, answers, sidechain)),
@@ -280,18 +281,18 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
         (false, None) if queued => PromptKind::Queued,
         (false, None) => PromptKind::Typed,
     };
-    match said(text) {
-        Said::Words(words) => {
+    match classify(text) {
+        UserText::Words(words) => {
             if kind == PromptKind::Plan {
                 carries_out(assembler, &words);
             }
             assembler.prompt(&words, kind, source);
         }
-        Said::Command(command) if steers_the_host(&command) => {}
-        Said::Command(command) => {
+        UserText::Command(command) if steers_the_host(&command) => {}
+        UserText::Command(command) => {
             assembler.prompt(&command, PromptKind::Command, source);
         }
-        Said::Shell(line) => {
+        UserText::Shell(line) => {
             let call = Call {
                 id: record.uuid.owned().unwrap_or_default(),
                 tool: "!".to_owned(),
@@ -301,13 +302,13 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             };
             assembler.call(call, None, source);
         }
-        Said::ShellOutput(text) => {
+        UserText::ShellOutput(text) => {
             let answer = Answer { text, failed: false, exit: None };
             assembler.result(record.parent_uuid.as_str(), answer, source);
         }
-        Said::Interrupt => assembler.stopped(Stop::Person, source),
-        Said::Summary(summary) => assembler.compaction(summary, source),
-        Said::Nothing => {}
+        UserText::Interrupt => assembler.stopped(Stop::Person, source),
+        UserText::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Nothing => {}
     }
 }
 
@@ -356,7 +357,7 @@ fn attachment(assembler: &mut Assembler, record: &Record<'_>) {
         Some(prompt) => result_text(Some(prompt)),
         None => return,
     };
-    if let Said::Words(words) = said(&text) {
+    if let UserText::Words(words) = classify(&text) {
         assembler.prompt(&words, PromptKind::Queued, source(record));
     }
 }
@@ -369,7 +370,7 @@ fn host_record<'a>(assembler: &mut Assembler, record: Record<'a>) -> Line<'a> {
                 tracked_files(assembler, snapshot.get());
             }
         }
-        // A summary may stand in any file; only one whose last turn is here is this session's.
+        // A summary may be in any file; only one whose last turn is here is this session's.
         "summary" => {
             if record.leaf_uuid.some().is_some_and(|leaf| assembler.knows(leaf)) {
                 assembler.live.session.title = record.summary.some().map(tool::name);

@@ -87,12 +87,12 @@ mod tests {
     #[test]
     fn a_long_text_keeps_head_and_tail_within_the_bound() {
         for max in 0..64 {
-            let kept = clipped(&"aé z€".repeat(20), max);
-            assert!(kept.len() <= max.max(GAP.len()), "{max}: {kept}");
+            let cut = clipped(&"aé z€".repeat(20), max);
+            assert!(cut.len() <= max.max(GAP.len()), "{max}: {cut}");
         }
         assert_eq!(clipped("short", 5), "short");
-        let kept = clipped(&format!("HEAD {} TAIL", "x".repeat(100)), 40);
-        assert!(kept.starts_with("HEAD") && kept.ends_with("TAIL") && kept.contains('…'), "{kept}");
+        let cut = clipped(&format!("HEAD {} TAIL", "x".repeat(100)), 40);
+        assert!(cut.starts_with("HEAD") && cut.ends_with("TAIL") && cut.contains('…'), "{cut}");
         assert_eq!((start("aé", 2), start("aé", 3)), ("a", "aé"));
     }
 
@@ -106,11 +106,11 @@ mod tests {
         for secret in secrets {
             for before in 0..200 {
                 let text = format!("{} {secret} {}", "word ".repeat(before), "tail ".repeat(60));
-                let kept = clipped(&text, 240);
-                assert!(kept.len() <= 240);
-                let parts = kept.replace(secret, "");
-                assert!(!parts.contains("SECRET"), "{before}: {kept}");
-                assert!(!parts.contains("-----BEGIN"), "{before}: {kept}");
+                let cut = clipped(&text, 240);
+                assert!(cut.len() <= 240);
+                let parts = cut.replace(secret, "");
+                assert!(!parts.contains("SECRET"), "{before}: {cut}");
+                assert!(!parts.contains("-----BEGIN"), "{before}: {cut}");
             }
         }
     }

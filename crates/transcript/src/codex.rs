@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
 use crate::read::Line;
 use crate::tool::{self, Answer, action, mcp_failed, result_text};
@@ -245,10 +245,15 @@ enum RecordedIn {
 
 /// A message in the user's role: instructions, context and words come as parts of one or as messages of their
 /// own.
-fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: RecordedIn, at: Option<jiff::Timestamp>) {
+fn user_message(
+    assembler: &mut Assembler,
+    content: Raw<'_>,
+    recorded_in: RecordedIn,
+    at: Option<jiff::Timestamp>,
+) {
     let Some(content) = content else { return };
     if content.get().starts_with('"') {
-        return prompt(assembler, &string_or_source(content), told, at);
+        return prompt(assembler, &string_or_source(content), recorded_in, at);
     }
     let mut words = String::new();
     let mut images = false;
@@ -256,29 +261,29 @@ fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: RecordedIn, a
         let fields = Fields::of(part.get());
         images |= fields.text(&["type"]).contains("image");
         let text = fields.text(&["text"]);
-        // Parts that stand around an image and name it.
+        // Parts around an image that name it.
         if text.trim_start().starts_with("<image") || text.trim() == "</image>" {
             continue;
         }
-        match said(&text) {
-            Said::Words(part) => {
+        match classify(&text) {
+            UserText::Words(part) => {
                 let gap = if words.is_empty() { "" } else { "\n" };
                 words.push_str(gap);
                 words.push_str(&part);
             }
-            Said::Summary(summary) => assembler.compaction(summary, Source { at, ..Source::default() }),
+            UserText::Summary(summary) => assembler.compaction(summary, Source { at, ..Source::default() }),
             _ => {}
         }
     }
     if words.is_empty() && images {
         words.push_str("[image]");
     }
-    prompt(assembler, &words, told, at);
+    prompt(assembler, &words, recorded_in, at);
 }
 
 /// The same words appear as the model's input and as the host's event, before any answer.
-fn prompt(assembler: &mut Assembler, text: &str, told: RecordedIn, at: Option<jiff::Timestamp>) {
-    let Said::Words(words) = said(text) else { return };
+fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Option<jiff::Timestamp>) {
+    let UserText::Words(words) = classify(text) else { return };
     let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
     if assembler.unanswered_prompt().is_some_and(|before| before.contains(&words) || words.contains(before)) {
         return;
@@ -287,9 +292,9 @@ fn prompt(assembler: &mut Assembler, text: &str, told: RecordedIn, at: Option<ji
         assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
     let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
     let source = Source { at, ..Source::default() };
-    match told {
+    match recorded_in {
         RecordedIn::Input => assembler.provisional_prompt(&words, kind, source),
-        RecordedIn::Host => assembler.told_prompt(&words, kind, source),
+        RecordedIn::Host => assembler.confirmed_prompt(&words, kind, source),
     }
     name_by_turn(assembler);
 }
@@ -323,7 +328,7 @@ fn event<'a>(assembler: &mut Assembler, event: &Payload<'a>, at: Option<jiff::Ti
     Line::Known
 }
 
-/// Events that repeat response items or tell of the screen.
+/// Events that repeat response items or are about the screen.
 fn is_screen_event(kind: &str) -> bool {
     const EVENTS: [&str; 20] = [
         "token_count",
@@ -356,7 +361,7 @@ fn is_screen_event(kind: &str) -> bool {
         || kind.ends_with("_request")
 }
 
-/// A completed item. Messages are taken unless the same words are there; work is, unless response items tell
+/// A completed item. Messages are taken unless the same words are there; work is, unless response items report
 /// it.
 fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
     let kind = item.text(&["type"]);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::read::Line;
 use crate::tool::{self, Answer, action, result_text};
@@ -61,9 +61,9 @@ fn is_noise(kind: &str) -> bool {
     !kind.is_empty() && FAMILIES.iter().any(|family| kind.starts_with(family))
 }
 
-fn set(field: &mut Option<String>, told: &str) {
-    if !told.is_empty() {
-        *field = Some(tool::name(told));
+fn set(field: &mut Option<String>, value: &str) {
+    if !value.is_empty() {
+        *field = Some(tool::name(value));
     }
 }
 
@@ -92,11 +92,11 @@ fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     if !by.is_empty() && by != "user" {
         return;
     }
-    match said(&data.text(&["content"])) {
-        Said::Words(words) => {
+    match classify(&data.text(&["content"])) {
+        UserText::Words(words) => {
             assembler.prompt(&words, PromptKind::Typed, source);
         }
-        Said::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Summary(summary) => assembler.compaction(summary, source),
         _ => {}
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Raw, Text, value};
 use crate::read::Line;
 use crate::state::{Batch, State};
@@ -53,12 +53,12 @@ fn user(assembler: &mut Assembler, content: Raw<'_>) {
 }
 
 fn prompt(assembler: &mut Assembler, text: &str) {
-    if let Said::Words(words) = said(query(text)) {
+    if let UserText::Words(words) = classify(query(text)) {
         assembler.prompt(&words, PromptKind::Typed, Source::default());
     }
 }
 
-/// The words stand in an element, after what the host put before them.
+/// The words are in an element, after what the host put before them.
 fn query(text: &str) -> &str {
     let inner =
         text.split_once("<user_query>").and_then(|(_, rest)| Some(rest.rsplit_once("</user_query>")?.0));
@@ -122,7 +122,7 @@ fn text_block(assembler: &mut Assembler, role: &str, block: &str) {
 /// A block without thinking, calls and their answers: those are headed in brackets, and their bodies are
 /// indented.
 fn spoken(block: &str) -> String {
-    let mut kept = String::new();
+    let mut out = String::new();
     let mut inside = false;
     for line in block.lines() {
         let heading =
@@ -130,9 +130,9 @@ fn spoken(block: &str) -> String {
         let body = line.is_empty() || line.starts_with([' ', '\t']);
         inside = heading || inside && body;
         if !inside {
-            kept.push_str(line);
-            kept.push('\n');
+            out.push_str(line);
+            out.push('\n');
         }
     }
-    kept
+    out
 }

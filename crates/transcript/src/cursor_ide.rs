@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Moment, Number, Raw, Text, elements, parse, value};
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
@@ -119,7 +119,7 @@ fn bubble(assembler: &mut Assembler, bubble: &Bubble<'_>, bytes: usize) {
     let text = bubble.text.some().or(bubble.raw_text.some()).unwrap_or_default();
     match bubble.kind.0 {
         Some(1) => {
-            if let Said::Words(words) = said(text) {
+            if let UserText::Words(words) = classify(text) {
                 assembler.prompt(&words, PromptKind::Typed, source);
             }
         }
@@ -135,20 +135,20 @@ fn bubble(assembler: &mut Assembler, bubble: &Bubble<'_>, bytes: usize) {
     }
 }
 
-fn called(assembler: &mut Assembler, told: &Tool<'_>, source: Source<'_>) {
-    let name = told.name.as_str();
-    let input = told.raw_args.or(told.params).map_or("", serde_json::value::RawValue::get);
+fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
+    let name = tool_data.name.as_str();
+    let input = tool_data.raw_args.or(tool_data.params).map_or("", serde_json::value::RawValue::get);
     let call = Call {
-        id: tool::name(told.id.as_str()),
+        id: tool::name(tool_data.id.as_str()),
         tool: tool::name(name),
         action: action(name, input),
         at: source.at,
         ..Call::default()
     };
-    let failed = matches!(told.status.as_str(), "error" | "failed");
-    match told.status.as_str() {
+    let failed = matches!(tool_data.status.as_str(), "error" | "failed");
+    match tool_data.status.as_str() {
         "completed" | "error" | "failed" => {
-            let answer = Answer { text: result_text(told.result), failed, exit: None };
+            let answer = Answer { text: result_text(tool_data.result), failed, exit: None };
             assembler.answered(call, answer, None, source);
         }
         "rejected" | "cancelled" => {

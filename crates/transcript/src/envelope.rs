@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// The kind of a text in the user's turn.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum UserText<'a> {
     /// A person's words, without injected text before and after them.
     Words(Cow<'a, str>),
     /// A slash command, as `/name arguments`.
@@ -23,7 +23,7 @@ pub(crate) enum Said<'a> {
 }
 
 /// Elements that hosts put into the user's turn, whole, none of them a person's words. No other text has elements of
-/// these names, so they are taken out wherever they stand.
+/// these names, so they are taken out wherever they are.
 pub const HOST_ELEMENTS: [&str; 26] = [
     "system-reminder",
     "ide_opened_file",
@@ -78,30 +78,30 @@ const INJECTED_WHOLE: [&str; 2] = ["Tool loaded.", "Continue from where you left
 /// Beginnings of summaries that a host wrote into the user's turn.
 const SUMMARY_STARTS: [&str; 1] = ["This session is being continued from a previous conversation"];
 
-/// What stands before a person's words when an editor adds its context.
+/// What comes before a person's words when an editor adds its context.
 const REQUEST_HEADINGS: [&str; 2] = ["## My request for Codex:", "## My request for Codex\n"];
 
 /// Classifies a text in the user's turn. Only complete elements at the text's edges count as injected, so
 /// that a person can write *about* such elements.
-pub(crate) fn said(text: &str) -> Said<'_> {
+pub(crate) fn classify(text: &str) -> UserText<'_> {
     let inner = text.trim();
     if inner.starts_with("[Request interrupted by user") {
-        return Said::Interrupt;
+        return UserText::Interrupt;
     }
     if SUMMARY_STARTS.iter().any(|start| inner.starts_with(start)) {
-        return Said::Summary(summary(inner));
+        return UserText::Summary(summary(inner));
     }
     if let Some(command) = slash_command(inner) {
-        return Said::Command(command);
+        return UserText::Command(command);
     }
     if let Some(line) = whole_element(inner, "bash-input") {
-        return Said::Shell(line.trim());
+        return UserText::Shell(line.trim());
     }
     if inner.starts_with("<bash-stdout>") || inner.starts_with("<bash-stderr>") {
-        return Said::ShellOutput(shell_output(inner));
+        return UserText::ShellOutput(shell_output(inner));
     }
     if INJECTED_WHOLE.contains(&inner) {
-        return Said::Nothing;
+        return UserText::Nothing;
     }
     if let Some(noted) = whole_element(inner, "user-memory-input") {
         return words(noted.trim());
@@ -109,41 +109,41 @@ pub(crate) fn said(text: &str) -> Said<'_> {
     if INJECTED_STARTS.iter().any(|start| inner.starts_with(start)) {
         // Some hosts glue the prompt to what they inject; then it comes after the element's end.
         return match after_instructions(inner) {
-            Some(rest) => said(rest),
-            None => Said::Nothing,
+            Some(rest) => classify(rest),
+            None => UserText::Nothing,
         };
     }
     if let Some(request) = REQUEST_HEADINGS.iter().find_map(|heading| Some(inner.split_once(heading)?.1)) {
         return words(request.trim());
     }
     let bare = without_edges(inner);
-    if bare.len() < inner.len() { said(bare) } else { words(bare) }
+    if bare.len() < inner.len() { classify(bare) } else { words(bare) }
 }
 
-fn words(text: &str) -> Said<'_> {
+fn words(text: &str) -> UserText<'_> {
     if text.is_empty() {
-        return Said::Nothing;
+        return UserText::Nothing;
     }
     match between_frames(text) {
-        Cow::Owned(rest) if rest.is_empty() => Said::Nothing,
-        rest => Said::Words(rest),
+        Cow::Owned(rest) if rest.is_empty() => UserText::Nothing,
+        rest => UserText::Words(rest),
     }
 }
 
-/// Our own context has a frame that no person writes, so it is removed wherever it stands, even if it was cut off.
+/// Our own context has a frame that no person writes, so it is removed wherever it is, even if it was cut off.
 fn between_frames(text: &str) -> Cow<'_, str> {
     const FRAME: (&str, &str) = ("<cerebro-context>", "</cerebro-context>");
     if !text.contains(FRAME.0) {
         return Cow::Borrowed(text);
     }
-    let mut kept = String::new();
+    let mut out = String::new();
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once(FRAME.0) {
-        kept.push_str(before);
+        out.push_str(before);
         rest = inside.split_once(FRAME.1).map_or("", |(_, after)| after);
     }
-    kept.push_str(rest);
-    Cow::Owned(kept.trim().to_owned())
+    out.push_str(rest);
+    Cow::Owned(out.trim().to_owned())
 }
 
 /// The text without complete injected elements at its beginning and its end.
@@ -267,19 +267,19 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> String {
-        match said(text) {
-            Said::Words(text) => format!("words {text}"),
-            Said::Command(text) => format!("command {text}"),
-            Said::Shell(text) => format!("shell {text}"),
-            Said::ShellOutput(text) => format!("output {text}"),
-            Said::Interrupt => "interrupt".into(),
-            Said::Summary(text) => format!("summary {text}"),
-            Said::Nothing => "nothing".into(),
+        match classify(text) {
+            UserText::Words(text) => format!("words {text}"),
+            UserText::Command(text) => format!("command {text}"),
+            UserText::Shell(text) => format!("shell {text}"),
+            UserText::ShellOutput(text) => format!("output {text}"),
+            UserText::Interrupt => "interrupt".into(),
+            UserText::Summary(text) => format!("summary {text}"),
+            UserText::Nothing => "nothing".into(),
         }
     }
 
     #[test]
-    fn what_hosts_inject_is_told_from_what_people_say() {
+    fn what_hosts_inject_is_distinguished_from_what_people_say() {
         for (text, want) in [
             ("plain words", "words plain words"),
             ("  ", "nothing"),

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said, steers_the_host};
-use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, mended, parse, value};
+use crate::envelope::{UserText, classify, steers_the_host};
+use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::read::NO_TYPE;
 use crate::state::{Batch, State};
@@ -86,7 +86,7 @@ struct ToolCall<'a> {
     timestamp: Moment,
 }
 
-/// The messages by id, in the order in which they stand.
+/// The messages by id, in the order of the file.
 #[derive(Default)]
 struct Fold<'a> {
     messages: Vec<Option<&'a RawValue>>,
@@ -94,7 +94,7 @@ struct Fold<'a> {
 }
 
 impl<'a> Fold<'a> {
-    /// A message of an id that is known replaces it where it stands.
+    /// A message of an id that is known replaces it where it is.
     fn put(&mut self, id: Cow<'a, str>, raw: &'a RawValue) {
         if let Some(&at) = self.by_id.get(&id).filter(|_| !id.is_empty()) {
             self.messages[at] = Some(raw);
@@ -171,7 +171,7 @@ fn sound<'a>(assembler: &mut Assembler, line: &'a str) -> Option<Cow<'a, str>> {
     if !has_surrogates(line.as_bytes()) && serde_json::from_str::<Line<'_>>(line).is_ok() {
         return Some(Cow::Borrowed(line));
     }
-    let line = mended(line.as_bytes()).map_or(Cow::Borrowed(line), Cow::Owned);
+    let line = repaired(line.as_bytes()).map_or(Cow::Borrowed(line), Cow::Owned);
     let sound = serde_json::from_str::<Line<'_>>(&line).is_ok();
     counts.malformed += u64::from(!sound);
     sound.then_some(line)
@@ -248,8 +248,8 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
     if is_command && steers_the_host(&text) || text.trim() == "?" {
         return;
     }
-    match said(&text) {
-        Said::Words(words) => {
+    match classify(&text) {
+        UserText::Words(words) => {
             let sub_agent = assembler.live.session.parent.is_some();
             let kind = match (sub_agent, is_command) {
                 (true, _) => PromptKind::Delegated,
@@ -258,7 +258,7 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
             };
             assembler.prompt(&words, kind, source);
         }
-        Said::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Summary(summary) => assembler.compaction(summary, source),
         _ => {}
     }
 }
@@ -329,8 +329,8 @@ fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
         all.push_str(&part.text(&["text"]));
     }
     // The shell tool writes a report, one field a line.
-    let told = all.lines().find_map(|line| line.strip_prefix("Exit Code: "));
-    let exit = told
+    let exit_line = all.lines().find_map(|line| line.strip_prefix("Exit Code: "));
+    let exit = exit_line
         .and_then(|status| parse::<Number>(status.trim())?.0)
         .and_then(|status| i32::try_from(status).ok());
     (all, exit, failed)

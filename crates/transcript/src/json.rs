@@ -34,7 +34,7 @@ pub(crate) struct Flag(pub(crate) bool);
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Number(pub(crate) Option<i64>);
 
-/// What may stand for a moment: a string of RFC 3339, or milliseconds.
+/// What may represent a moment: a string of RFC 3339, or milliseconds.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Moment(pub(crate) Option<jiff::Timestamp>);
 
@@ -227,9 +227,9 @@ pub(crate) fn has_surrogates(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\\ud").is_some() || memchr::memmem::find(line, b"\\uD").is_some()
 }
 
-/// A line that failed to parse, mended: bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
-/// Both come from programs that cut a text in the middle of a character. `None` if there was nothing to mend.
-pub(crate) fn mended(line: &[u8]) -> Option<String> {
+/// A line that failed to parse, repaired: bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
+/// Both come from programs that cut a text in the middle of a character. `None` if there was nothing to repair.
+pub(crate) fn repaired(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let broken = matches!(text, Cow::Owned(_));
     let mut out = String::with_capacity(text.len());
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_are_mended() {
+    fn halves_of_characters_are_repaired() {
         for (line, want) in [
             (br#"{"a":"x\ud83d"}"#.as_slice(), Some("{\"a\":\"x\u{fffd}\"}")),
             (br#"{"a":"\ude00y"}"#, Some("{\"a\":\"\u{fffd}y\"}")),
@@ -303,7 +303,7 @@ mod tests {
             (br#"{"a":"\ud8"#, None),
             (b"\\", None),
         ] {
-            assert_eq!(mended(line).as_deref(), want, "{}", String::from_utf8_lossy(line));
+            assert_eq!(repaired(line).as_deref(), want, "{}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -29,7 +29,7 @@
 //!
 //! Nothing is redacted here. All text that came from a transcript is reached by [`turn::Exchange::each_text`]
 //! and [`turn::Session::each_text`]; redact with them before anything is stored or logged, and before
-//! [`facts`] are taken. [`State`] has the session's names, and no other text. Thinking is never kept.
+//! [`facts`] are taken. [`State`] has the session's names, and no other text. Thinking is never stored.
 
 mod assemble;
 mod block;

@@ -34,7 +34,7 @@ pub struct Lineage {
 /// none is. A parent that is not known leaves everything in place; one that is a copy itself has its own
 /// parent's exchanges before its own.
 pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Known) -> Lineage {
-    let is_told = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
+    let has_recorded_parent = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
     let mut lineage = Lineage { parent: session.parent.clone(), copies: Vec::new() };
     for exchange in exchanges {
         let Some(first) = exchange.first_id.as_deref() else { break };
@@ -45,7 +45,7 @@ pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Known) -> Line
         let Some(owner) = owner else { break };
         let fresh = || Parent { kind: ParentKind::Fork, session: None, turn: None };
         let parent = lineage.parent.get_or_insert_with(fresh);
-        if !is_told {
+        if !has_recorded_parent {
             parent.session = Some(owner.clone());
         }
         parent.turn.clone_from(&exchange.last_id);
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn an_unknown_parent_leaves_all_in_place() {
-        let told = Parent { kind: ParentKind::Resume, session: Some("gone".into()), turn: None };
-        let resumed = Session { id: "new".into(), parent: Some(told.clone()), ..Session::default() };
+        let recorded = Parent { kind: ParentKind::Resume, session: Some("gone".into()), turn: None };
+        let resumed = Session { id: "new".into(), parent: Some(recorded.clone()), ..Session::default() };
         let lineage = of(&resumed, &[exchange(0, "x", "y")], &known);
-        assert_eq!((lineage.copies, lineage.parent), (vec![], Some(told)));
+        assert_eq!((lineage.copies, lineage.parent), (vec![], Some(recorded)));
         let own = Session { id: "parent".into(), ..Session::default() };
         assert_eq!(of(&own, &[exchange(0, "p1", "a1")], &known), Lineage::default());
     }

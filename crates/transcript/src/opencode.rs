@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, parse, value};
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
@@ -281,7 +281,7 @@ fn stopper(error: Raw<'_>) -> Stop {
 }
 
 fn prompt(assembler: &mut Assembler, text: &str, source: Source<'_>) {
-    if let Said::Words(words) = said(text) {
+    if let UserText::Words(words) = classify(text) {
         let kind = prompt_kind(assembler);
         assembler.prompt(&words, kind, source);
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{Said, said};
+use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, value};
 use crate::read::Line;
 use crate::tool::{self, Answer, action};
@@ -91,14 +91,14 @@ fn head(assembler: &mut Assembler, record: &Record<'_>) {
     if let (Some(id), true) = (record.session_id.some(), session.id.is_empty()) {
         session.id = tool::name(id);
     }
-    for (field, told) in [
+    for (field, value) in [
         (&mut session.cwd, &record.cwd),
         (&mut session.branch, &record.git_branch),
         (&mut session.version, &record.version),
         (&mut session.model, &record.model),
     ] {
-        if let Some(told) = told.some() {
-            *field = Some(tool::name(told));
+        if let Some(value) = value.some() {
+            *field = Some(tool::name(value));
         }
     }
     if session.parent.is_some() {
@@ -149,8 +149,8 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
 }
 
 fn words<'p>(part: &'p Part<'_>) -> Option<Cow<'p, str>> {
-    match said(part.text.as_str()) {
-        Said::Words(words) => Some(words),
+    match classify(part.text.as_str()) {
+        UserText::Words(words) => Some(words),
         _ => None,
     }
 }
@@ -179,14 +179,14 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>)
 }
 
 fn tool_result(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
-    let told = record.tool_call_result.map(|raw| Fields::of(raw.get())).unwrap_or_default();
-    let failed = matches!(told.text(&["status"]).as_ref(), "error" | "cancelled");
+    let result = record.tool_call_result.map(|raw| Fields::of(raw.get())).unwrap_or_default();
+    let failed = matches!(result.text(&["status"]).as_ref(), "error" | "cancelled");
     let message: Message<'_> = value(record.message);
     for part in message.parts {
         let Some(response) = part.function_response else { continue };
         let fields = Fields::of(response.get());
         let id = fields.text(&["id"]);
-        let id = if id.is_empty() { told.text(&["callId"]) } else { id };
+        let id = if id.is_empty() { result.text(&["callId"]) } else { id };
         let inner = fields.raw(&["response"]).map(|raw| Fields::of(raw.get())).unwrap_or_default();
         let error = inner.text(&["error"]);
         let failed = failed || !error.is_empty();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 
 use crate::assemble::Assembler;
-use crate::json::{Text, has_surrogates, mended};
+use crate::json::{Text, has_surrogates, repaired};
 use crate::limits::LINE_BYTES_MAX;
 use crate::state::{Batch, State};
 use crate::turn::Agent;
@@ -94,17 +94,17 @@ fn one_line(assembler: &mut Assembler, line: &[u8], read: ReadLine) {
     if line.is_empty() {
         return;
     }
-    let mended_first = if has_surrogates(line) { mended(line) } else { None };
-    let line = mended_first.as_deref().map_or(line, str::as_bytes);
-    let told = match note(read(assembler, line)) {
-        Err(()) if mended_first.is_none() => {
-            mended(line).map_or(Err(()), |line| note(read(assembler, line.as_bytes())))
+    let repaired_first = if has_surrogates(line) { repaired(line) } else { None };
+    let line = repaired_first.as_deref().map_or(line, str::as_bytes);
+    let outcome = match note(read(assembler, line)) {
+        Err(()) if repaired_first.is_none() => {
+            repaired(line).map_or(Err(()), |line| note(read(assembler, line.as_bytes())))
         }
-        told => told,
+        outcome => outcome,
     };
     let counts = &mut assembler.live.counts;
     counts.records += 1;
-    match told {
+    match outcome {
         Ok(None) => {}
         Ok(Some(name)) => counts.unknown(&name, line.len()),
         Err(()) => counts.malformed += 1,

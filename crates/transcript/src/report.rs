@@ -1,6 +1,6 @@
 //! A tool's call as an agent's hook reports it, read with the vocabulary of the transcripts.
 //!
-//! The same call stands in the transcript a moment later; both are one, by [`Report::id`].
+//! The same call appears in the transcript a moment later; both are one, by [`Report::id`].
 
 use std::borrow::Cow;
 

@@ -294,8 +294,9 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
         return;
     }
     let is_command = matches!(call.action, Action::Command { .. });
-    let (told, body) = if is_command || answer.exit.is_none() { exit_status(text) } else { (None, text) };
-    call.exit = answer.exit.or(told);
+    let (printed_exit, body) =
+        if is_command || answer.exit.is_none() { exit_status(text) } else { (None, text) };
+    call.exit = answer.exit.or(printed_exit);
     let failed = answer.failed || call.exit.is_some_and(|status| status != 0);
     call.outcome = if failed { Outcome::Failed } else { Outcome::Done };
     // What was noted as a single thing gets its id from the answer: "Task #3 created".
@@ -307,7 +308,7 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     }
     call.output = if failed {
         clipped(without_tags(body), ERROR_BYTES_MAX)
-    } else if keeps_output(call) {
+    } else if has_new_output(call) {
         clipped(body, OUTPUT_BYTES_MAX)
     } else {
         String::new()
@@ -315,7 +316,7 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
 }
 
 /// Text that was read is in its file, and recalled text is in its memory: neither is new to the session.
-fn keeps_output(call: &Call) -> bool {
+fn has_new_output(call: &Call) -> bool {
     const MEMORIES: [&str; 9] = [
         "cerebro", "engram", "claude-mem", "claude_mem", "mempalace", "episodic-memory", "episodic_memory",
         "deja", "memex",
@@ -360,7 +361,7 @@ fn exit_status(text: &str) -> (Option<i32>, &str) {
         let body = match rest.split_once("\nOutput:\n") {
             Some((_, body)) => body,
             None if at == 0 => rest,
-            // The status stands in the middle of a report.
+            // The status is in the middle of a report.
             None => text,
         };
         return (Some(status), body.trim());
@@ -497,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_told_apart() {
+    fn outcomes_are_distinguished() {
         let refused =
             "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. x). ";
         for (tool, text, failed, outcome, exit) in [
@@ -545,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn recalled_text_is_not_kept() {
+    fn recalled_text_is_not_stored() {
         assert_eq!(settled("Read", "secret file", false).output, "");
         assert_eq!(settled("mcp__cerebro__mem_search", "an old memory", false).output, "");
         assert_eq!(settled("mcp__tracker__get_issue", "an issue", false).output, "an issue");

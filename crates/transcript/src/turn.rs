@@ -142,7 +142,7 @@ pub enum PromptKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "turn")]
 pub enum Turn {
-    /// The agent's words. Thinking is never kept.
+    /// The agent's words. Thinking is never stored.
     Reply {
         /// The words.
         text: String,
@@ -153,7 +153,7 @@ pub enum Turn {
     Call(Call),
     /// The context was replaced by a summary.
     Compaction {
-        /// The summary, without thinking aloud; empty if the transcript does not tell it.
+        /// The summary, without thinking aloud; empty if the transcript does not have it.
         summary: String,
         /// When.
         at: Option<Timestamp>,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::clip::clipped;
-use crate::envelope::{Said, said, steers_the_host};
+use crate::envelope::{UserText, classify, steers_the_host};
 use crate::json::{Number, Raw, Text, value};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::tool::name;
@@ -14,9 +14,9 @@ use crate::turn::{Prompt, PromptKind};
 /// A prompt and where it was typed. Texts: the prompt's and `project`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typed {
-    /// The session's id; old versions of Claude Code do not tell it.
+    /// The session's id; old versions of Claude Code do not record it.
     pub session: Option<String>,
-    /// The folder; Codex does not tell it.
+    /// The folder; Codex does not record it.
     pub project: Option<String>,
     /// When.
     pub at: Option<Timestamp>,
@@ -63,9 +63,9 @@ pub fn read(bytes: &[u8], offset: u64) -> (Vec<Typed>, u64) {
 fn one(line: &[u8], offset: u64) -> Option<Typed> {
     let record: Record<'_> = serde_json::from_slice(line).ok()?;
     let text = with_pasted(record.display.some().or(record.text.some())?, record.pasted);
-    let prompt = match said(&text) {
-        Said::Words(words) if words.starts_with('/') && steers_the_host(&words) => return None,
-        Said::Words(words) => {
+    let prompt = match classify(&text) {
+        UserText::Words(words) if words.starts_with('/') && steers_the_host(&words) => return None,
+        UserText::Words(words) => {
             let kind = if words.starts_with('/') { PromptKind::Command } else { PromptKind::Typed };
             Prompt { text: clipped(&words, TEXT_BYTES_MAX), kind }
         }
@@ -82,7 +82,7 @@ fn one(line: &[u8], offset: u64) -> Option<Typed> {
     })
 }
 
-/// `[Pasted text #1 +20 lines]` stands for a text that is kept beside it.
+/// `[Pasted text #1 +20 lines]` stands for a text that is stored beside it.
 fn with_pasted(display: &str, pasted: Raw<'_>) -> String {
     #[derive(Deserialize, Default)]
     #[serde(default)]

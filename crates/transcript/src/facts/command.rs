@@ -39,13 +39,13 @@ const LOOKING: [&str; 14] = [
 const LINE_BYTES_MAX: usize = 240;
 
 /// The commands of a line that are worth keeping.
-pub(super) fn worth_keeping(line: &str, call: &Call) -> Vec<Command> {
+pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
     if line.contains('\n') {
         return Vec::new();
     }
     let segments = segments(line);
     let count = segments.len();
-    let kept = segments.into_iter().enumerate().filter_map(|(index, segment)| {
+    let commands = segments.into_iter().enumerate().filter_map(|(index, segment)| {
         let (command, piped) = without_filter(segment);
         let command = command.trim();
         let ok = match call.outcome {
@@ -59,7 +59,7 @@ pub(super) fn worth_keeping(line: &str, call: &Call) -> Vec<Command> {
         (command.len() <= LINE_BYTES_MAX && is_known(command))
             .then(|| Command { line: command.to_owned(), ok })
     });
-    kept.collect()
+    commands.collect()
 }
 
 /// The parts of a line between `&&`, outside of quotes.
@@ -121,7 +121,7 @@ fn is_known(command: &str) -> bool {
     script || name.rsplit('.').next() == Some("sh") || FAMILIES.binary_search(&name).is_ok()
 }
 
-/// The two words that tell what a line is about: of the last command in it, without folders that were entered
+/// The two words that name what a line is about: of the last command in it, without folders that were entered
 /// before.
 pub(super) fn head(line: &str) -> Option<String> {
     let line = first_line(line);

@@ -49,7 +49,7 @@ pub(super) fn failures(exchanges: &[Exchange]) -> Vec<(usize, Failure)> {
         if call.outcome != Outcome::Failed || is_an_answer(line, call) {
             continue;
         }
-        let error = telling_line(&call.output);
+        let error = error_line(&call.output);
         let fix = fix(line, &calls[at + 1..]);
         let command = start(first_line(line), crate::limits::NAME_BYTES_MAX).to_owned();
         all.push((
@@ -95,17 +95,17 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
 }
 
 /// The line that names the error: the first with a word of failure, else the first line with any text.
-fn telling_line(output: &str) -> &str {
+fn error_line(output: &str) -> &str {
     const WORDS: [&str; 12] = [
         "error", "fatal", "panic", "exception", "failed", "failure", "cannot", "not found", "undefined",
         "denied", "no such", "unknown",
     ];
     const LINE_BYTES: usize = 400;
-    let tells = |line: &&str| {
+    let has_failure_word = |line: &&str| {
         let line = start(line, LINE_BYTES).to_lowercase();
         WORDS.iter().any(|word| line.contains(word))
     };
-    let line = output.lines().map(str::trim).filter(|line| !line.is_empty()).find(tells);
+    let line = output.lines().map(str::trim).filter(|line| !line.is_empty()).find(has_failure_word);
     start(line.unwrap_or_else(|| first_line(output)), LINE_BYTES)
 }
 

@@ -48,7 +48,7 @@ pub struct Facts {
     pub summary: Option<String>,
 }
 
-/// A call that the person refused: a strong sign, whose reason is said with it or in the next prompt.
+/// A call that the person refused: a strong sign, whose reason comes with it or in the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The tool.
@@ -73,7 +73,7 @@ pub struct Commit {
 pub struct Plan {
     /// The plan.
     pub text: String,
-    /// Whether the person accepted it; `None` if the transcript does not tell.
+    /// Whether the person accepted it; `None` if the transcript does not record it.
     pub accepted: Option<bool>,
 }
 
@@ -109,9 +109,9 @@ pub struct ToDo {
 fn to_do(exchange: &Exchange) -> Option<ToDo> {
     let mut changed: Option<ToDo> = None;
     for call in exchange.calls() {
-        let Action::Todo { items: told } = &call.action else { continue };
+        let Action::Todo { items } = &call.action else { continue };
         let known = changed.get_or_insert_with(|| ToDo { whole: false, items: Vec::new() });
-        match told.as_slice() {
+        match items.as_slice() {
             // A change of one item, or a new one.
             [one] if !one.id.is_empty() => match known.items.iter_mut().find(|item| item.id == one.id) {
                 Some(item) => {
@@ -167,7 +167,7 @@ fn of_call(facts: &mut Facts, call: &Call, cwd: &str) {
         Action::Edit { paths, .. } if done => add_files(&mut facts.edited, paths, cwd),
         Action::Read { paths } if done => add_files(&mut facts.read, paths, cwd),
         Action::Command { line } => {
-            for command in command::worth_keeping(line, call) {
+            for command in command::notable(line, call) {
                 push(&mut facts.commands, command);
             }
             let commits = if done { command::commits(line, &call.output) } else { Vec::new() };

@@ -61,7 +61,7 @@ fn files_count_only_when_the_edit_went_well() {
 }
 
 #[test]
-fn commands_of_known_families_are_kept_with_what_is_known_of_their_outcome() {
+fn commands_of_known_families_are_stored_with_what_is_known_of_their_outcome() {
     assert!(command::families_are_sorted());
     for (line, outcome, want) in [
         ("cargo test --release", Outcome::Done, vec![("cargo test --release", Some(true))]),
@@ -131,11 +131,11 @@ fn commits_are_taken_from_what_git_printed() {
 }
 
 #[test]
-fn plans_answers_and_last_words_are_kept() {
+fn plans_answers_and_last_words_are_stored() {
     let long = "a".repeat(201);
     let reply = |text: &str| Turn::Reply { text: text.into(), at: None };
     let questions = vec![Question { text: "Which?".into(), options: vec!["A".into()] }];
-    let kept = facts(vec![
+    let found = facts(vec![
         call(Action::Plan { text: "first".into() }, Outcome::Rejected { said: String::new() }, ""),
         call(Action::Plan { text: "second".into() }, Outcome::Done, ""),
         call(Action::Ask { questions: questions.clone() }, Outcome::Done, "A"),
@@ -143,11 +143,11 @@ fn plans_answers_and_last_words_are_kept() {
         reply(&long),
         Turn::Stopped { by: Stop::Person, at: None },
     ]);
-    assert_eq!(kept.plans[0], Plan { text: "first".into(), accepted: Some(false) });
-    assert_eq!(kept.plans[1].accepted, Some(true));
-    assert_eq!(kept.answers, [Answer { questions, answer: "A".into() }]);
-    assert_eq!((kept.summary.as_deref(), kept.reply.as_deref()), (Some("so far"), Some(long.as_str())));
-    assert!(kept.interrupted);
+    assert_eq!(found.plans[0], Plan { text: "first".into(), accepted: Some(false) });
+    assert_eq!(found.plans[1].accepted, Some(true));
+    assert_eq!(found.answers, [Answer { questions, answer: "A".into() }]);
+    assert_eq!((found.summary.as_deref(), found.reply.as_deref()), (Some("so far"), Some(long.as_str())));
+    assert!(found.interrupted);
     for turns in [
         vec![reply("short")],
         vec![reply(&long), Turn::Stopped { by: Stop::Service, at: None }],
@@ -163,8 +163,8 @@ fn things_to_do_are_those_of_the_last_list_and_of_single_changes() {
         |text: &str, id: &str, status: &str| Todo { text: text.into(), id: id.into(), status: status.into() };
     let todo = |items: Vec<Todo>| call(Action::Todo { items }, Outcome::Done, "");
     let list = vec![item("a", "", "completed"), item("b", "", "pending")];
-    let told = facts(vec![todo(vec![item("old", "", "pending")]), todo(list.clone())]);
-    assert_eq!(told.to_do, Some(ToDo { whole: true, items: list }));
+    let found = facts(vec![todo(vec![item("old", "", "pending")]), todo(list.clone())]);
+    assert_eq!(found.to_do, Some(ToDo { whole: true, items: list }));
     let single = facts(vec![
         todo(vec![item("first", "1", "")]),
         todo(vec![item("second", "2", "")]),
@@ -172,7 +172,7 @@ fn things_to_do_are_those_of_the_last_list_and_of_single_changes() {
         todo(vec![item("", "7", "in_progress")]),
     ]);
     let items = vec![item("first", "1", "completed"), item("second", "2", ""), item("", "7", "in_progress")];
-    assert_eq!(single.to_do, Some(ToDo { whole: false, items }), "the seventh is told of elsewhere");
+    assert_eq!(single.to_do, Some(ToDo { whole: false, items }), "the seventh's text is elsewhere");
     let other = run("make", Outcome::Done, "");
     assert_eq!(facts(vec![other]).to_do, None, "no list was written");
 }

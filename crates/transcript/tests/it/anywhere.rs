@@ -5,7 +5,7 @@ use cerebro_transcript::limits::{LINE_BYTES_MAX, TURNS_MAX};
 use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, read, read_settled, typed};
 use proptest::prelude::*;
 
-use super::support::{lines, read_all, read_cut, told};
+use super::support::{lines, read_all, read_cut, rendered};
 
 const LINES: [Agent; 5] = [Agent::ClaudeCode, Agent::Codex, Agent::Copilot, Agent::Cursor, Agent::Qwen];
 
@@ -56,7 +56,7 @@ fn codex() -> Vec<String> {
     let record = |kind: &str, payload: &str| {
         format!(r#"{{"timestamp":"2026-09-27T10:00:00Z","type":"{kind}","payload":{payload}}}"#)
     };
-    let said = |role: &str, text: &str| {
+    let message = |role: &str, text: &str| {
         record(
             "response_item",
             &format!(
@@ -68,13 +68,13 @@ fn codex() -> Vec<String> {
     for n in 0..3 {
         all.extend([
             record("event_msg", &format!(r#"{{"type":"task_started","turn_id":"t{n}"}}"#)),
-            said("user", "context of a new kind"),
-            said("user", &format!("ask {n}")),
+            message("user", "context of a new kind"),
+            message("user", &format!("ask {n}")),
             record("event_msg", &format!(r#"{{"type":"user_message","message":"ask {n}"}}"#)),
             record("turn_context", &format!(r#"{{"turn_id":"t{n}","model":"m{n}"}}"#)),
             record("response_item", &format!(r#"{{"type":"function_call","name":"shell","arguments":"{{\"command\":[\"make\"]}}","call_id":"k{n}"}}"#)),
             record("response_item", &format!(r#"{{"type":"function_call_output","call_id":"k{n}","output":"Exit code: {n}"}}"#)),
-            said("assistant", "told"),
+            message("assistant", "told"),
         ]);
     }
     all.push(record("event_msg", r#"{"type":"thread_rolled_back","num_turns":2}"#));
@@ -105,17 +105,17 @@ fn an_unfinished_line_is_left_even_if_it_would_parse() {
     let without_end = &all[..all.len() - 1];
     let batch = read_all(Agent::ClaudeCode, without_end);
     assert!(batch.end < without_end.len() as u64);
-    assert!(!told(&batch).iter().any(|line| line.starts_with('5')));
+    assert!(!rendered(&batch).iter().any(|line| line.starts_with('5')));
     // Unless nobody writes the file any more, and the line is whole.
     let fresh = State::new(Agent::ClaudeCode, "");
     let settled = read_settled(without_end, &fresh);
     assert_eq!(settled.end, without_end.len() as u64);
-    assert_eq!(told(&settled), told(&read_all(Agent::ClaudeCode, &all)));
+    assert_eq!(rendered(&settled), rendered(&read_all(Agent::ClaudeCode, &all)));
     assert_eq!(read_settled(&all[..all.len() - 9], &fresh), read(&all[..all.len() - 9], &fresh));
 }
 
 #[test]
-fn a_long_exchange_is_told_in_pieces_that_add_up() {
+fn a_long_exchange_is_read_in_pieces_that_add_up() {
     let calls = 8 * TURNS_MAX;
     let head = r#""sessionId":"s1","timestamp":"2026-02-01T10:00:00Z""#;
     let mut all = vec![format!(r#"{{"type":"user","uuid":"u1",{head},"message":{{"content":"go"}}}}"#)];

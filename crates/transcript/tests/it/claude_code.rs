@@ -3,7 +3,7 @@
 use cerebro_transcript::turn::{Parent, ParentKind};
 use cerebro_transcript::{Agent, Batch};
 
-use super::support::{lines, read_all, told};
+use super::support::{lines, read_all, rendered};
 
 /// A line of a session: what differs, beside what every line has.
 fn line(kind: &str, uuid: &str, parent: &str, rest: &str) -> String {
@@ -18,7 +18,7 @@ fn user(uuid: &str, parent: &str, text: &str) -> String {
     line("user", uuid, parent, &format!(r#""message":{{"role":"user","content":{text}}}"#))
 }
 
-fn says(uuid: &str, message: &str, text: &str) -> String {
+fn reply(uuid: &str, message: &str, text: &str) -> String {
     let text = serde_json::to_string(text).expect("a string");
     blocks(uuid, message, &format!(r#"{{"type":"text","text":{text}}}"#))
 }
@@ -51,7 +51,7 @@ fn read(all: &[String]) -> Batch {
 }
 
 fn check(all: &[String], want: &[&str]) {
-    assert_eq!(told(&read(all)), want);
+    assert_eq!(rendered(&read(all)), want);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
     let batch = read(&[
         user("u1", "", "fix the parser"),
         blocks("a1", "m1", r#"{"type":"thinking","thinking":"never kept"}"#),
-        says("a2", "m1", "I look first."),
+        reply("a2", "m1", "I look first."),
         blocks("a3", "m1", &tool("t1", "Read", r#"{"file_path":"/w/p.rs"}"#)),
         answers("r1", &answer("t1", "fn parse() {}", false)),
         blocks(
@@ -70,7 +70,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
         answers("r2", &answer("t2", "The file has been updated.", false)),
         blocks("a5", "m3", &tool("t3", "Bash", r#"{"command":"cargo test"}"#)),
         answers("r3", &answer("t3", "Exit code 101\nerror: it broke", true)),
-        says("a6", "m4", "Done."),
+        reply("a6", "m4", "Done."),
         user("u2", "a6", "thanks"),
     ]);
     let want = [
@@ -82,7 +82,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
         "Done.",
         "> thanks",
     ];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     let session = &batch.session;
     let names =
         (session.id.as_str(), session.cwd.as_deref(), session.branch.as_deref(), session.model.as_deref());
@@ -99,8 +99,8 @@ fn one_reply_in_several_lines_is_one_reply() {
     check(
         &[
             user("u1", "", "go"),
-            says("a1", "m1", "I will"),
-            says("a2", "m1", "I will look"),
+            reply("a1", "m1", "I will"),
+            reply("a2", "m1", "I will look"),
             blocks(
                 "a3",
                 "m1",
@@ -109,17 +109,17 @@ fn one_reply_in_several_lines_is_one_reply() {
                     tool("t1", "Bash", r#"{"command":"ls"}"#)
                 ),
             ),
-            says("a4", "m2", "First."),
-            says("a5", "m2", "Second."),
+            reply("a4", "m2", "First."),
+            reply("a5", "m2", "Second."),
         ],
         &["> go", "I will look", "$ ls = …", "First.", "Second."],
     );
 }
 
 #[test]
-fn a_line_that_is_told_twice_counts_once() {
+fn a_line_that_is_written_twice_counts_once() {
     let all =
-        [user("u1", "", "go"), says("a1", "m1", "yes"), says("a1", "m1", "yes"), says("a2", "m2", "yes")];
+        [user("u1", "", "go"), reply("a1", "m1", "yes"), reply("a1", "m1", "yes"), reply("a2", "m2", "yes")];
     check(&all, &["> go", "yes", "yes"]);
     assert_eq!(read(&all).counts.copies, 1);
 }
@@ -191,7 +191,7 @@ fn a_prompt_typed_while_a_tool_ran_is_a_prompt() {
 }
 
 #[test]
-fn refusals_and_interruptions_are_told_apart() {
+fn refusals_and_interruptions_are_distinguished() {
     let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nno, use jj";
     check(
         &[
@@ -228,11 +228,11 @@ fn refusals_and_interruptions_are_told_apart() {
 fn asking_again_after_the_same_turn_is_a_rewind() {
     let batch = read(&[
         user("u1", "", "one"),
-        says("a1", "m1", "1"),
+        reply("a1", "m1", "1"),
         user("u2", "a1", "two"),
-        says("a2", "m2", "2"),
+        reply("a2", "m2", "2"),
         user("u3", "a1", "two, but better"),
-        says("a3", "m3", "3"),
+        reply("a3", "m3", "3"),
         user("u4", "a1", "two, at last"),
     ]);
     assert_eq!(batch.withdrawn, [1, 2]);
@@ -252,12 +252,12 @@ fn a_copy_of_the_talk_in_the_same_file_counts_once() {
         .flat_map(|n| {
             [
                 user(&format!("u{n}"), &format!("a{}", n - 1), "ask"),
-                says(&format!("a{n}"), &format!("m{n}"), "tell"),
+                reply(&format!("a{n}"), &format!("m{n}"), "tell"),
             ]
         })
         .collect();
     let mut all = [talk.clone(), talk].concat();
-    all.extend([says("a9", "m9", "goes on"), user("u9", "a9", "anew"), says("a10", "m10", "yes")]);
+    all.extend([reply("a9", "m9", "goes on"), user("u9", "a9", "anew"), reply("a10", "m10", "yes")]);
     let mut want = ["> ask", "tell"].repeat(4);
     want.extend(["goes on", "> anew", "yes"]);
     check(&all, &want);
@@ -273,16 +273,16 @@ fn a_compaction_keeps_its_summary_and_is_no_prompt() {
         r#""subtype":"compact_boundary","content":"Conversation compacted","logicalParentUuid":"a1""#,
     );
     let text = serde_json::to_string(summary).expect("a string");
-    let told_summary = line(
+    let summary_line = line(
         "user",
         "c2",
         "c1",
         &format!(r#""isCompactSummary":true,"message":{{"role":"user","content":{text}}}"#),
     );
-    let all = [user("u1", "", "go"), says("a1", "m1", "yes"), boundary.clone(), told_summary.clone()];
+    let all = [user("u1", "", "go"), reply("a1", "m1", "yes"), boundary.clone(), summary_line.clone()];
     check(&all, &["> go", "yes", "compaction 1. We fixed it."]);
     assert_eq!(read(&all).session.parent, None, "it follows itself");
-    let other = read(&[boundary, told_summary, user("u2", "c2", "go on")]);
+    let other = read(&[boundary, summary_line, user("u2", "c2", "go on")]);
     let parent = Parent { kind: ParentKind::Compaction, session: None, turn: Some("a1".into()) };
     assert_eq!(other.session.parent, Some(parent), "the talk before it stands in another file");
 }
@@ -296,7 +296,7 @@ fn sub_agents_have_a_name_of_their_own() {
     let batch = read(&[sidechain("a881341")]);
     assert_eq!(batch.session.id, "s1/a881341");
     assert_eq!(batch.session.parent.as_ref().map(|parent| parent.kind), Some(ParentKind::SubAgent));
-    assert_eq!(told(&batch), ["> explore (Delegated)"]);
+    assert_eq!(rendered(&batch), ["> explore (Delegated)"]);
     assert!(
         read(&[sidechain("acompact-fffbd0")]).exchanges.is_empty(),
         "the host's own agents read the talk again"
@@ -316,7 +316,7 @@ fn sub_agents_have_a_name_of_their_own() {
         inline(user("x1", "", "sub-task")),
         work,
         answers("x3", &answer("t9", "ok", false)),
-        says("a1", "m1", "done"),
+        reply("a1", "m1", "done"),
     ];
     check(&all, &["> go", "edit /w/z = ok by a sub-agent", "done"]);
 }
@@ -397,7 +397,7 @@ fn shell_commands_of_the_person_are_commands() {
 
 #[test]
 fn a_failed_service_is_no_reply() {
-    let failed = says("a1", "m1", "API Error: 500")
+    let failed = reply("a1", "m1", "API Error: 500")
         .replace(r#""type":"assistant""#, r#""type":"assistant","isApiErrorMessage":true"#);
     check(&[user("u1", "", "go"), failed], &["> go", "service failed"]);
 }
@@ -412,10 +412,10 @@ fn unknown_records_are_counted_and_known_noise_is_not() {
         r#"{"type":"brand-new","x":2}"#.into(),
         r#"{"no":"type"}"#.into(),
         "not json".into(),
-        says("a1", "m1", "yes"),
+        reply("a1", "m1", "yes"),
         r#"{"type":"pr-link","prUrl":"https://x/pull/1","timestamp":"2026-02-01T10:00:00Z"}"#.into(),
     ]);
-    assert_eq!(told(&batch), ["> go", "yes", "pull request https://x/pull/1"]);
+    assert_eq!(rendered(&batch), ["> go", "yes", "pull request https://x/pull/1"]);
     let unknown: Vec<(&str, u64)> =
         batch.counts.unknown.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(unknown, [("(none)", 1), ("brand-new", 2)]);
@@ -430,6 +430,6 @@ fn odd_fields_do_not_lose_their_line() {
         "",
         r#""isMeta":"no","entrypoint":7,"message":{"role":"user","content":"go","id":{}}"#,
     );
-    let half = says("a1", "m1", "cut").replace("cut", r"cut \ud83d");
+    let half = reply("a1", "m1", "cut").replace("cut", r"cut \ud83d");
     check(&[odd, half], &["> go", "cut \u{fffd}"]);
 }

@@ -3,7 +3,7 @@
 use cerebro_transcript::turn::ParentKind;
 use cerebro_transcript::{Agent, Batch};
 
-use super::support::{lines, read_all, told};
+use super::support::{lines, read_all, rendered};
 
 fn record(kind: &str, payload: &str) -> String {
     format!(r#"{{"timestamp":"2026-09-27T10:00:00.125Z","type":"{kind}","payload":{payload}}}"#)
@@ -58,7 +58,7 @@ fn read(all: &[String]) -> Batch {
 }
 
 fn check(all: &[String], want: &[&str]) {
-    assert_eq!(told(&read(all)), want);
+    assert_eq!(rendered(&read(all)), want);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
         r#"$ make = failed 2 {"output":"boom","metadata":{"exit_code":2}}"#,
         "Done.",
     ];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     let exchange = &batch.exchanges[0];
     assert_eq!((exchange.first_id.as_deref(), exchange.model.as_deref()), (Some("t1"), Some("gpt-5.5")));
     assert!(batch.counts.unknown.is_empty(), "{:?}", batch.counts.unknown);
@@ -138,7 +138,7 @@ fn what_the_host_says_was_typed_is_the_prompt() {
 #[test]
 fn completed_items_count_only_where_response_items_are_missing() {
     let asked = completed(r#"{"type":"UserMessage","id":"1","content":[{"type":"text","text":"go"}]}"#);
-    let said = completed(r#"{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"yes"}]}"#);
+    let reply = completed(r#"{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"yes"}]}"#);
     let ran = completed(
         r#"{"type":"CommandExecution","id":"e1","command":["/bin/bash","-lc","make"],"status":"failed","aggregated_output":"boom","exit_code":2}"#,
     );
@@ -148,15 +148,15 @@ fn completed_items_count_only_where_response_items_are_missing() {
     let used = completed(
         r#"{"type":"McpToolCall","id":"e3","server":"docs","tool":"search","arguments":{"q":"x"},"status":"failed","result":null,"error":"server unavailable"}"#,
     );
-    let both = [asked.clone(), said.clone(), ran.clone(), changed.clone()];
+    let both = [asked.clone(), reply.clone(), ran.clone(), changed.clone()];
     check(&both, &["> go", "yes", "$ make = failed 2 boom", "edit /w/a.rs,/w/b.rs = ok"]);
-    assert!(told(&read(&[asked.clone(), used]))[1].ends_with("failed -1 server unavailable"));
+    assert!(rendered(&read(&[asked.clone(), used]))[1].ends_with("failed -1 server unavailable"));
     check(
         &[
             message("user", "go"),
             asked,
             message("assistant", "yes"),
-            said,
+            reply,
             call("k1", "shell", r#"{"command":["make"]}"#),
             ran,
             output("k1", "Exit code: 2\nOutput:\nboom"),
@@ -177,7 +177,7 @@ fn a_roll_back_takes_back_the_last_prompts() {
         typed("two, but better"),
     ]);
     assert_eq!(batch.withdrawn, [1]);
-    assert_eq!(told(&batch), ["> one", "1", "> two", "2", "interrupted", "> two, but better"]);
+    assert_eq!(rendered(&batch), ["> one", "1", "> two", "2", "interrupted", "> two, but better"]);
     assert!(read(&[event(r#"{"type":"thread_rolled_back","num_turns":9}"#)]).withdrawn.is_empty());
 }
 
@@ -194,7 +194,7 @@ fn copies_name_their_parent_and_keep_their_own_name() {
         typed("explore"),
     ]);
     assert_eq!(spawned.session.parent.as_ref().map(|parent| parent.kind), Some(ParentKind::SubAgent));
-    assert_eq!(told(&spawned), ["> explore (Delegated)"]);
+    assert_eq!(rendered(&spawned), ["> explore (Delegated)"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn runs_without_a_person_are_marked_and_codex_own_memory_is_no_session() {
 }
 
 #[test]
-fn compactions_and_unknown_records_are_told() {
+fn compactions_and_unknown_records_are_reported() {
     let batch = read(&[
         typed("go"),
         record(
@@ -220,7 +220,7 @@ fn compactions_and_unknown_records_are_told() {
         event(r#"{"type":"brand_new_event"}"#),
         completed(r#"{"type":"BrandNew"}"#),
     ]);
-    assert_eq!(told(&batch), ["> go", "compaction so far"]);
+    assert_eq!(rendered(&batch), ["> go", "compaction so far"]);
     let unknown: Vec<&str> = batch.counts.unknown.keys().map(String::as_str).collect();
     assert_eq!(unknown, ["brand_new", "brand_new_event", "brand_new_item", "item BrandNew"]);
 }
@@ -232,5 +232,8 @@ fn old_rollouts_without_types_are_read() {
         item(r#"{"role":"user","content":[{"type":"input_text","text":"go"}]}"#),
         item(r#"{"role":"assistant","content":[{"type":"output_text","text":"yes"}]}"#),
     ]);
-    assert_eq!((told(&batch), batch.session.id.as_str()), (vec!["> go".to_owned(), "yes".to_owned()], "old"));
+    assert_eq!(
+        (rendered(&batch), batch.session.id.as_str()),
+        (vec!["> go".to_owned(), "yes".to_owned()], "old")
+    );
 }

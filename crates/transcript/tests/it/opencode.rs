@@ -8,7 +8,7 @@ use cerebro_transcript::{
 };
 use proptest::prelude::*;
 
-use super::support::told;
+use super::support::rendered;
 
 fn session() -> SessionRow {
     SessionRow {
@@ -68,7 +68,7 @@ fn parts() -> Vec<PartRow> {
 #[test]
 fn a_session_of_version_1_is_messages_and_parts() {
     let batch = read_v1(&session(), &messages(), &parts());
-    let mut got = told(&batch);
+    let mut got = rendered(&batch);
     let invalid = got.remove(3);
     assert!(invalid.starts_with("invalid") && invalid.ends_with("failed -1 no such tool"), "{invalid}");
     let want = [
@@ -83,7 +83,7 @@ fn a_session_of_version_1_is_messages_and_parts() {
 #[test]
 fn what_was_reverted_is_left_out() {
     let reverted = SessionRow { revert: Some(r#"{"messageID":"m3"}"#.into()), ..session() };
-    assert!(!told(&read_v1(&reverted, &messages(), &parts())).contains(&"> more".to_owned()));
+    assert!(!rendered(&read_v1(&reverted, &messages(), &parts())).contains(&"> more".to_owned()));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_session_of_version_2_is_entries() {
         "compaction so far",
         "interrupted",
     ];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     assert_eq!((batch.session.model.as_deref(), batch.counts.malformed), (Some("big"), 1));
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand-new"]);
 }
@@ -139,7 +139,7 @@ fn lineage_and_default_titles_are_known() {
     };
     let batch = read_v2(&child, &[entry("m", "user", r#"{"text":"explore"}"#)]);
     assert_eq!(batch.session.parent.as_ref().map(|parent| parent.kind), Some(ParentKind::SubAgent));
-    assert_eq!((told(&batch), batch.session.title), (vec!["> explore (Delegated)".to_owned()], None));
+    assert_eq!((rendered(&batch), batch.session.title), (vec!["> explore (Delegated)".to_owned()], None));
     let fork = SessionRow { forked_from: Some("ses_0".into()), ..session() };
     assert_eq!(read_v2(&fork, &[]).session.parent.map(|parent| parent.kind), Some(ParentKind::Fork));
 }
@@ -160,23 +160,23 @@ fn a_composer_of_cursors_ide_names_its_bubbles_in_order() {
         row("unnamed", r#"{"type":1,"text":"of a draft"}"#),
     ];
     let batch = cursor_ide::read("c1", data, &rows);
-    assert_eq!(told(&batch), ["> mend it", "Looking.", "$ make = failed -1 boom"]);
+    assert_eq!(rendered(&batch), ["> mend it", "Looking.", "$ make = failed -1 boom"]);
     assert_eq!((batch.session.title.as_deref(), batch.session.cwd.as_deref()), (Some("Skuas"), Some("/w")));
     let older = r#"{"conversation":[{"type":1,"text":"mend it"},{"type":7}]}"#;
     let batch = cursor_ide::read("c2", older, &[]);
-    assert_eq!((told(&batch), batch.counts.unknown.len()), (vec!["> mend it".to_owned()], 1));
+    assert_eq!((rendered(&batch), batch.counts.unknown.len()), (vec!["> mend it".to_owned()], 1));
     assert_eq!(cursor_ide::read("c3", "not json", &[]).counts.malformed, 1);
 }
 
 /// Rows as OpenCode writes them, with some of their bytes replaced.
 fn mangled(rows: &[&str], edits: &[(prop::sample::Index, prop::sample::Index, char)]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
-    for (row, place, letter) in edits {
+    for (row, index, letter) in edits {
         let row = row.index(rows.len());
         let mut letters: Vec<char> = rows[row].chars().collect();
         if !letters.is_empty() {
-            let place = place.index(letters.len());
-            letters[place] = *letter;
+            let index = index.index(letters.len());
+            letters[index] = *letter;
             rows[row] = letters.into_iter().collect();
         }
     }

@@ -3,7 +3,7 @@
 use cerebro_transcript::turn::ParentKind;
 use cerebro_transcript::{Agent, Batch, cursor, gemini_cli};
 
-use super::support::{lines, read_all, told};
+use super::support::{lines, read_all, rendered};
 
 const HEAD: &str = r#"{"sessionId":"g1","projectHash":"h","startTime":"2026-07-17T09:00:00Z","lastUpdated":"2026-07-17T09:00:00Z","kind":"main","directories":["/w"]}"#;
 
@@ -26,16 +26,16 @@ fn gemini_lines_replace_patch_and_rewind() {
     let (one, two) = (user("m1", "one"), user("m3", "two"));
     let (draft, better, late) = (model("m2", "draft"), model("m2", "better"), model("m4", "2"));
     let batch = gemini(&[HEAD, &one, &draft, &better, &two, &late]);
-    assert_eq!(told(&batch), ["> one", "better", "> two", "2"]);
+    assert_eq!(rendered(&batch), ["> one", "better", "> two", "2"]);
     assert_eq!((batch.session.id.as_str(), batch.session.cwd.as_deref()), ("g1", Some("/w")));
     let rewound = gemini(&[HEAD, &one, &better, &two, &late, r#"{"$rewindTo":"m3"}"#, &user("m5", "other")]);
-    assert_eq!(told(&rewound), ["> one", "better", "> other"]);
+    assert_eq!(rendered(&rewound), ["> one", "better", "> other"]);
     let cleared = gemini(&[HEAD, &one, r#"{"$rewindTo":"nobody"}"#, &two]);
-    assert_eq!(told(&cleared), ["> two"], "an unknown id clears all, as in the CLI");
+    assert_eq!(rendered(&cleared), ["> two"], "an unknown id clears all, as in the CLI");
     let set = format!(r#"{{"$set":{{"messages":[{two},{late}],"summary":"A title"}}}}"#);
     let patched = gemini(&[HEAD, &one, &set, "not json", r#"{"x":1}"#]);
     assert_eq!(
-        (told(&patched), patched.session.title.as_deref()),
+        (rendered(&patched), patched.session.title.as_deref()),
         (vec!["> two".to_owned(), "2".to_owned()], Some("A title"))
     );
     assert_eq!((patched.counts.malformed, patched.counts.unknown.len()), (1, 1));
@@ -72,7 +72,7 @@ fn gemini_documents_are_read_with_their_tools() {
         "> /plan:new a (Command)",
         "service failed",
     ];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     assert_eq!(batch.state.offset, 0, "the next reading begins at the beginning");
     // A document that is being written is not there yet.
     assert!(gemini_cli::read(&document.as_bytes()[..400], "").exchanges.is_empty());
@@ -95,7 +95,7 @@ fn copilot_events_are_read() {
     let batch = read_all(Agent::Copilot, &lines(events));
     let want =
         ["> fix it", "Looking.", "$ make = failed -1 boom", "edit /w/a = ok", "touched /w/a", "touched /w/b"];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     let session = &batch.session;
     assert_eq!(
         (session.id.as_str(), session.branch.as_deref(), session.model.as_deref()),
@@ -113,10 +113,10 @@ fn cursor_lines_and_texts_are_read() {
         r#"{"type":"brand_new"}"#,
     ];
     let batch = read_all(Agent::Cursor, &lines(all));
-    assert_eq!(told(&batch), ["> fix it", "Looking.", "$ make = …", "edit /w/a = …"]);
+    assert_eq!(rendered(&batch), ["> fix it", "Looking.", "$ make = …", "edit /w/a = …"]);
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
     let text = "user:\n<user_query>\nfix it\n</user_query>\n\nassistant:\n[Thinking]\n  never kept\nLooking.\n[Tool call] Shell\n  command: make\n[Tool result] Shell\n\nDone.\n";
-    assert_eq!(told(&cursor::read_text(text, "c1")), ["> fix it", "Looking.\nDone."]);
+    assert_eq!(rendered(&cursor::read_text(text, "c1")), ["> fix it", "Looking.\nDone."]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn qwen_records_are_read() {
         "compaction so far",
         "> more, but better",
     ];
-    assert_eq!(told(&batch), want);
+    assert_eq!(rendered(&batch), want);
     assert_eq!((batch.withdrawn.as_slice(), batch.session.title.as_deref()), ([1].as_slice(), Some("Mine")));
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
     let forked = record(

@@ -16,21 +16,21 @@ pub fn read_all(agent: Agent, bytes: &[u8]) -> Batch {
 
 /// What a store has after some readings, and what they end in.
 #[derive(Debug, PartialEq)]
-pub struct Kept {
+pub struct Stored {
     pub exchanges: BTreeMap<u32, Exchange>,
     pub withdrawn: BTreeSet<u32>,
     pub last: Batch,
 }
 
-/// Reads as a service does: up to each of the cuts, every time from where the last reading said.
-pub fn read_cut(agent: Agent, bytes: &[u8], cuts: &[usize]) -> Kept {
+/// Reads as a service does: up to each of the cuts, every time from where the last reading ended.
+pub fn read_cut(agent: Agent, bytes: &[u8], cuts: &[usize]) -> Stored {
     let mut state = State::new(agent, "");
     let mut exchanges = BTreeMap::new();
     let mut withdrawn = BTreeSet::new();
     let mut last = None;
     for cut in cuts.iter().copied().chain([bytes.len()]) {
         let from = usize::try_from(state.offset).expect("an offset in memory").min(cut);
-        // What is kept between readings goes through its stored form.
+        // What is stored between readings goes through its stored form.
         let stored = serde_json::to_string(&state).expect("a state as JSON");
         let batch = read(&bytes[from..cut], &serde_json::from_str(&stored).expect("a state from JSON"));
         exchanges.extend(batch.exchanges.iter().map(|exchange| (exchange.seq, exchange.clone())));
@@ -38,11 +38,11 @@ pub fn read_cut(agent: Agent, bytes: &[u8], cuts: &[usize]) -> Kept {
         state = batch.state.clone();
         last = Some(Batch { exchanges: Vec::new(), withdrawn: Vec::new(), ..batch });
     }
-    Kept { exchanges, withdrawn, last: last.expect("one reading at least") }
+    Stored { exchanges, withdrawn, last: last.expect("one reading at least") }
 }
 
 /// A line for each thing that was said or done.
-pub fn told(batch: &Batch) -> Vec<String> {
+pub fn rendered(batch: &Batch) -> Vec<String> {
     batch.exchanges.iter().flat_map(of_exchange).collect()
 }
 
