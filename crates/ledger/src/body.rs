@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_step_stands_in_its_row_and_comes_back() {
+    fn a_short_step_is_stored_in_its_row_and_read_back() {
         let step = Step::Prompt { text: "now do the PEM case".to_owned() };
         let body = Body::of(&step);
         assert_eq!((body.full, &body.artifact), (body.text.len() as u64, &None));

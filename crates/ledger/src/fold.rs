@@ -8,7 +8,7 @@ use cerebro_core::text;
 
 use crate::{
     CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, Outcome,
-    PlanStep, Said, Standing, State, Step, TestState,
+    PlanStep, Standing, State, Step, TestState, TimedText,
     limits::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
         TEXT_BYTES_MAX,
@@ -48,8 +48,8 @@ fn is_known(kind: &str) -> bool {
     crate::step::KINDS.contains(&kind)
 }
 
-fn said(at: Timestamp, text: &str) -> Said {
-    Said { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
+fn timed(at: Timestamp, text: &str) -> TimedText {
+    TimedText { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
 }
 
 /// Appends an item; the oldest is dropped when there are too many.
@@ -104,13 +104,13 @@ impl State {
             Step::Lost => self.lost = Some(at),
             Step::Ended { .. } => (self.ended, self.turn_open) = (true, false),
             Step::Decision { text } | Step::Note { text } => {
-                push(&mut self.remarks, said(at, text), REMARKS_MAX);
+                push(&mut self.remarks, timed(at, text), REMARKS_MAX);
             }
             Step::Finding { text } => {
-                push(&mut self.remarks, said(at, text), REMARKS_MAX);
-                push(&mut self.findings, said(at, text), REMARKS_MAX);
+                push(&mut self.remarks, timed(at, text), REMARKS_MAX);
+                push(&mut self.findings, timed(at, text), REMARKS_MAX);
             }
-            Step::Blocked { text } => self.blocked = Some(said(at, text)),
+            Step::Blocked { text } => self.blocked = Some(timed(at, text)),
             Step::Gate { name, standing, text } => self.gate(name, *standing, text.as_ref()),
             Step::Intent { .. } | Step::Confirmed { .. } | Step::Refuted { .. } => self.effect(seq, step),
             Step::Gap { count, reason, filled: false, .. } => {
@@ -155,18 +155,18 @@ impl State {
         if let Step::Ran { call: Some(_), command, ending, .. } = step
             && *ending != Ending::Unknown
         {
-            let untold = one_line(&untold(command));
-            if let Some(at) = self.last.iter().rposition(|last| last.text == untold) {
+            let unknown = one_line(&with_unknown_outcome(command));
+            if let Some(at) = self.last.iter().rposition(|last| last.text == unknown) {
                 self.last.remove(at);
             }
         }
-        push(&mut self.last, Said { at, text: one_line(&line) }, LAST_MAX);
+        push(&mut self.last, TimedText { at, text: one_line(&line) }, LAST_MAX);
     }
 
     fn turn(&mut self, at: Timestamp, step: &Step) {
         match step {
             Step::Prompt { text } => {
-                let request = said(at, text);
+                let request = timed(at, text);
                 self.first_request.get_or_insert_with(|| request.clone());
                 self.request = Some(request);
                 (self.turn_open, self.turn_failed, self.lost, self.ended) = (true, None, None, false);
@@ -177,10 +177,10 @@ impl State {
                 // Everything that ran in the turn has ended with it.
                 self.under_way.clear();
                 if let Some(text) = last {
-                    self.said = Some(said(at, text));
+                    self.said = Some(timed(at, text));
                 }
             }
-            Step::TurnFailed { error } => self.turn_failed = Some(said(at, error)),
+            Step::TurnFailed { error } => self.turn_failed = Some(timed(at, error)),
             _ => {}
         }
     }
@@ -194,7 +194,7 @@ impl State {
             self.test = Some(TestState { command, ending: *ending, tests: tests.clone(), at });
         }
         match ending {
-            Ending::Failed | Ending::Interrupted => self.failed = Some(said(at, command)),
+            Ending::Failed | Ending::Interrupted => self.failed = Some(timed(at, command)),
             _ if self.failed.as_ref().is_some_and(|failed| failed.text == command) => self.failed = None,
             _ => {}
         }
@@ -231,7 +231,7 @@ impl State {
         let Some(call) = call else { return };
         let begun = self.under_way.len();
         self.under_way.retain(|under_way| under_way.call != call);
-        // Only of a call whose beginning was not told yet may the beginning still come.
+        // Only of a call whose beginning was not reported yet may the beginning still come.
         if self.under_way.len() == begun {
             push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
         }
@@ -334,7 +334,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The line of a command that ended with an unknown outcome.
-fn untold(command: &str) -> String {
+fn with_unknown_outcome(command: &str) -> String {
     format!("{command} → outcome not told")
 }
 
@@ -347,7 +347,7 @@ fn line(step: &Step) -> Option<String> {
                 names => format!(": {}", names.join(", ")),
             });
             if *ending == Ending::Unknown && exit.is_none() && names.is_empty() {
-                return Some(untold(command));
+                return Some(with_unknown_outcome(command));
             }
             let ending = match (ending, exit) {
                 (Ending::Interrupted, _) => "interrupted".to_owned(),

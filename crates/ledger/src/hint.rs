@@ -161,9 +161,9 @@ fn failing(state: &State) -> Option<String> {
     let test = state.test.as_ref().filter(|test| test.ending != Ending::Passed)?;
     let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
     let names = test.tests.names.join(", ");
-    let told = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-    let told = if told.is_empty() { "outcome not told".to_owned() } else { told };
-    Some(format!("Last test run: `{}` → {told}", piece(&test.command)))
+    let failures = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+    let failures = if failures.is_empty() { "outcome not told".to_owned() } else { failures };
+    Some(format!("Last test run: `{}` → {failures}", piece(&test.command)))
 }
 
 fn edited(state: &State) -> Option<String> {
@@ -176,7 +176,7 @@ fn edited(state: &State) -> Option<String> {
 }
 
 fn last(state: &State) -> Option<String> {
-    let lines: Vec<&str> = state.last.iter().map(|said| said.text.as_str()).collect();
+    let lines: Vec<&str> = state.last.iter().map(|entry| entry.text.as_str()).collect();
     (!lines.is_empty()).then(|| format!("Last {}: {}", lines.len(), lines.join(" · ")))
 }
 

@@ -7,7 +7,7 @@
 //! | [`mod@work`] | what a piece of work and its events are |
 //! | [`mod@body`] | which part of an event is stored in its row |
 //! | [`mod@fold`] | what state the events lead to |
-//! | [`mod@hint`] | what the next agent is told, in view of the world |
+//! | [`mod@hint`] | the text for the next agent, in view of the world |
 //! | [`mod@claim`] | who holds it |
 //! | [`mod@chain`], [`mod@verify`] | whether it is as it was written |
 //! | [`mod@seal`] | whether all of it is there, provable to outsiders |
@@ -37,8 +37,8 @@ pub use chain::{Kept, Key, Mac};
 pub use fold::fold;
 pub use hint::{action, hint};
 pub use state::{
-    CallState, ClaimState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, Said, State,
-    TestState,
+    CallState, ClaimState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, State,
+    TestState, TimedText,
 };
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
 pub use verify::{Finding, Verified, is_of_key, verify};

@@ -9,7 +9,7 @@ use crate::{Ending, Outcome, Repeat, Standing, Tests};
 
 /// A text, and when it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct TimedText {
     pub at: Timestamp,
     pub text: String,
 }
@@ -118,14 +118,14 @@ pub struct State {
     /// The commit of the checkout when the work began.
     pub commit: Option<String>,
     /// The user's first and last request.
-    pub first_request: Option<Said>,
-    pub request: Option<Said>,
+    pub first_request: Option<TimedText>,
+    pub request: Option<TimedText>,
     /// A turn began and has not ended.
     pub turn_open: bool,
     /// Why the last turn broke off, if it did.
-    pub turn_failed: Option<Said>,
+    pub turn_failed: Option<TimedText>,
     /// The agent's last words at the end of a turn.
-    pub said: Option<Said>,
+    pub said: Option<TimedText>,
     /// When the agent's connection was lost without an end of the session.
     pub lost: Option<Timestamp>,
     /// Whether the session ended properly.
@@ -139,18 +139,18 @@ pub struct State {
     /// The last run of tests.
     pub test: Option<TestState>,
     /// The last failed command that was not run again since.
-    pub failed: Option<Said>,
+    pub failed: Option<TimedText>,
     pub under_way: Vec<CallState>,
-    /// The calls that ended last. Hooks run side by side, so the beginning of a short call may be told after its end.
+    /// The calls that ended last. Hooks run side by side, so the beginning of a short call may be reported after its end.
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     pub ended_calls: VecDeque<String>,
     /// The last five things that were done, oldest first, each on one line.
-    pub last: VecDeque<Said>,
+    pub last: VecDeque<TimedText>,
     /// Decisions, findings and notes, oldest first.
-    pub remarks: VecDeque<Said>,
+    pub remarks: VecDeque<TimedText>,
     /// What was found out, for memories.
-    pub findings: VecDeque<Said>,
-    pub blocked: Option<Said>,
+    pub findings: VecDeque<TimedText>,
+    pub blocked: Option<TimedText>,
     /// How often the conversation was compacted.
     pub compactions: u32,
     pub gaps: Gaps,

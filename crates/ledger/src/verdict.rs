@@ -149,8 +149,8 @@ fn failed_name(line: &str) -> Option<&str> {
     }
     if let Some(rest) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
         // unittest: `FAIL: test_split (tests.test_a.Split)`, with the name again behind the class since Python 3.11.
-        let (name, place) = rest.strip_suffix(')')?.split_once(" (")?;
-        return place.contains('.').then_some(if place.ends_with(name) { place } else { name });
+        let (name, module) = rest.strip_suffix(')')?.split_once(" (")?;
+        return module.contains('.').then_some(if module.ends_with(name) { module } else { name });
     }
     if let Some(rest) = line.strip_prefix("FAIL [") {
         // nextest: `FAIL [   0.010s] crate module::test`
@@ -195,29 +195,29 @@ mod tests {
 
     #[test]
     fn counts_and_names_are_read_out_of_what_runners_print() {
-        let told = |command: &str, output: &str| {
+        let results = |command: &str, output: &str| {
             let tests = tests(command, output).unwrap();
             (tests.passed, tests.failed, tests.names.join(" "))
         };
         let cargo = "running 2 tests\ntest rules::pem_split ... FAILED\ntest rules::ok ... ok\n\n\
              failures:\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n\
              test result: ok. 4 passed; 0 failed; 0 ignored";
-        assert_eq!(told("cargo test", cargo), (Some(5), Some(1), "rules::pem_split".to_owned()));
+        assert_eq!(results("cargo test", cargo), (Some(5), Some(1), "rules::pem_split".to_owned()));
         let pytest = "FAILED tests/test_a.py::test_b - assert 1 == 2\n==== 1 failed, 3 passed in 0.12s ====";
-        assert_eq!(told("pytest", pytest), (Some(3), Some(1), "tests/test_a.py::test_b".to_owned()));
+        assert_eq!(results("pytest", pytest), (Some(3), Some(1), "tests/test_a.py::test_b".to_owned()));
         let go = "--- FAIL: TestSplit (0.00s)\nFAIL";
-        assert_eq!(told("go test ./...", go), (None, None, "TestSplit".to_owned()));
+        assert_eq!(results("go test ./...", go), (None, None, "TestSplit".to_owned()));
         let nextest =
             "FAIL [   0.010s] redact rules::pem\nSummary [ 0.1s] 4 tests run: 3 passed, 1 failed, 0 skipped";
-        assert_eq!(told("cargo nextest run", nextest), (Some(3), Some(1), "rules::pem".to_owned()));
+        assert_eq!(results("cargo nextest run", nextest), (Some(3), Some(1), "rules::pem".to_owned()));
         let jest = "  ✕ splits keys (3 ms)\nTests:       1 failed, 2 passed, 3 total";
-        assert_eq!(told("npx jest", jest), (Some(2), Some(1), "splits keys".to_owned()));
+        assert_eq!(results("npx jest", jest), (Some(2), Some(1), "splits keys".to_owned()));
         let unittest = "FAIL: test_split (tests.test_a.Split.test_split)\nERROR: test_b (tests.test_a.Split)\n\
              Ran 5 tests in 0.002s\n\nFAILED (failures=1, errors=1)";
         let names = "tests.test_a.Split.test_split test_b".to_owned();
-        assert_eq!(told("python -m unittest", unittest), (Some(3), Some(2), names));
-        assert_eq!(told("python -m unittest", "Ran 1 test in 0.1s\n\nOK"), (Some(1), None, String::new()));
-        assert_eq!(told("make test", "gcc: error"), (None, None, String::new()));
+        assert_eq!(results("python -m unittest", unittest), (Some(3), Some(2), names));
+        assert_eq!(results("python -m unittest", "Ran 1 test in 0.1s\n\nOK"), (Some(1), None, String::new()));
+        assert_eq!(results("make test", "gcc: error"), (None, None, String::new()));
     }
 
     proptest! {

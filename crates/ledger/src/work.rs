@@ -156,7 +156,7 @@ pub struct Entry {
     pub kind: String,
     /// `None` if the text was purged, or if a newer program wrote a kind that this one does not know.
     pub step: Option<Step>,
-    /// Whether its writer no longer held the work: it is kept and changes nothing in the state.
+    /// Whether its writer no longer held the work: it is stored and changes nothing in the state.
     pub late: bool,
     /// The length of its whole body in bytes.
     pub full: u64,

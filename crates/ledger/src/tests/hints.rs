@@ -1,4 +1,4 @@
-//! What is folded, and what is told of it.
+//! What is folded, and what the hint says of it.
 
 use proptest::prelude::*;
 
@@ -87,11 +87,11 @@ fn world() -> World {
 }
 
 #[test]
-fn the_hint_tells_all_that_the_next_one_needs() {
+fn the_hint_has_all_that_the_next_agent_needs() {
     let piece = interrupted("session");
     let state = fold_all(&piece.entries());
     let text = hint(&piece.work, &state, &world(), limits::HINT_BYTES);
-    for told in [
+    for line in [
         "Unfinished: \"make redaction stream\" (claude-code, lost 00:00 UTC while running `cargo test -p redact`",
         "Last request 00:00 UTC: \"now do the PEM case, keep the API\"",
         "Steps: done 1 2; open 3 PEM over chunk borders",
@@ -106,7 +106,7 @@ fn the_hint_tells_all_that_the_next_one_needs() {
         "The turn of the last request has no end",
         "log 10482 9f2ce1a0b3d4c5e6",
     ] {
-        assert!(text.contains(told), "{told}\n---\n{text}");
+        assert!(text.contains(line), "{line}\n---\n{text}");
     }
     assert!(text.len() <= limits::HINT_BYTES);
     assert_eq!(action(&state, &world()), Action::CheckFirst);
@@ -130,7 +130,7 @@ fn what_is_asked_first_is_decided_first() {
     let piece = interrupted("task");
     let mut state = fold_all(&piece.entries());
     let mut world = world();
-    let tell = |state: &mut State, step: Step| {
+    let apply = |state: &mut State, step: Step| {
         let entry = Entry {
             seq: state.seq + 1,
             at: at(90),
@@ -142,25 +142,25 @@ fn what_is_asked_first_is_decided_first() {
         };
         *state = fold(std::mem::take(state), &entry);
     };
-    tell(&mut state, Step::Confirmed { key: "pr-7f".to_owned() });
+    apply(&mut state, Step::Confirmed { key: "pr-7f".to_owned() });
     assert_eq!(action(&state, &world), Action::Resume);
     let text = hint(&piece.work, &state, &world, limits::HINT_BYTES);
     assert!(!text.contains("gh pr create"), "a confirmed effect is not proposed again: {text}");
-    tell(
+    apply(
         &mut state,
         Step::Intent { key: "pr-7f".to_owned(), text: "gh pr create".to_owned(), repeat: Repeat::Safe },
     );
     assert_eq!(state.intent("pr-7f").unwrap().standing, IntentStanding::Confirmed);
-    tell(&mut state, Step::Gate { name: "review".to_owned(), standing: Standing::Pending, text: None });
+    apply(&mut state, Step::Gate { name: "review".to_owned(), standing: Standing::Pending, text: None });
     assert_eq!(action(&state, &world), Action::WaitGate);
     world.held_by = Some("s9".to_owned());
     assert_eq!(action(&state, &world), Action::Held);
-    tell(&mut state, Step::Closed { outcome: Outcome::Abandoned, text: None });
+    apply(&mut state, Step::Closed { outcome: Outcome::Abandoned, text: None });
     assert_eq!(action(&state, &world), Action::Complete);
 }
 
 #[test]
-fn a_call_whose_end_is_told_before_its_beginning_is_not_under_way() {
+fn a_call_whose_end_is_reported_before_its_beginning_is_not_under_way() {
     let mut piece = Piece::begin("session");
     let called = |n: usize| Step::Called {
         call: Some(format!("t{n}")),

@@ -1,7 +1,7 @@
 //! A journal through random histories: whatever is begun, noted, claimed, taken over, compacted, killed, purged, pruned and
 //! sealed, in whatever order, it verifies, its seals hold, one holds each piece, and its states are the folds of its events.
 //!
-//! `PROPTEST_CASES` says how many histories are tried: 256 where nothing is said.
+//! `PROPTEST_CASES` says how many histories are tried: 256 by default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -206,9 +206,9 @@ impl Journal {
     fn note(&mut self, piece: usize, agent: &str, step: &Step) {
         let now = self.now;
         let (piece, state) = self.pieces[piece].as_mut().unwrap();
-        // A claim, and its end, is told by the journal itself.
-        let is_told = matches!(step, Step::Claimed { .. } | Step::Released { .. });
-        let late = !is_told && claim::is_late(&piece.work, state, agent, minute(now));
+        // The journal itself records a claim and its end.
+        let is_claim = matches!(step, Step::Claimed { .. } | Step::Released { .. });
+        let late = !is_claim && claim::is_late(&piece.work, state, agent, minute(now));
         if !late {
             claim::renew(&mut piece.work, agent, minute(now + LEASE));
         }
