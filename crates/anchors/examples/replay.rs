@@ -5,7 +5,7 @@
 //!     cargo run --release --example replay -- --versions FOLDER FOLDER …     unpacked versions of a package, in their order
 //!
 //! Every symbol of every source file is anchored in one state and judged by the files of a later one. What is right is found
-//! without a parser: an anchor is fresh (or moved) if its bytes still stand in the file, behind the same beginning of a
+//! without a parser: an anchor is fresh (or moved) if its bytes are still in the file, behind the same beginning of a
 //! line, and stale if they do not. Prints for each language how often the two agree, what share is stale, and what share of
 //! the symbols lies in files that changed: of all files, and of hot ones, which had changed since the state before.
 //!
@@ -90,16 +90,16 @@ fn picked(repository: &str, samples: usize, days: Option<i64>) -> Done<Vec<Strin
     Ok(picked.into_iter().map(|(id, _)| id.to_owned()).collect())
 }
 
-/// What stands on a line before a place in it, without blanks.
+/// What is on a line before an offset in it, without blanks.
 fn line_before(text: &[u8], at: usize) -> &[u8] {
     let line = text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     text[line..at].trim_ascii()
 }
 
 /// Whether a text has these bytes somewhere behind this beginning of a line.
-fn stands(text: &[u8], before: &[u8], span: &[u8]) -> bool {
-    let places = text.windows(span.len()).enumerate().filter(|(_, window)| *window == span);
-    places.into_iter().any(|(at, _)| line_before(text, at) == before)
+fn is_present(text: &[u8], before: &[u8], span: &[u8]) -> bool {
+    let windows = text.windows(span.len()).enumerate().filter(|(_, window)| *window == span);
+    windows.into_iter().any(|(at, _)| line_before(text, at) == before)
 }
 
 /// How often something was judged stale, by symbols and by whole files.
@@ -111,7 +111,7 @@ struct Share {
 }
 
 impl Share {
-    fn told(&self) -> String {
+    fn as_text(&self) -> String {
         let share = |count: u32| 100.0 * f64::from(count) / f64::from(self.judged.max(1));
         let (stale, by_file) = (share(self.stale), share(self.stale_by_file));
         format!("{stale:.1} % stale (by file {by_file:.1} %) of {}", self.judged)
@@ -145,7 +145,7 @@ impl Replay {
             let tally = self.by_language.entry(format!("{language:?}")).or_default();
             let present = now.get(path).map(Vec::as_slice);
             let is_hot = before.is_some_and(|before| before.get(path) != Some(bytes));
-            // A name in several places has the bytes of all of them, which do not stand in one.
+            // A name in several places has the bytes of all of them, which are not in one.
             let alone = |name: &str| found.iter().filter(|symbol| symbol.name == name).count() == 1;
             for symbol in found.iter().filter(|symbol| alone(&symbol.name)) {
                 let span = &bytes[symbol.span.clone()];
@@ -153,15 +153,15 @@ impl Replay {
                     Pinned { name: symbol.name.clone(), bytes: span.len(), digest: Digest::of(span) };
                 let anchor = Anchor { path: path.clone(), file: Digest::of(bytes), symbol: Some(pinned) };
                 let verdict = anchor.verdict(present, &mut || true);
-                let stands =
-                    present.is_some_and(|text| stands(text, line_before(bytes, symbol.span.start), span));
+                let is_unchanged = present
+                    .is_some_and(|text| is_unchanged(text, line_before(bytes, symbol.span.start), span));
                 for share in [Some(&mut tally.all), is_hot.then_some(&mut tally.hot)].into_iter().flatten() {
                     share.judged += 1;
                     share.stale += u32::from(verdict.is_stale());
                     share.stale_by_file += u32::from(present != Some(bytes.as_slice()));
                 }
                 tally.moved += u32::from(verdict == Verdict::Moved);
-                if verdict.is_stale() == stands {
+                if verdict.is_stale() == is_unchanged {
                     tally.differ += 1;
                     if tally.differ <= SHOWN {
                         println!("differs: {verdict} {anchor}");
@@ -172,15 +172,18 @@ impl Replay {
     }
 
     /// Prints the table; says whether each language is at its bar.
-    fn told(&self) -> bool {
+    fn print(&self) -> bool {
         let mut is_held = true;
         for (language, Tally { all, hot, differ, moved }) in &self.by_language {
             let right = 100.0 - 100.0 * f64::from(*differ) / f64::from(all.judged.max(1));
             let bar = if language == "Python" { BAR_OF_PYTHON } else { BAR };
             let word = if right >= bar { "" } else { ", below its bar" };
             is_held &= right >= bar;
-            println!("{language}: {right:.3} % agree ({differ} differ{word}), {moved} moved; {}", all.told());
-            println!("{language}: hot files: {}", hot.told());
+            println!(
+                "{language}: {right:.3} % agree ({differ} differ{word}), {moved} moved; {}",
+                all.as_text()
+            );
+            println!("{language}: hot files: {}", hot.as_text());
         }
         let kilobytes = self.parsed as f64 / 1_024.0;
         println!("parsed {kilobytes:.0} KB, {:.0} us a KB", self.parsing.as_secs_f64() * 1e6 / kilobytes);
@@ -214,5 +217,5 @@ fn main() -> Done<ExitCode> {
             next(&mut replay, of_commit(first, &commit)?);
         }
     }
-    Ok(if replay.told() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if replay.print() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

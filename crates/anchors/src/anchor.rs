@@ -74,7 +74,7 @@ pub enum Verdict {
     Changed,
     /// The symbol's exact bytes are under another name or scope of the file.
     Moved,
-    /// It cannot be told: the file could not be read, or not in time.
+    /// It cannot be determined: the file could not be read, or not in time.
     Unknown,
     /// It is as it was.
     Fresh,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_several_places_is_all_of_them() {
+    fn a_name_that_occurs_several_times_is_all_of_them() {
         let text = "#[cfg(a)]\nfn f() { 1 }\n#[cfg(b)]\nfn f() { 2 }\n";
         let [f] = anchors_in("a.rs", text.as_bytes(), &["f".into()], &mut || true).try_into().unwrap();
         assert_eq!(verdict(&f, text), Verdict::Fresh);

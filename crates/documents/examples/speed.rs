@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cerebro_documents::{Format, chunks, read};
 use pdf_extract::{Dictionary, Document, Object, Stream};
 
-type Fault = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 /// How long each file is read again and again.
 const ENOUGH: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ fn dictionary(pairs: Vec<(&str, Object)>) -> Dictionary {
     pairs.into_iter().map(|(name, value)| (name.as_bytes().to_vec(), value)).collect()
 }
 
-fn pdf() -> Result<Vec<u8>, Fault> {
+fn pdf() -> Result<Vec<u8>, BoxError> {
     let mut document = Document::with_version("1.5");
     let pages = document.new_object_id();
     let font = document.add_object(dictionary(vec![
@@ -70,7 +70,7 @@ fn pdf() -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn measure(name: &str, format: Format, bytes: &[u8]) -> Result<(), Fault> {
+fn measure(name: &str, format: Format, bytes: &[u8]) -> Result<(), BoxError> {
     let begun = Instant::now();
     let (mut times, mut passages) = (0_u32, 0);
     while begun.elapsed() < ENOUGH {
@@ -83,7 +83,7 @@ fn measure(name: &str, format: Format, bytes: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn main() -> Result<(), Fault> {
+fn main() -> Result<(), BoxError> {
     let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if files.is_empty() {
         measure("Markdown", Format::Markdown, &markdown())?;

@@ -11,23 +11,23 @@ const FILES_MAX: usize = 20_000;
 /// whether there are more files than are examined. Skips hidden files, links, and what `.gitignore` and similar
 /// files exclude.
 pub fn files(folder: &Path) -> (Vec<PathBuf>, Vec<String>, bool) {
-    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
     let walk = ignore::WalkBuilder::new(folder).require_git(false).sort_by_file_path(Path::cmp).build();
     for entry in walk {
         match entry {
             Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
                 if Format::of(entry.path()).is_some() {
                     if found.len() == FILES_MAX {
-                        return (found, faults, true);
+                        return (found, errors, true);
                     }
                     found.push(entry.into_path());
                 }
             }
             Ok(_) => {}
-            Err(error) => faults.push(error.to_string()),
+            Err(error) => errors.push(error.to_string()),
         }
     }
-    (found, faults, false)
+    (found, errors, false)
 }
 
 #[cfg(test)]
@@ -47,8 +47,8 @@ mod tests {
         for name in ["b.md", "a/c.txt", "build/d.md", "e.log", ".hidden/f.md", "g.bin"] {
             write(name, "text");
         }
-        let (found, faults, more) = files(folder.path());
+        let (found, errors, more) = files(folder.path());
         assert_eq!(found, [folder.path().join("a/c.txt"), folder.path().join("b.md")]);
-        assert!(faults.is_empty() && !more, "{faults:?}");
+        assert!(errors.is_empty() && !more, "{errors:?}");
     }
 }

@@ -39,7 +39,7 @@ impl Image {
         Self { caption, page, place, mime: String::new(), hash: String::new(), bytes: 0 }
     }
 
-    /// Adds what the bytes tell; `None` if they are not an image.
+    /// Adds what the bytes show; `None` if they are not an image.
     #[must_use]
     pub fn seen(self, bytes: &[u8]) -> Option<Self> {
         let mime = mime(bytes)?.to_owned();

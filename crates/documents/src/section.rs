@@ -43,8 +43,8 @@ pub(crate) struct Outline {
 
 impl Outline {
     /// An outline that looks for the bytes of one image.
-    pub fn wanting(place: &str) -> Self {
-        Self { wanted: Some(place.to_owned()), ..Self::default() }
+    pub fn wanting(name: &str) -> Self {
+        Self { wanted: Some(name.to_owned()), ..Self::default() }
     }
 
     /// The bytes of the wanted image.
@@ -112,13 +112,13 @@ impl Outline {
     /// Adds text under the present headings.
     pub fn text(&mut self, text: &str, page: Option<u32>) {
         let room = TEXT_BYTES_MAX - self.bytes;
-        let kept = &text[..text.floor_char_boundary(room)];
-        self.reading.cut |= kept.len() < text.len();
+        let part = &text[..text.floor_char_boundary(room)];
+        self.reading.cut |= part.len() < text.len();
         // Control characters show nothing, and each becomes six bytes when escaped, which could burst a message.
         let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
-        let kept = kept.replace(hidden, "");
-        let kept = kept.trim_matches('\n').trim_end();
-        if kept.trim().is_empty() {
+        let part = part.replace(hidden, "");
+        let part = part.trim_matches('\n').trim_end();
+        if part.trim().is_empty() {
             return;
         }
         // Each section gives at least one chunk.
@@ -126,9 +126,9 @@ impl Outline {
             self.reading.cut = true;
             return;
         }
-        self.bytes += kept.len();
+        self.bytes += part.len();
         let path = self.headings.iter().map(|(_, heading)| heading.clone()).collect();
-        self.reading.sections.push(Section { path, text: kept.to_owned(), page });
+        self.reading.sections.push(Section { path, text: part.to_owned(), page });
     }
 
     /// Whether no more text is accepted.

@@ -169,8 +169,8 @@ fn images_of_archives_keep_caption_page_and_hash_and_give_their_bytes_on_demand(
     assert_eq!(images(Format::Docx, &docx), [within("A kestrel", None, "word/media/one.png", "image/png")]);
     assert_eq!(image(Format::Docx, &docx, "word/media/one.png").unwrap(), PNG);
     assert_eq!(image(Format::Docx, &docx, "word/document.xml"), Err(DocumentError::NoImage));
-    let kept = &read(Format::Docx, &docx).unwrap().images[0];
-    assert_eq!((kept.bytes, kept.hash.len()), (PNG.len() as u64, 64));
+    let image = &read(Format::Docx, &docx).unwrap().images[0];
+    assert_eq!((image.bytes, image.hash.len()), (PNG.len() as u64, 64));
 
     let slide = br#"<p:sld><p:sp><a:p><a:t>One</a:t></a:p></p:sp><p:pic><p:cNvPr descr="Two herons"/><a:blip r:embed="rId5"/></p:pic></p:sld>"#;
     let pptx = archive(&[

@@ -43,7 +43,7 @@ impl Draft {
     /// Begins a draft for `target`, in the same folder.
     ///
     /// # Errors
-    /// Any fault of the file system; `target` is a folder, or a person's link that leads nowhere.
+    /// Any error of the file system; `target` is a folder, or a person's link that leads nowhere.
     pub fn begin(target: &Path, kind: Kind) -> io::Result<Self> {
         let is_followed = kind == Kind::Persons && target.is_symlink();
         let target = if is_followed { target.canonicalize()? } else { target.to_owned() };
@@ -69,7 +69,7 @@ impl Draft {
     /// The size so far, in bytes.
     ///
     /// # Errors
-    /// Any fault of the file system.
+    /// Any error of the file system.
     pub fn size(&self) -> io::Result<u64> {
         Ok(self.file.as_file().metadata()?.len())
     }
@@ -77,7 +77,7 @@ impl Draft {
     /// Puts the draft in the target's place.
     ///
     /// # Errors
-    /// Any fault of the file system; the target is unchanged, unless only syncing its folder failed.
+    /// Any error of the file system; the target is unchanged, unless only syncing its folder failed.
     pub fn finish(self) -> io::Result<()> {
         self.put(|file, target| file.persist(target))
     }
@@ -92,18 +92,18 @@ impl Draft {
 
     fn put(
         self,
-        place: impl FnOnce(NamedTempFile, &Path) -> Result<File, tempfile::PersistError>,
+        persist: impl FnOnce(NamedTempFile, &Path) -> Result<File, tempfile::PersistError>,
     ) -> io::Result<()> {
         let Self { file, target, kind, mode } = self;
         if let Some(mode) = mode {
             file.as_file().set_permissions(Permissions::from_mode(mode.mode() & 0o777))?;
         }
         if kind == Kind::Derived {
-            place(file, &target).map_err(|error| error.error)?;
+            persist(file, &target).map_err(|error| error.error)?;
             return Ok(());
         }
         file.as_file().sync_all()?;
-        place(file, &target).map_err(|error| error.error)?;
+        persist(file, &target).map_err(|error| error.error)?;
         sync_folder(folder_of(&target))
     }
 }
@@ -158,7 +158,7 @@ pub fn is_older(path: &Path, age: Duration) -> bool {
 /// Syncs the names in a folder to disk.
 ///
 /// # Errors
-/// Any fault of the file system, except that it cannot sync folders.
+/// Any error of the file system, except that it cannot sync folders.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {

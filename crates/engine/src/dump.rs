@@ -16,7 +16,7 @@ use super::{BoxFuture, Engine, EngineError, access};
 /// How many pieces of a script may wait between its reader and the database.
 const PIECES_WAITING: usize = 4;
 /// Most errors of a script that are reported.
-const ERRORS_TOLD_MAX: usize = 3;
+const ERRORS_SHOWN_MAX: usize = 3;
 
 /// A dump in progress, as pieces of whole lines.
 pub struct Dump(Backup);
@@ -29,7 +29,7 @@ impl Dump {
     pub fn piece(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, EngineError>> {
         Box::pin(async move {
             let piece = std::future::poll_fn(|context| Pin::new(&mut self.0).poll_next(context)).await;
-            piece.transpose().map_err(|error| fault("export", error))
+            piece.transpose().map_err(|error| dump_error("export", error))
         })
     }
 }
@@ -59,7 +59,7 @@ pub fn script() -> (Pieces, Script) {
     (Pieces(sender), Script(receiver))
 }
 
-fn fault(statement: &'static str, reason: impl std::fmt::Display) -> EngineError {
+fn dump_error(statement: &'static str, reason: impl std::fmt::Display) -> EngineError {
     EngineError::Query { statement, reason: format!("{reason:#}") }
 }
 
@@ -72,7 +72,7 @@ impl Engine {
         Box::pin(async move {
             let db = self.db("a backup by this program")?;
             let export = db.export(()).with_config().users(false).accesses(false).await;
-            export.map(Dump).map_err(|error| fault("export", error))
+            export.map(Dump).map_err(|error| dump_error("export", error))
         })
     }
 
@@ -86,7 +86,7 @@ impl Engine {
                 .datastore("a restored backup")?
                 .import_stream(&access::editor(), script.0)
                 .await
-                .map_err(|error| fault("import", error))?;
+                .map_err(|error| dump_error("import", error))?;
             let errors: Vec<String> = results
                 .iter()
                 .filter_map(|done| done.result.as_ref().err())
@@ -95,8 +95,8 @@ impl Engine {
             if errors.is_empty() {
                 return Ok(());
             }
-            let first = errors.iter().take(ERRORS_TOLD_MAX).cloned().collect::<Vec<_>>().join("; ");
-            Err(fault("import", format!("{} statements failed: {first}", errors.len())))
+            let first = errors.iter().take(ERRORS_SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
+            Err(dump_error("import", format!("{} statements failed: {first}", errors.len())))
         })
     }
 }

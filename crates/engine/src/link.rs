@@ -191,7 +191,7 @@ impl Link {
         let (db, version) = match asked.await {
             Ok(answered) => answered,
             // A server of another version may not even understand the question.
-            Err(error) => match self.told_version().await {
+            Err(error) => match self.reported_version().await {
                 Some((major, minor)) if !fits(major, minor) => {
                     return Err(self.other_version(&format!("{major}.{minor}")));
                 }
@@ -205,7 +205,7 @@ impl Link {
         if self.remote.create {
             self.make_database(&db).await?;
         } else {
-            self.look(&db, level).await?;
+            self.check_exists(&db, level).await?;
         }
         db.use_ns(namespace.as_str()).use_db(database.as_str()).await.map_err(|error| {
             if error.is_connection() { failed(error) } else { self.unfit(error.to_string()) }
@@ -218,14 +218,14 @@ impl Link {
     }
 
     /// The version (major, minor) that the server reports on a page that all versions have.
-    async fn told_version(&self) -> Option<(u64, u64)> {
+    async fn reported_version(&self) -> Option<(u64, u64)> {
         let page = format!(
             "{}/version",
             self.remote.url.replacen("ws", "http", usize::from(self.remote.url.starts_with("ws")))
         );
-        let told = reqwest::get(page).await.ok()?.chunk().await.ok()??;
-        let told = String::from_utf8_lossy(&told);
-        let mut numbers = told.trim().strip_prefix("surrealdb-")?.split('.').map(str::parse);
+        let page_text = reqwest::get(page).await.ok()?.chunk().await.ok()??;
+        let page_text = String::from_utf8_lossy(&page_text);
+        let mut numbers = page_text.trim().strip_prefix("surrealdb-")?.split('.').map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
@@ -270,7 +270,7 @@ impl Link {
     }
 
     /// Refuses a missing namespace or database: a user with the permission would create it by using it.
-    async fn look(&self, db: &Surreal<Any>, level: Level) -> Result<(), EngineError> {
+    async fn check_exists(&self, db: &Surreal<Any>, level: Level) -> Result<(), EngineError> {
         let Remote { namespace, database, .. } = &self.remote;
         if level == Level::Server && !self.lists(db, "INFO FOR ROOT", "namespaces", namespace).await? {
             return Err(self.absent(&format!("the namespace `{namespace}`")));
@@ -299,9 +299,9 @@ impl Link {
         };
         let mut results = db.query(text).await.and_then(IndexedResults::check).map_err(failed)?;
         let last = results.num_statements().saturating_sub(1);
-        let told: Value = results.take(last).map_err(failed)?;
-        let Value::Object(told) = told else { return Ok(false) };
-        Ok(matches!(told.get(list), Some(Value::Object(names)) if names.get(name).is_some()))
+        let info: Value = results.take(last).map_err(failed)?;
+        let Value::Object(info) = info else { return Ok(false) };
+        Ok(matches!(info.get(list), Some(Value::Object(names)) if names.get(name).is_some()))
     }
 
     fn absent(&self, what: &str) -> EngineError {
@@ -350,8 +350,8 @@ fn is_signed_out(error: &surrealdb::Error) -> bool {
 /// Whether the user lacks a permission, though signed in. The kind of an error may be lost on its way here, so its
 /// text counts too.
 pub(super) fn is_forbidden(error: &surrealdb::Error) -> bool {
-    let is_told = error.to_string().contains("Not enough permissions to perform this action");
-    if error.is_not_allowed() { !is_signed_out(error) } else { is_told }
+    let has_message = error.to_string().contains("Not enough permissions to perform this action");
+    if error.is_not_allowed() { !is_signed_out(error) } else { has_message }
 }
 
 /// Whether this version of the server is supported.

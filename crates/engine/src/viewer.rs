@@ -197,10 +197,10 @@ impl Answers {
 
     fn finished(&mut self, index: usize, took: Duration, error: Option<String>) {
         let can_write = self.writers.get(index).copied().unwrap_or(false);
-        let told = self.under_way.get_mut(index).and_then(Option::take);
+        let answered = self.under_way.get_mut(index).and_then(Option::take);
         // A statement with rows that found none reports only that it is done.
         let none = || Answer { value: Json::Array(Vec::new()), ..Answer::default() };
-        let mut answer = told.unwrap_or_else(none);
+        let mut answer = answered.unwrap_or_else(none);
         answer.took = took;
         answer.wrote_nothing =
             can_write && error.is_none() && answer.value.as_array().is_some_and(Vec::is_empty);

@@ -48,7 +48,7 @@ impl Default for Limits {
 /// A listener on one address.
 pub struct Bounded {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     limits: Limits,
 }
 
@@ -64,7 +64,7 @@ impl Bounded {
     /// The same with other limits.
     pub(super) async fn bind_with(address: SocketAddr, limits: Limits) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), limits })
+        Ok(Self { listener, permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)), limits })
     }
 
     /// How long its connections may keep their places.
@@ -88,7 +88,7 @@ impl axum::serve::Listener for Bounded {
     async fn accept(&mut self) -> (Seated, SocketAddr) {
         loop {
             // The semaphore is never closed; if it were, no further connection would be accepted.
-            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
                 std::future::pending::<()>().await;
                 continue;
             };
@@ -98,7 +98,7 @@ impl axum::serve::Listener for Bounded {
                         tracing::debug!(%error, "a connection stays slow");
                     }
                     let stalled_max = self.limits.stalled;
-                    return (Seated { stream, stalled_max, stalled: None, _place: place }, peer);
+                    return (Seated { stream, stalled_max, stalled: None, _permit: permit }, peer);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept a connection");
@@ -120,7 +120,7 @@ pub struct Seated {
     stalled_max: Duration,
     /// Runs while the peer does not read.
     stalled: Option<Pin<Box<Sleep>>>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Seated {

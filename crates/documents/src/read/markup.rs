@@ -13,7 +13,7 @@ const WIDTH: usize = 10_000;
 /// Data that is written into a text as Base64 is left out of what is searched from this length on, in bytes.
 const INLINE_DATA_MIN: usize = 64;
 
-/// The sections of Markdown under its headings. Their text is the source as it stands, without inline data.
+/// The sections of Markdown under its headings. Their text is the source unchanged, without inline data.
 pub(super) fn markdown(source: &str, outline: &mut Outline) {
     add_markdown(outline, source, 0, None);
 }
@@ -62,7 +62,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
 /// A text without the Base64 of its `data:` URLs, which nobody searches for. The image itself is kept as an image.
 fn without_inline_data(source: &str) -> Cow<'_, str> {
     const MARK: &str = ";base64,";
-    let mut kept = String::new();
+    let mut out = String::new();
     let mut begin = 0;
     for (at, _) in source.match_indices(MARK) {
         let data = at + MARK.len();
@@ -72,15 +72,15 @@ fn without_inline_data(source: &str) -> Cow<'_, str> {
         let is_data = |c: char| c.is_ascii_alphanumeric() || "+/=-_%".contains(c);
         let end = source[data..].find(|c| !is_data(c)).map_or(source.len(), |length| data + length);
         if is_url && end - data >= INLINE_DATA_MIN {
-            kept.push_str(&source[begin..data]);
+            out.push_str(&source[begin..data]);
             begin = end;
         }
     }
     if begin == 0 {
         return Cow::Borrowed(source);
     }
-    kept.push_str(&source[begin..]);
-    Cow::Owned(kept)
+    out.push_str(&source[begin..]);
+    Cow::Owned(out)
 }
 
 /// The sections of HTML, converted to Markdown first.

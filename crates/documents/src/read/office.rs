@@ -80,7 +80,7 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
     let (mut in_text, mut cells) = (false, 0_usize);
     walk(&xml, |event| {
-        pictures.look(&event);
+        pictures.read_event(&event);
         match event {
             XmlEvent::Begin("t", _) => in_text = true,
             XmlEvent::End("t") => in_text = false,
@@ -131,7 +131,7 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn look(&mut self, event: &XmlEvent<'_>) {
+    fn read_event(&mut self, event: &XmlEvent<'_>) {
         let XmlEvent::Begin(name, tag) = event else { return };
         match *name {
             "docPr" | "cNvPr" => self.caption = attribute(tag, "descr").unwrap_or_default(),
@@ -178,15 +178,15 @@ impl Pictures {
 fn add_picture(
     outline: &mut Outline,
     archive: &mut Archive<'_>,
-    place: &str,
+    path: &str,
     caption: &str,
     page: Option<u32>,
 ) {
     if !outline.has_all_images()
-        && !outline.has_image(place)
-        && let Ok(Some(bytes)) = archive.bytes(place)
+        && !outline.has_image(path)
+        && let Ok(Some(bytes)) = archive.bytes(path)
     {
-        outline.image(caption, page, place, &bytes);
+        outline.image(caption, page, path, &bytes);
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         let (mut title, mut body) = (String::new(), String::new());
         let (mut in_text, mut in_title) = (false, false);
         walk(&xml, |event| {
-            pictures.look(&event);
+            pictures.read_event(&event);
             match event {
                 XmlEvent::Begin("sp", _) => in_title = false,
                 XmlEvent::Begin("ph", tag) => {
@@ -273,8 +273,8 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let (mut title, mut in_title) = (String::new(), false);
     walk(&needed(&mut archive, &root)?, |event| match event {
         XmlEvent::Begin("item", tag) => {
-            if let (Some(id), Some(place)) = (attribute(tag, "id"), attribute(tag, "href")) {
-                items.insert(id, place);
+            if let (Some(id), Some(href)) = (attribute(tag, "id"), attribute(tag, "href")) {
+                items.insert(id, href);
             }
         }
         XmlEvent::Begin("itemref", tag) => spine.extend(attribute(tag, "idref")),
@@ -286,8 +286,8 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     outline.title(&title);
     let mut shown = Vec::new();
-    for place in spine.iter().filter_map(|id| items.get(id)) {
-        let name = format!("{folder}{place}");
+    for href in spine.iter().filter_map(|id| items.get(id)) {
+        let name = format!("{folder}{href}");
         let Some(chapter) = part(&mut archive, &name)? else { continue };
         markup::add_html(outline, &chapter, None)?;
         let (folder, _) = name.rsplit_once('/').unwrap_or_default();
@@ -297,8 +297,8 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
             break;
         }
     }
-    for (place, caption) in shown {
-        add_picture(outline, &mut archive, &place, &caption, None);
+    for (path, caption) in shown {
+        add_picture(outline, &mut archive, &path, &caption, None);
     }
     Ok(())
 }

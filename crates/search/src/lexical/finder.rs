@@ -322,17 +322,17 @@ impl Finder<'_> {
     }
 
     /// The occurrences of query terms in a passage: position, concept, rarity.
-    pub fn places(
+    pub fn occurrences(
         &self,
         passage: &str,
         rarities: &[f32],
         words: &mut TextAnalyzer,
     ) -> Vec<(usize, usize, f32)> {
-        let mut places = Vec::new();
+        let mut occurrences = Vec::new();
         for run in runs(passage).filter(|run| self.may_hold(run.text)) {
             let mut note = |term: &Term| {
                 if let Some(i) = self.term_of.get(term) {
-                    places.push((run.start, self.query_terms[*i].concept, rarities[*i]));
+                    occurrences.push((run.start, self.query_terms[*i].concept, rarities[*i]));
                 }
             };
             run.names().iter().for_each(|name| note(&self.fields.term(Key::Name(name))));
@@ -340,7 +340,7 @@ impl Finder<'_> {
                 .token_stream(run.text)
                 .process(&mut |token| note(&Term::from_field_text(self.fields.body, &token.text)));
         }
-        places
+        occurrences
     }
 
     /// Whether a run of letters may begin a query term. Most words of a passage are skipped without analysis.

@@ -422,11 +422,11 @@ impl Index {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub fn put_aside(&self, query: &Query) -> Result<usize> {
+    pub fn better_archived(&self, query: &Query) -> Result<usize> {
         let view = self.view()?;
         guarded(|| {
             let tables = self.tables.of(&view)?;
-            search::put_aside(&view, &tables, &self.fields, query)
+            search::better_archived(&view, &tables, &self.fields, query)
         })
     }
 

@@ -41,8 +41,8 @@ fn boot_id() -> Option<String> {
 #[cfg(target_os = "macos")]
 fn boot_id() -> Option<String> {
     let sysctl = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.bootsessionuuid"]).output();
-    let told = sysctl.ok().filter(|told| told.status.success())?;
-    Some(String::from_utf8_lossy(&told.stdout).trim().to_owned()).filter(|id| !id.is_empty())
+    let output = sysctl.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// Reads the mark.

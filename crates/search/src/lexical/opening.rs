@@ -1,7 +1,7 @@
 //! Finds the speaker of a text, from its first words, and the persons that a question is about.
 //!
 //! Notes and logs begin with the speaker or the subject ("Ann: …", "I prefer …", "[api] …"). If a name in the
-//! question, or its first person, opens a memory, that tells whose memory it is. Speech begins after a colon, where
+//! question, or its first person, opens a memory, that shows whose memory it is. Speech begins after a colon, where
 //! a name is of the person addressed ("Ann: Hey Bob!" is Ann's). After a colon only the first person counts,
 //! because a colon may also follow a label ("Note: I prefer …").
 
@@ -36,10 +36,10 @@ fn head_end(text: &str) -> usize {
 /// The words that open a text, folded: all those of its head, and after it only the first person.
 pub fn opening(text: &str) -> impl Iterator<Item = String> {
     let text = &text[..text.floor_char_boundary(BYTES_MAX)];
-    let (head, said) = text.split_at(head_end(text));
+    let (head, rest) = text.split_at(head_end(text));
     let room = WORDS.saturating_sub(words(head).count());
     let first_person = |word: &String| FIRST_PERSON.contains(&word.as_str());
-    words(head).take(WORDS).map(fold).chain(words(said).take(room).map(fold).filter(first_person))
+    words(head).take(WORDS).map(fold).chain(words(rest).take(room).map(fold).filter(first_person))
 }
 
 /// The persons and other names in a question: capitalised words, and the first person, which is the asker.

@@ -82,7 +82,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_place_gives_a_bounded_preview(passage in "(\\PC| ){0,600}", at in 0usize..600) {
+        fn any_match_gives_a_bounded_preview(passage in "(\\PC| ){0,600}", at in 0usize..600) {
             let at = passage.floor_char_boundary(at);
             let shown = preview(&passage, &[(at, 0, 1.0)]);
             proptest::prop_assert!(shown.chars().count() <= PREVIEW_CHARS_MAX);

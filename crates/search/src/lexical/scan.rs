@@ -116,13 +116,13 @@ fn shelf(segment: Segment<'_>, fields: &Fields, archived: Archived) -> Result<Op
         return Ok(None);
     }
     let all = segment.max_doc();
-    let put_aside = put_aside(segment, fields)?;
-    let wanted = |doc: &DocId| has(&put_aside, *doc) == (archived == Archived::Only);
+    let archived_docs = archived_docs(segment, fields)?;
+    let wanted = |doc: &DocId| has(&archived_docs, *doc) == (archived == Archived::Only);
     Ok(Some(bits(all, (0..all).filter(wanted))))
 }
 
 /// The passages of a segment whose memories are archived, as a bit set.
-pub fn put_aside(segment: Segment<'_>, fields: &Fields) -> Result<Vec<u64>> {
+pub fn archived_docs(segment: Segment<'_>, fields: &Fields) -> Result<Vec<u64>> {
     let mut docs = Vec::new();
     segment.scan(&fields.term(Key::Archived), |doc, _| docs.push(doc))?;
     Ok(bits(segment.max_doc(), docs.into_iter()))

@@ -142,14 +142,19 @@ pub fn outside(
 }
 
 /// How many archived memories answer a query clearly better, by its words, than all others.
-pub fn put_aside(view: &View, tables: &[Arc<SegmentTable>], fields: &Fields, query: &Query) -> Result<usize> {
+pub fn better_archived(
+    view: &View,
+    tables: &[Arc<SegmentTable>],
+    fields: &Fields,
+    query: &Query,
+) -> Result<usize> {
     if scan::count(view, &fields.term(Key::Archived))? == 0 {
         return Ok(0);
     }
     let both = Query { archived: Archived::With, ..query.clone() };
     let (.., found) = find(view, tables, fields, &both)?;
     let shelves =
-        view.segments().map(|segment| scan::put_aside(segment, fields)).collect::<Result<Vec<_>>>()?;
+        view.segments().map(|segment| scan::archived_docs(segment, fields)).collect::<Result<Vec<_>>>()?;
     let is_archived = |one: &Candidate| scan::has(&shelves[one.best.segment_ord as usize], one.best.doc_id);
     let (archived, here): (Vec<Candidate>, Vec<Candidate>) = found.into_iter().partition(is_archived);
     let best = here.iter().map(|one| one.score).fold(0.0, f32::max);
@@ -207,7 +212,7 @@ impl Finder<'_> {
             scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
             date: Timestamp::from_microsecond(candidate.date).map_err(|_| damaged())?,
-            preview: preview(passage, &self.places(passage, &concepts.rarities, words)),
+            preview: preview(passage, &self.occurrences(passage, &concepts.rarities, words)),
             score: ranked.score,
             exact: candidate.exact,
             coverage: concepts.coverage(mask),

@@ -165,7 +165,7 @@ fn events_that_change_nothing_here_are_passed_over_for_good() {
 }
 
 #[test]
-fn the_checkpoint_tells_whose_log_it_is_and_an_older_form_tells_nothing() {
+fn the_checkpoint_names_its_log_and_an_older_form_names_none() {
     let (dir, index) = new_index();
     index.belong("the store");
     put(&index, doc(A, "a", "walrus"), 1);
@@ -451,8 +451,8 @@ fn what_is_archived_is_found_on_request_and_named_where_nothing_else_is_better()
     let dir = tempfile::tempdir().unwrap();
     let (index, _) = Index::open(dir.path()).unwrap();
     let put = |doc: &Doc| index.push(Change::Put(Box::new(doc.clone()))).unwrap();
-    let aside = Doc { archived: true, ..doc(A, "walrus", "One walrus lies on the ice.") };
-    put(&aside);
+    let archived = Doc { archived: true, ..doc(A, "walrus", "One walrus lies on the ice.") };
+    put(&archived);
     put(&doc(B, "penguin", "A penguin stands on the ice."));
     let ids = |words: &str, archived: Archived| {
         let query = Query { archived, ..query(words) };
@@ -464,13 +464,13 @@ fn what_is_archived_is_found_on_request_and_named_where_nothing_else_is_better()
         assert_eq!(ids("walrus ice", Archived::Without), [B]);
         assert_eq!(ids("walrus ice", Archived::With), [A, B]);
         assert_eq!(ids("walrus ice", Archived::Only), [A]);
-        assert_eq!(index.put_aside(&query("walrus ice")).unwrap(), 1);
-        assert_eq!(index.put_aside(&query("walrus")).unwrap(), 1);
-        assert_eq!(index.put_aside(&query("penguin")).unwrap(), 0);
+        assert_eq!(index.better_archived(&query("walrus ice")).unwrap(), 1);
+        assert_eq!(index.better_archived(&query("walrus")).unwrap(), 1);
+        assert_eq!(index.better_archived(&query("penguin")).unwrap(), 0);
         assert_eq!(index.browse(&query("")).unwrap().total, 1);
         index.flush().unwrap();
     }
-    put(&Doc { archived: false, ..aside });
+    put(&Doc { archived: false, ..archived });
     assert_eq!(ids("walrus ice", Archived::Without), [A, B]);
-    assert_eq!(index.put_aside(&query("walrus ice")).unwrap(), 0);
+    assert_eq!(index.better_archived(&query("walrus ice")).unwrap(), 0);
 }

@@ -220,7 +220,7 @@ pub(super) fn nearest(
     groups: &[&Group],
     query: &Packed,
     k: usize,
-    keep: &dyn Fn(&SubjectId) -> bool,
+    is_wanted: &dyn Fn(&SubjectId) -> bool,
 ) -> Vec<Near> {
     let similarities: Vec<Vec<i32>> = groups.iter().map(|group| group.similarities_at_once(query)).collect();
     let mut rest: Vec<i32> = similarities.concat();
@@ -240,7 +240,7 @@ pub(super) fn nearest(
         }
         slice.sort_unstable_by(better);
         for one in slice {
-            if found.len() < k && seen.insert(one.key.subject) && keep(&one.key.subject) {
+            if found.len() < k && seen.insert(one.key.subject) && is_wanted(&one.key.subject) {
                 found.push(Near {
                     subject: one.key.subject,
                     passage: one.key.passage,

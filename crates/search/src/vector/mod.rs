@@ -189,14 +189,14 @@ impl Space {
         }
     }
 
-    /// The nearest `k` memories of the projects that `keep` lets through, each with its nearest passage,
+    /// The nearest `k` memories of the projects that `is_wanted` lets through, each with its nearest passage,
     /// the nearest first; of equals the one with the smaller id. `None` when a project is not loaded.
     pub fn nearest(
         &self,
         projects: &[Project],
         query: &Packed,
         k: usize,
-        keep: &dyn Fn(&SubjectId) -> bool,
+        is_wanted: &dyn Fn(&SubjectId) -> bool,
     ) -> Option<Vec<Near>> {
         let mut groups = Vec::with_capacity(projects.len());
         for project in projects {
@@ -206,7 +206,7 @@ impl Space {
         if query.dimension() != self.dimension {
             return Some(Vec::new());
         }
-        Some(group::nearest(&groups, query, k, keep))
+        Some(group::nearest(&groups, query, k, is_wanted))
     }
 
     /// The likeness of a subject with these passages to every other one of a project, and the `k` most alike; among
