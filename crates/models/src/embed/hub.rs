@@ -48,7 +48,7 @@ pub struct HubModel {
 
 /// The user's settings for a model, which override its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct Overrides {
     /// How the vectors of tokens are combined.
     pub pooling: Option<Pooling>,
     /// Most tokens that it reads at once.
@@ -59,7 +59,7 @@ pub struct Said {
     pub passage_prefix: Option<String>,
 }
 
-impl Said {
+impl Overrides {
     /// Whether an installed model agrees with these settings.
     pub(super) fn agrees(&self, present: &Manifest) -> bool {
         self.pooling.is_none_or(|pooling| pooling == present.pooling)
@@ -159,7 +159,7 @@ fn is_path(path: &str) -> bool {
 ///
 /// # Errors
 /// Neither the files nor the user say how vectors are pooled, or the method is unknown here.
-pub(super) fn describe(read: impl Fn(&str) -> Value, said: Said) -> Result<Traits, ProviderError> {
+pub(super) fn describe(read: impl Fn(&str) -> Value, overrides: Overrides) -> Result<Traits, ProviderError> {
     let layers = read(MODULES);
     let is_dense = |module: &Value| module["type"].as_str().is_some_and(|kind| kind.ends_with(".Dense"));
     if layers.as_array().into_iter().flatten().any(is_dense) {
@@ -167,7 +167,7 @@ pub(super) fn describe(read: impl Fn(&str) -> Value, said: Said) -> Result<Trait
             "this model has layers behind the pooling, which cannot be computed here",
         ));
     }
-    let pooling = match said.pooling {
+    let pooling = match overrides.pooling {
         Some(pooling) => pooling,
         None => pooling(&read(POOLING))?,
     };
@@ -178,7 +178,7 @@ pub(super) fn describe(read: impl Fn(&str) -> Value, said: Said) -> Result<Trait
     ]
     .map(Value::as_u64);
     let bound = bounds.into_iter().flatten().find_map(|bound| usize::try_from(bound).ok());
-    let max_tokens = said.max_tokens.or(bound).unwrap_or(TOKENS_USUAL).clamp(TOKENS_MIN, TOKENS_MAX);
+    let max_tokens = overrides.max_tokens.or(bound).unwrap_or(TOKENS_USUAL).clamp(TOKENS_MIN, TOKENS_MAX);
     let prompts = read(PROMPTS)["prompts"].take();
     let prompt = |names: &[&str]| names.iter().find_map(|name| prompts[*name].as_str()).map(str::to_owned);
     let query = || prompt(&["query", "search_query", "Retrieval-query"]);
@@ -186,8 +186,8 @@ pub(super) fn describe(read: impl Fn(&str) -> Value, said: Said) -> Result<Trait
     Ok(Traits {
         pooling,
         max_tokens,
-        query_prefix: said.query_prefix.or_else(query).unwrap_or_default(),
-        passage_prefix: said.passage_prefix.or_else(passage).unwrap_or_default(),
+        query_prefix: overrides.query_prefix.or_else(query).unwrap_or_default(),
+        passage_prefix: overrides.passage_prefix.or_else(passage).unwrap_or_default(),
     })
 }
 
@@ -235,20 +235,24 @@ mod tests {
             PROMPTS: { "prompts": { "query": "q: ", "document": "d: " } },
         });
         let read = |name: &str| files[name].clone();
-        let traits = describe(read, Said::default()).unwrap();
+        let traits = describe(read, Overrides::default()).unwrap();
         let query_prefix = "q: ".to_owned();
         let own =
             Traits { pooling: Pooling::Cls, max_tokens: 512, query_prefix, passage_prefix: "d: ".to_owned() };
         assert_eq!(traits, own);
-        let said = Said { query_prefix: Some("ask: ".to_owned()), max_tokens: Some(64), ..Said::default() };
-        let traits = describe(read, said).unwrap();
+        let overrides = Overrides {
+            query_prefix: Some("ask: ".to_owned()),
+            max_tokens: Some(64),
+            ..Overrides::default()
+        };
+        let traits = describe(read, overrides).unwrap();
         assert_eq!((traits.query_prefix.as_str(), traits.max_tokens), ("ask: ", 64));
     }
 
     #[test]
     fn what_is_not_said_or_not_known_is_refused() {
         let with = |name: &str, file: Value| {
-            describe(|asked| if asked == name { file.clone() } else { Value::Null }, Said::default())
+            describe(|asked| if asked == name { file.clone() } else { Value::Null }, Overrides::default())
         };
         assert!(with(TOKENS, json!({})).unwrap_err().to_string().contains("--pooling"));
         assert!(with(POOLING, json!({ "pooling_mode_max_tokens": true })).is_err());

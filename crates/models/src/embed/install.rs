@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::catalogue::{self, Listing, Source, Take};
 use super::download::{Addresses, Fetcher, HubFile, Watch};
 use super::folder::ModelFolder;
-use super::hub::{self, HubModel, Said, Traits};
+use super::hub::{self, HubModel, Overrides, Traits};
 use super::local::Plan;
 use super::manifest::{
     self, Fingerprint, MANIFEST, MODEL, Manifest, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER, fingerprint,
@@ -37,12 +37,12 @@ impl Staging {
     fn begin(folder: &ModelFolder) -> Result<Self, ProviderError> {
         let models = folder.models_dir();
         for dir in [models, folder.runtime_dir()] {
-            fs::create_dir_all(dir).map_err(|error| fault("make", dir, &error))?;
+            fs::create_dir_all(dir).map_err(|error| file_error("make", dir, &error))?;
         }
         sweep(models);
         let staging = Self { dir: models.join(format!("{STAGING}{}", std::process::id())) };
         for dir in [staging.model_dir(), staging.runtime_dir()] {
-            fs::create_dir_all(&dir).map_err(|error| fault("make", &dir, &error))?;
+            fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, &error))?;
         }
         Ok(staging)
     }
@@ -111,7 +111,7 @@ pub async fn from_network(
     finish(folder, &staging, manifest)
 }
 
-/// Installs a model of a hub under a name. Its own configuration describes it, overridden by what the user `said`.
+/// Installs a model of a hub under a name. Its own configuration describes it, overridden by the user's `overrides`.
 /// The installation pins it: from then on, the name stands for these files.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ pub async fn from_hub(
     folder: &ModelFolder,
     name: &str,
     wanted: &HubModel,
-    said: Said,
+    overrides: Overrides,
     (addresses, library): (Addresses, Option<&Path>),
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, ProviderError> {
@@ -128,7 +128,8 @@ pub async fn from_hub(
     let fetcher = Fetcher::new(addresses)?;
     let pinned = fetcher.pinned(wanted).await?;
     let source = pinned.to_string();
-    let present = installed(folder, name).filter(|present| present.source == source && said.agrees(present));
+    let present =
+        installed(folder, name).filter(|present| present.source == source && overrides.agrees(present));
     if let (Some(manifest), true, None) = (present, has_runtime(folder), library) {
         return Ok(manifest);
     }
@@ -139,12 +140,12 @@ pub async fn from_hub(
         let to = staging.dir.join("description");
         let file = HubFile { model: &pinned, path, bytes_max: DESCRIPTION_BYTES_MAX };
         if fetcher.fetch_of_hub(&file, &to, watch).await? {
-            let text = fs::read(&to).map_err(|error| fault("read", &to, &error))?;
+            let text = fs::read(&to).map_err(|error| file_error("read", &to, &error))?;
             described.insert(path, serde_json::from_slice(&text).unwrap_or_default());
         }
     }
     let read = |path: &str| described.get(path).cloned().unwrap_or_default();
-    let traits = hub::describe(read, said)?;
+    let traits = hub::describe(read, overrides)?;
     let files = [(pinned.file.as_str(), MODEL, FILE_BYTES_MAX), (TOKENIZER, TOKENIZER, TOKENIZER_BYTES_MAX)];
     for (path, own, bytes_max) in files {
         let file = HubFile { model: &pinned, path, bytes_max };
@@ -260,7 +261,7 @@ fn finish(
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
         let path = staging.model_dir().join(file);
-        let found = fingerprint(&path).map_err(|error| fault("read", &path, &error))?;
+        let found = fingerprint(&path).map_err(|error| file_error("read", &path, &error))?;
         manifest.files.insert(file.to_owned(), found);
     }
     refuse_other_weights(folder, &manifest)?;
@@ -273,10 +274,10 @@ fn finish(
     }
     manifest.dimension = dimension;
     write(&staging.model_dir().join(MANIFEST), &manifest)?;
-    place_runtime(folder, staging)?;
+    install_runtime(folder, staging)?;
     folder.remove(&manifest.name)?;
     let target = folder.model_dir(&manifest.name)?;
-    fs::rename(staging.model_dir(), &target).map_err(|error| fault("make", &target, &error))?;
+    fs::rename(staging.model_dir(), &target).map_err(|error| file_error("make", &target, &error))?;
     Ok(manifest)
 }
 
@@ -284,7 +285,7 @@ fn finish(
 fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
     for file in [MODEL, TOKENIZER] {
         let path = dir.join(file);
-        fs::copy(&path, staging.model_dir().join(file)).map_err(|error| fault("copy", &path, &error))?;
+        fs::copy(&path, staging.model_dir().join(file)).map_err(|error| file_error("copy", &path, &error))?;
     }
     Ok(())
 }
@@ -370,7 +371,7 @@ fn has_runtime(folder: &ModelFolder) -> bool {
 
 /// Writes the manifest of a library beside it.
 fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
-    let found = fingerprint(library).map_err(|error| fault("read", library, &error))?;
+    let found = fingerprint(library).map_err(|error| file_error("read", library, &error))?;
     let manifest = RuntimeManifest { library: file_name(library), fingerprint: found };
     write(&library.with_file_name(RUNTIME_MANIFEST), &manifest)?;
     Ok(manifest.fingerprint)
@@ -378,13 +379,13 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
 
 /// Moves a new library into place; a process that has loaded the old one keeps it. The new one is on disk already
 /// and its digest is checked at each load, so the move itself need not be durable.
-fn place_runtime(folder: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
+fn install_runtime(folder: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
     let new = ModelFolder::new(folder.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
     for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
         let target = folder.runtime_dir().join(file);
         fs::rename(staging.runtime_dir().join(file), &target)
-            .map_err(|error| fault("make", &target, &error))?;
+            .map_err(|error| file_error("make", &target, &error))?;
     }
     Ok(())
 }
@@ -430,7 +431,7 @@ fn take_library(library: &Path, staging: &Staging) -> Result<Fingerprint, Provid
         return Err(ProviderError::unusable(format!("{} is not a file", library.display())));
     }
     let copy = staging.runtime_dir().join(file_name(library));
-    fs::copy(library, &copy).map_err(|error| fault("copy", library, &error))?;
+    fs::copy(library, &copy).map_err(|error| file_error("copy", library, &error))?;
     describe_runtime(&copy)
 }
 
@@ -441,7 +442,8 @@ fn file_name(path: &Path) -> String {
 fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), ProviderError> {
     let text = toml::to_string(manifest)
         .map_err(|error| ProviderError::unusable(format!("cannot write {}: {error}", path.display())))?;
-    durable::write(path, durable::Kind::Own, text.as_bytes()).map_err(|error| fault("write", path, &error))
+    durable::write(path, durable::Kind::Own, text.as_bytes())
+        .map_err(|error| file_error("write", path, &error))
 }
 
 /// Removes what killed installations left behind.
@@ -457,6 +459,6 @@ fn sweep(models: &Path) {
     }
 }
 
-fn fault(verb: &str, path: &Path, error: &io::Error) -> ProviderError {
+fn file_error(verb: &str, path: &Path, error: &io::Error) -> ProviderError {
     ProviderError::unusable(format!("cannot {verb} {}: {error}", path.display()))
 }

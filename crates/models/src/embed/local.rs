@@ -168,15 +168,16 @@ impl Plan {
             // Avoids an operator that fuses a sum and its normalization but takes four times as long as both apart.
             .with_session_config("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
             .with_session_config("session.x64quantprecision", if has_wide_sums() { "0" } else { "1" });
-        let fault =
+        let model_error =
             |error: String| ProviderError::unusable(format!("the model `{name}` cannot be used: {error}"));
         let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
-            .map_err(|error| fault(error.to_string()))?;
+            .map_err(|error| model_error(error.to_string()))?;
         // The tokenizer would drop everything beyond the bound; `Engine::parts` cuts the text instead.
-        inner.tokenizer.with_truncation(None).map_err(|error| fault(error.to_string()))?;
+        inner.tokenizer.with_truncation(None).map_err(|error| model_error(error.to_string()))?;
         let tokens = |prefix: &str| inner.tokenizer.encode(prefix, false).map(|encoded| encoded.len());
-        let query = tokens(&self.manifest.query_prefix).map_err(|error| fault(error.to_string()))?;
-        let passage = tokens(&self.manifest.passage_prefix).map_err(|error| fault(error.to_string()))?;
+        let query = tokens(&self.manifest.query_prefix).map_err(|error| model_error(error.to_string()))?;
+        let passage =
+            tokens(&self.manifest.passage_prefix).map_err(|error| model_error(error.to_string()))?;
         let prefix_tokens = query.max(passage);
         Ok(Engine { inner, prefix_tokens })
     }

@@ -131,14 +131,14 @@ pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, Provi
 }
 
 fn check(path: &Path, found: &Fingerprint, wanted: &Fingerprint) -> Result<(), ProviderError> {
-    let fault = if found.bytes != wanted.bytes {
+    let difference = if found.bytes != wanted.bytes {
         format!("it has {} bytes instead of {}", found.bytes, wanted.bytes)
     } else if found.sha256 != wanted.sha256 {
         format!("its SHA-256 begins {} instead of {}", head(&found.sha256), head(&wanted.sha256))
     } else {
         return Ok(());
     };
-    Err(ProviderError::unusable(format!("{} is damaged: {fault}", path.display())))
+    Err(ProviderError::unusable(format!("{} is damaged: {difference}", path.display())))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> ProviderError {
@@ -148,7 +148,7 @@ fn unreadable(path: &Path, error: &io::Error) -> ProviderError {
     ProviderError::unusable(format!("cannot read {}: {error}", path.display()))
 }
 
-/// The beginning of a hash, enough to tell two hashes apart.
+/// The beginning of a hash, enough to distinguish two hashes.
 pub fn head(sha256: &str) -> &str {
     sha256.get(..12).unwrap_or(sha256)
 }

@@ -41,7 +41,7 @@ impl Wire for OllamaWire {
                 ProviderError::unusable(format!("the request cannot be written: {error}"))
             })?;
             let reply = self.connection.post(PATH, &[], &request).await?;
-            if let Some(error) = self.fault(&reply, &texts) {
+            if let Some(error) = self.error_of(&reply, &texts) {
                 return Err(error);
             }
             let body = self.connection.accept(reply, &texts)?;
@@ -54,18 +54,18 @@ impl Wire for OllamaWire {
 
 impl OllamaWire {
     /// Classifies errors that Ollama reports by their words, and not by their status in all of its versions.
-    fn fault(&self, reply: &provider::Reply, sent: &[String]) -> Option<ProviderError> {
+    fn error_of(&self, reply: &provider::Reply, sent: &[String]) -> Option<ProviderError> {
         if reply.is_answer() {
             return None;
         }
         let provider = self.connection.name().to_owned();
         let reason = self.connection.words(&reply.body, sent);
-        let says = |words: &[&str]| words.iter().any(|words| reason.contains(words));
-        if says(&["not found", "does not support embeddings"]) {
+        let mentions = |words: &[&str]| words.iter().any(|words| reason.contains(words));
+        if mentions(&["not found", "does not support embeddings"]) {
             let hint = format!("`ollama pull {}` fetches a model", self.model);
             return Some(ProviderError::unusable(format!("{provider} cannot be used: {reason}; {hint}")));
         }
-        says(&["context length", "input length", "invalid input"])
+        mentions(&["context length", "input length", "invalid input"])
             .then_some(ProviderError::Refused { provider, reason })
     }
 }

@@ -31,7 +31,7 @@ struct OpenAi {
     model: String,
     /// Set if the model supports several dimensions.
     dimensions: Option<usize>,
-    tells_purpose: bool,
+    sends_input_type: bool,
 }
 
 /// Opens the provider in the settings.
@@ -47,7 +47,7 @@ pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderErr
         connection: Arc::clone(&connection),
         model: settings.model.clone(),
         dimensions: known.filter(|known| *known != dimension).map(|_| dimension),
-        tells_purpose: settings.input_type,
+        sends_input_type: settings.input_type,
     };
     Ok(Remote::new(Box::new(wire), connection.name(), dimension, is_metered, settings))
 }
@@ -117,11 +117,11 @@ impl Wire for OpenAi {
             if let Some(dimensions) = self.dimensions {
                 request["dimensions"] = json!(dimensions);
             }
-            if self.tells_purpose {
+            if self.sends_input_type {
                 request["input_type"] = json!(if purpose == Purpose::Query { "query" } else { "passage" });
             }
             let answer: Result<Vectors, OpenAIError> = self.client.embeddings().create_byot(request).await;
-            answer.map(in_order).map_err(|error| self.fault(error, &texts))
+            answer.map(in_order).map_err(|error| self.error_of(error, &texts))
         })
     }
 }
@@ -134,7 +134,7 @@ fn in_order(mut vectors: Vectors) -> Reply {
 
 impl OpenAi {
     /// The error behind the library's error: ours, passed through it, or an answer that it could not parse.
-    fn fault(&self, error: OpenAIError, sent: &[String]) -> ProviderError {
+    fn error_of(&self, error: OpenAIError, sent: &[String]) -> ProviderError {
         let odd = || self.connection.later("the answer is not that of an embeddings server");
         let OpenAIError::Boxed(inner) = error else { return odd() };
         let inner = match inner.downcast::<Declined>() {

@@ -1,7 +1,7 @@
 //! ONNX Runtime: a library that is loaded together with the first model, and not linked in.
 //!
 //! It reports to its maker: it keeps a device id and a queue of events below the user's cache folder and looks for
-//! a server, whatever its interface is told. Only a variable in the initial environment of the process prevents
+//! a server, whatever its interface is called with. Only a variable in the initial environment of the process prevents
 //! that ([`NO_TELEMETRY`]), so the library is not loaded without it.
 
 use std::path::Path;
@@ -52,15 +52,15 @@ fn is_silent(value: Option<&str>) -> bool {
 }
 
 fn load(library: &Path) -> Result<Environment, ProviderError> {
-    let fault = |reason: String| {
+    let runtime_error = |reason: String| {
         ProviderError::unusable(format!("{} does not work as ONNX Runtime: {reason}", library.display()))
     };
-    let builder = ort::init_from(library).map_err(|error| fault(error.to_string()))?;
+    let builder = ort::init_from(library).map_err(|error| runtime_error(error.to_string()))?;
     builder
         .with_name("cerebro")
         .with_telemetry(false)
         .build()
-        .map_err(|error| fault(error.message().to_owned()))
+        .map_err(|error| runtime_error(error.message().to_owned()))
 }
 
 #[cfg(test)]

@@ -180,8 +180,8 @@ mod tests {
                     "usage": { "input_tokens": 7, "output_tokens": 3 } }),
             ),
         ] {
-            let told = Reply { text: "{}".to_owned(), tokens: 10 };
-            assert_eq!(dialect.read(&body), Some(told), "{dialect:?}");
+            let reply = Reply { text: "{}".to_owned(), tokens: 10 };
+            assert_eq!(dialect.read(&body), Some(reply), "{dialect:?}");
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
         }
     }

@@ -189,9 +189,9 @@ impl Connection {
             return Ok(body);
         }
         let provider = self.name().to_owned();
-        let said = self.words(&body, sent);
+        let message = self.words(&body, sent);
         let reason =
-            if said.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") };
+            if message.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {message}") };
         let table = self.endpoint.table;
         Err(match meant {
             Verdict::Moved => ProviderError::Unusable(format!(

@@ -150,20 +150,20 @@ impl<'a> KeySettings<'a> {
 /// # Errors
 /// [`KeyError::File`] when it cannot be read, others can read it, or it is empty or too long.
 pub fn key_of_file(path: &Path) -> Result<String, KeyError> {
-    let fault = |reason: String| KeyError::File { path: path.to_owned(), reason };
-    let found = fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+    let file_error = |reason: String| KeyError::File { path: path.to_owned(), reason };
+    let found = fs::metadata(path).map_err(|error| file_error(error.to_string()))?;
     if !found.is_file() {
-        return Err(fault("it is not a file".to_owned()));
+        return Err(file_error("it is not a file".to_owned()));
     }
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(fault(format!("others can read it; `chmod 600 {}` mends that", path.display())));
+        return Err(file_error(format!("others can read it; `chmod 600 {}` mends that", path.display())));
     }
     let mut text = String::new();
-    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
-    file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| fault(error.to_string()))?;
+    let file = File::open(path).map_err(|error| file_error(error.to_string()))?;
+    file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| file_error(error.to_string()))?;
     match text.trim() {
-        "" => Err(fault("it is empty".to_owned())),
-        _ if text.len() as u64 > KEY_BYTES_MAX => Err(fault("it is too long for a key".to_owned())),
+        "" => Err(file_error("it is empty".to_owned())),
+        _ if text.len() as u64 > KEY_BYTES_MAX => Err(file_error("it is too long for a key".to_owned())),
         key => Ok(key.to_owned()),
     }
 }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_key_is_a_fault_of_public_services_only() {
+    fn a_missing_key_is_an_error_of_public_services_only() {
         let nothing = |_: &str| None;
         let blank = |_: &str| Some(" \n".to_owned());
         assert_eq!(settings("", None, true).find(nothing), Ok(None));

@@ -12,14 +12,14 @@ const ECHO_CHARS: usize = 16;
 /// The message in an error's body, which servers put in different places.
 pub fn message(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let places = ["/error/message", "/error", "/message", "/detail"];
-    let found = places.iter().find_map(|place| value.pointer(place)?.as_str().map(str::to_owned));
+    let pointers = ["/error/message", "/error", "/message", "/detail"];
+    let found = pointers.iter().find_map(|pointer| value.pointer(pointer)?.as_str().map(str::to_owned));
     found.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
 /// A provider's message on one line, shortened, and without the key or any of the texts that were sent.
-pub fn quoted(said: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> String {
-    let mut line = text::one_line(&text::strip_control_chars(said));
+pub fn quoted(message: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> String {
+    let mut line = text::one_line(&text::strip_control_chars(message));
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         line = line.replace(key, "[key]");
     }

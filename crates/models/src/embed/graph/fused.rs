@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         let [joined, _] = self.inputs(result, "Reshape")?;
         let [shares, value] = self.inputs(self.ordered(joined, HEADS_FIRST)?, "MatMul")?;
         let [sees_nothing, zero, softmax] = self.inputs(shares, "Where")?;
-        let is_kept = self.inputs(sees_nothing, "IsNaN") == Some([softmax]) && self.is_number(zero, 0.0);
+        let is_checked = self.inputs(sees_nothing, "IsNaN") == Some([softmax]) && self.is_number(zero, 0.0);
         let is_by_row = self.attribute(softmax, "axis").is_some_and(|axis| axis.i == Some(-1));
         let [scores] = self.inputs(softmax, "Softmax")?;
         let [products, mask] = self.inputs(scores, "Add")?;
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         let [query, key, value] = [self.uncut(query)?, self.uncut(key)?, self.uncut(value)?];
         let is_of_rows = [query, key, value].iter().all(|part| self.shape(part) == Some(rows));
         let is_joined = rows[..2] == [batch, length];
-        if !(is_kept && is_by_row && is_alike && is_masked_whole && is_of_rows && is_joined) {
+        if !(is_checked && is_by_row && is_alike && is_masked_whole && is_of_rows && is_joined) {
             return None;
         }
         // Its inputs are optional: after the value come a bias, a padding mask, and what is added to the scores.
@@ -203,7 +203,7 @@ mod tests {
         Tensor { dims, data_type: Some(FLOAT), name: Some(name.to_owned()), raw_data }.encode_to_vec().into()
     }
 
-    /// What is said of a shape: numbers, and names for what is not known before there is a text.
+    /// What is known of a shape: numbers, and names for what is not known before there is a text.
     fn shaped(name: &str, dims: &str) -> Bytes {
         let dim = dims.split(' ').map(|dim| match dim.parse() {
             Ok(value) => Dimension { value: Some(value), name: None },

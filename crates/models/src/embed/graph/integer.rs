@@ -203,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_where_it_stands() {
-        // ONNX Runtime brings nodes in order; what is used may stand behind its user.
+    fn what_is_used_stays_in_its_position() {
+        // ONNX Runtime brings nodes in order; what is used may come after its user.
         let mut model = stored_as_bytes();
         model.graph.as_mut().unwrap().node.reverse();
         let found = operators(&rewritten(model.encode_to_vec()));
