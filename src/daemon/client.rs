@@ -65,7 +65,7 @@ pub enum ConnectError {
     #[error("no daemon can be started: {reason}")]
     Misconfigured { reason: String },
     /// The daemons that were started ended at once.
-    #[error("the daemon ended at its start: {}see {log}", said(.last_line))]
+    #[error("the daemon ended at its start: {}see {log}", last_words(.last_line))]
     Ended { log: PathBuf, last_line: String },
     /// Something holds the home's lock and does not serve.
     #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
@@ -74,7 +74,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Untrusted(DialError),
     /// Nobody answered in time.
-    #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), said(.last_line))]
+    #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), last_words(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
 }
 
@@ -85,7 +85,7 @@ impl ConnectError {
     }
 }
 
-fn said(line: &str) -> String {
+fn last_words(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("its last words were \"{line}\"; ") }
 }
 
@@ -195,8 +195,8 @@ impl Start {
             let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
             self.child = None;
             if status.code() == Some(i32::from(spawn::MISCONFIGURED)) {
-                let said = last_log_line(home);
-                let reason = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
+                let line = last_log_line(home);
+                let reason = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
                 return Err(ConnectError::Misconfigured { reason });
             }
             if status.success() {
@@ -242,13 +242,13 @@ impl Refusal {
 
     /// Reads the result of a failed call. An earlier daemon sends only a message.
     fn read(result: CallToolResult) -> Self {
-        let told = result.structured_content.unwrap_or(Value::Null);
+        let structured = result.structured_content.unwrap_or(Value::Null);
         let texts = result.content.iter().filter_map(|block| block.as_text());
         let texts: Vec<_> = texts.map(|text| text.text.as_str()).collect();
         Self {
-            code: told["code"].as_str().and_then(Code::named),
+            code: structured["code"].as_str().and_then(Code::named),
             message: texts.join("\n"),
-            data: told["data"].clone(),
+            data: structured["data"].clone(),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Connection {
             () = self.cut.cancelled() => served.activity().calls_under_way == 0,
         };
         if finished && self.control.is_stopping() {
-            writer.say_farewell().await;
+            writer.send_farewell().await;
         }
     }
 }
@@ -103,7 +103,7 @@ struct SharedWriter(Arc<Mutex<Option<OwnedWriteHalf>>>);
 
 impl SharedWriter {
     /// Takes the output from the session and sends the farewell.
-    async fn say_farewell(&self) {
+    async fn send_farewell(&self) {
         let Some(mut writer) = lock(&self.0).take() else { return };
         let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{FAREWELL_METHOD}\"}}\n");
         let _ = tokio::time::timeout(FAREWELL_MAX, writer.write_all(line.as_bytes())).await;

@@ -191,9 +191,9 @@ pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin))
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no first line within 5 s"))??;
     if line.last() != Some(&b'\n') {
-        let fault =
+        let reason =
             if line.len() as u64 == HELLO_BYTES_MAX { "too long a first line" } else { "no first line" };
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, fault));
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason));
     }
     Ok(serde_json::from_slice(&line)?)
 }

@@ -76,25 +76,25 @@ impl Lock {
     /// [`LockError::Held`] at once when another process has it; [`LockError::Io`] otherwise.
     pub fn take(home: &Home, used_as: Use) -> Result<Self, LockError> {
         let path = home.lock_file();
-        let fault = |source| LockError::Io { path: path.clone(), source };
-        let file = platform::open_private_file(&path).map_err(fault)?;
+        let io_error = |source| LockError::Io { path: path.clone(), source };
+        let file = platform::open_private_file(&path).map_err(io_error)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(LockError::Held { path, owner: owner(home) });
             }
-            Err(TryLockError::Error(source)) => return Err(fault(source)),
+            Err(TryLockError::Error(source)) => return Err(io_error(source)),
         }
         let pid = std::process::id();
         let owner = Owner { pid, version: super::VERSION.to_owned(), used_as, socket: None };
-        write_owner(&file, &owner).map_err(fault)?;
+        write_owner(&file, &owner).map_err(io_error)?;
         Ok(Self { file, owner })
     }
 
     /// Writes the socket's path into the file.
     ///
     /// # Errors
-    /// Any fault of the file system.
+    /// Any error of the file system.
     pub fn listens_at(&self, socket: &Path) -> io::Result<()> {
         write_owner(&self.file, &Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
@@ -102,14 +102,14 @@ impl Lock {
     /// What identifies the file that is locked.
     ///
     /// # Errors
-    /// Any fault of the file system.
+    /// Any error of the file system.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         platform::open_file_identity(&self.file)
     }
 
     /// Keeps the lock until this process has ended, and removes its name from the file. The database may still be
     /// closing on a detached thread; only the end of the process is certain.
-    pub fn keep_until_exit(self) {
+    pub fn hold_until_exit(self) {
         self.sign_off();
         std::mem::forget(self);
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_says_where_it_listens() {
+    fn the_owner_records_where_it_listens() {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
         assert_eq!(socket_path(&home), home.socket_path());
@@ -197,7 +197,7 @@ mod tests {
     fn a_lock_is_kept_beyond_the_value() {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
-        Lock::take(&home, Use::Daemon).unwrap().keep_until_exit();
+        Lock::take(&home, Use::Daemon).unwrap().hold_until_exit();
         assert!(is_held(&home));
         assert_eq!(owner(&home), None);
     }

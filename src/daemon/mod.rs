@@ -119,7 +119,7 @@ impl RunError {
     /// The exit code of a daemon that found another one serving.
     pub const ALREADY_SERVED: u8 = 3;
 
-    /// The exit code, which tells the starter what happened.
+    /// The exit code, which shows the starter what happened.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AlreadyServed(_) => Self::ALREADY_SERVED,
@@ -173,7 +173,7 @@ pub(crate) async fn close(served: &impl Serve, control: &Control, lock: Lock) {
     if tokio::time::timeout(CLOSE_MAX, served.close()).await.is_err() {
         tracing::error!("the store was not closed within {CLOSE_MAX:?}; ending without it");
     }
-    lock.keep_until_exit();
+    lock.hold_until_exit();
 }
 
 /// Ends the process without notifying the store, as if it were killed.

@@ -35,7 +35,7 @@ impl Premises {
     /// The home that `lock` is of.
     ///
     /// # Errors
-    /// Any fault of the file system.
+    /// Any error of the file system.
     pub fn new(home: &Home, lock: &Lock) -> io::Result<Self> {
         let marks = Marks { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() };
         Ok(Self(Arc::new(marks)))

@@ -78,12 +78,12 @@ impl Socket {
         if let Some(dir) = path.parent() {
             home::open_private_dir(dir)?;
         }
-        let fault = |source| SocketError::Listen { path: path.clone(), source };
-        remove(&path).map_err(fault)?;
+        let listen_error = |source| SocketError::Listen { path: path.clone(), source };
+        remove(&path).map_err(listen_error)?;
         // No other user can reach it between the next two calls: the folder is private.
-        let listener = UnixListener::bind(&path).map_err(fault)?;
-        platform::close_socket_to_others(&path).map_err(fault)?;
-        lock.listens_at(&path).map_err(fault)?;
+        let listener = UnixListener::bind(&path).map_err(listen_error)?;
+        platform::close_socket_to_others(&path).map_err(listen_error)?;
+        lock.listens_at(&path).map_err(listen_error)?;
         let identity = platform::file_identity(&path);
         Ok(Self { listener, path, identity })
     }

@@ -21,13 +21,13 @@ const LOG_TAIL_BYTES: u64 = 4 * 1024;
 /// Variables that a daemon inherits from its starter: locations on this machine, language and time zone, proxies,
 /// and what this program and its libraries read. Variables with keys are added by the names in the settings.
 /// Everything else concerns only that shell: a daemon lives for days and serves other shells too.
-const KEPT: [&str; 22] = [
+const INHERITED: [&str; 22] = [
     "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
     "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
 ];
 /// Prefixes of further variables.
-const KEPT_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];
+const INHERITED_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];
 
 /// The exit code of a starter that cannot use the settings: another attempt could not either.
 pub const MISCONFIGURED: u8 = 4;
@@ -46,7 +46,7 @@ pub enum SpawnError {
     Program { program: PathBuf, source: io::Error },
     /// The program cannot restart itself.
     #[error("cannot begin anew with the daemon's settings: {source}; start it with them: {settings}")]
-    Anew { settings: String, source: io::Error },
+    Restart { settings: String, source: io::Error },
 }
 
 /// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only starts
@@ -77,7 +77,7 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
 
 /// Starts the daemon proper, for a process that then ends, so that the daemon is nobody's child. Some agents kill
 /// all descendants of a server that they started, but the daemon serves others too. Of this process's environment
-/// it gets what [`KEPT`] lists and the variables `named` by the settings.
+/// it gets what [`INHERITED`] lists and the variables `named` by the settings.
 ///
 /// # Errors
 /// [`SpawnError::Program`]
@@ -89,18 +89,18 @@ pub fn orphan(home: &Home, named: &[&str]) -> Result<(), SpawnError> {
         .arg(home.root())
         .args(on_database(home))
         .env_clear()
-        .envs(std::env::vars_os().filter(|(name, _)| is_kept(name, named)))
+        .envs(std::env::vars_os().filter(|(name, _)| is_inherited(name, named)))
         .spawn()
         .map(drop)
         .map_err(|source| SpawnError::Program { program, source })
 }
 
 /// Whether a daemon keeps a variable of its starter's.
-fn is_kept(name: &OsStr, named: &[&str]) -> bool {
+fn is_inherited(name: &OsStr, named: &[&str]) -> bool {
     let Some(name) = name.to_str() else { return false };
-    KEPT.contains(&name)
+    INHERITED.contains(&name)
         || named.contains(&name)
-        || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The option that names a database on a server, if one was requested.
@@ -113,7 +113,7 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
 /// started by a person, a container or a service manager, and a command that runs a model itself.
 ///
 /// # Errors
-/// [`SpawnError::Anew`]. A process in which that failed is in an undefined state and must end.
+/// [`SpawnError::Restart`]. A process in which that failed is in an undefined state and must end.
 pub fn with_settings() -> Result<(), SpawnError> {
     let missing: Vec<_> = missing_settings().collect();
     if missing.is_empty() {
@@ -125,7 +125,7 @@ pub fn with_settings() -> Result<(), SpawnError> {
     let begun = platform::own_program()
         .map(|program| std::process::Command::new(program).args(arguments).envs(missing).exec());
     let (Ok(source) | Err(source)) = begun;
-    Err(SpawnError::Anew { settings, source })
+    Err(SpawnError::Restart { settings, source })
 }
 
 /// Whether a value that the user has set is kept.
@@ -206,16 +206,16 @@ mod tests {
         for name in
             ["HOME", "PATH", "MY_KEY", "CEREBRO_DB_PASSWORD", "XDG_RUNTIME_DIR", "LC_CTYPE", "no_proxy"]
         {
-            assert!(is_kept(OsStr::new(name), &named), "{name}");
+            assert!(is_inherited(OsStr::new(name), &named), "{name}");
         }
         for name in ["GITHUB_TOKEN", "MY_KEY_2", "AWS_SECRET_ACCESS_KEY", "PIP_INDEX_URL", "OLDPWD", "HOMES"]
         {
-            assert!(!is_kept(OsStr::new(name), &named), "{name}");
+            assert!(!is_inherited(OsStr::new(name), &named), "{name}");
         }
     }
 
     #[test]
-    fn a_full_log_is_set_aside() {
+    fn a_full_log_is_renamed() {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
         assert_eq!(last_log_line(&home), "");

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_summary_is_told_apart_from_the_one_before() {
+    fn the_newest_summary_is_distinguished_from_the_one_before() {
         let first = shortened("<state_snapshot>half</state_snapshot>", "a");
         let again = shortened("<state_snapshot>half</state_snapshot>", "b");
         let second = shortened("<state_snapshot>whole</state_snapshot>", "c");

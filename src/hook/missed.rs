@@ -28,7 +28,7 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;
-    let path = place(home, session);
+    let path = path_of(home, session);
     if !path.exists() && !has_room(&folder)? {
         return Ok(());
     }
@@ -55,15 +55,15 @@ fn has_room(folder: &Path) -> io::Result<bool> {
 
 /// Takes a session's missed events out of its file. The caller must call [`Taken::done`] or [`Taken::give_back`].
 pub fn take(home: &Path, session: &str) -> Option<Taken> {
-    let path = place(home, session);
-    let aside = path.with_extension(std::process::id().to_string());
+    let path = path_of(home, session);
+    let claimed = path.with_extension(std::process::id().to_string());
     // Of two concurrent hooks, one gets it.
-    fs::rename(&path, &aside).ok()?;
-    let text = fs::read_to_string(&aside).unwrap_or_default();
-    Some(Taken { path, aside, text })
+    fs::rename(&path, &claimed).ok()?;
+    let text = fs::read_to_string(&claimed).unwrap_or_default();
+    Some(Taken { path, claimed, text })
 }
 
-fn place(home: &Path, session: &str) -> PathBuf {
+fn path_of(home: &Path, session: &str) -> PathBuf {
     home.join(FOLDER).join(hex(&Sha256::digest(session)[..16]))
 }
 
@@ -71,7 +71,7 @@ fn place(home: &Path, session: &str) -> PathBuf {
 #[derive(Debug)]
 pub struct Taken {
     path: PathBuf,
-    aside: PathBuf,
+    claimed: PathBuf,
     text: String,
 }
 
@@ -92,7 +92,7 @@ impl Taken {
     /// They were reported.
     pub fn done(self) {
         // A file that stays is removed when it is old.
-        let _ = fs::remove_file(&self.aside);
+        let _ = fs::remove_file(&self.claimed);
     }
 
     /// They could not be reported: they wait for the next hook, together with what was missed since.
@@ -145,16 +145,16 @@ mod tests {
         assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), FILES_MAX);
         assert!(take(home, &format!("s{FILES_MAX}")).is_none());
         // What is old makes room.
-        let old = fs::File::options().write(true).open(place(home, "s0")).unwrap();
+        let old = fs::File::options().write(true).open(path_of(home, "s0")).unwrap();
         old.set_modified(std::time::SystemTime::now() - 2 * AGE_MAX).unwrap();
         note(home, &format!("s{FILES_MAX}"), at(1)).unwrap();
         assert!(take(home, &format!("s{FILES_MAX}")).is_some() && take(home, "s0").is_none());
 
         let long = "1\n".repeat(usize::try_from(FILE_BYTES_MAX).unwrap() / 2);
-        fs::write(place(home, "s1"), &long).unwrap();
+        fs::write(path_of(home, "s1"), &long).unwrap();
         note(home, "s1", at(1)).unwrap();
-        assert_eq!(fs::metadata(place(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
-        fs::write(place(home, "s2"), "nonsense\n").unwrap();
+        assert_eq!(fs::metadata(path_of(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
+        fs::write(path_of(home, "s2"), "nonsense\n").unwrap();
         assert!(take(home, "s2").unwrap().step().is_none());
     }
 }

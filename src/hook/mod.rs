@@ -1,11 +1,11 @@
 //! The hooks of agents: what an agent reports during a session, and the answers that it reads.
 //!
 //! An agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] turns that into an
-//! event, and [`said`] writes the answer in the agent's own format. Both are pure; the command does the I/O.
+//! event, and [`answer`] writes the answer in the agent's own format. Both are pure; the command does the I/O.
 //!
 //! What hooks store and what the agent itself stores must belong to one session. Claude Code passes the session's
 //! id in the environment of its servers and Codex in each call's `_meta`; their hooks have the same id. Gemini CLI
-//! and OpenCode tell their servers nothing, so a hook (for OpenCode, the plugin) adds the id to tool calls that
+//! and OpenCode send their servers nothing, so a hook (for OpenCode, the plugin) adds the id to tool calls that
 //! belong to a session. With Cursor, hooks and calls belong to two different sessions.
 
 pub mod compacted;
@@ -130,7 +130,7 @@ pub enum Deed {
 /// A report of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What to do for the session; `None` if only the journal is told.
+    /// What to do for the session; `None` if only the journal gets the report.
     pub deed: Option<Deed>,
     /// Its steps for the journal.
     pub moment: Option<Moment>,
@@ -173,14 +173,14 @@ fn text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
-    let kept = |name: &str| text(input, name).map(strip).filter(|text| !text.trim().is_empty());
+    let stripped = |name: &str| text(input, name).map(strip).filter(|text| !text.trim().is_empty());
     Some(match event {
         "SessionStart" | "sessionStart" => Deed::Context,
-        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Deed::Prompt(kept("prompt")?),
-        "Stop" | TEXT_COMPLETE => Deed::Message(kept("last_assistant_message")?),
-        "AfterAgent" => Deed::Message(kept("prompt_response")?),
-        "afterAgentResponse" => Deed::Message(kept("text")?),
-        "PostCompact" => Deed::Compaction(strip::summary(&kept("compact_summary")?)),
+        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Deed::Prompt(stripped("prompt")?),
+        "Stop" | TEXT_COMPLETE => Deed::Message(stripped("last_assistant_message")?),
+        "AfterAgent" => Deed::Message(stripped("prompt_response")?),
+        "afterAgentResponse" => Deed::Message(stripped("text")?),
+        "PostCompact" => Deed::Compaction(strip::summary(&stripped("compact_summary")?)),
         "SessionEnd" | "sessionEnd" => Deed::End,
         BEFORE_TOOL if agent == Agent::GeminiCli => bind(input)?,
         _ => return None,
@@ -201,7 +201,7 @@ fn bind(input: &Value) -> Option<Deed> {
 }
 
 /// The framed context in the agent's own format.
-pub fn said(agent: Agent, event: &str, context: &str) -> String {
+pub fn answer(agent: Agent, event: &str, context: &str) -> String {
     let text = framed(context);
     match agent {
         Agent::OpenCode => text,

@@ -8,7 +8,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
 use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
-use cerebro_transcript::report::{self, Report, Result as Told, clipped, name};
+use cerebro_transcript::report::{self, Report, Result as CallResult, clipped, name};
 use cerebro_transcript::turn::{Action, Call, Outcome};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use super::{Agent, strip};
 
 /// Longest last words of a turn, and longest reason why one broke off.
-const SAID_BYTES_MAX: usize = 600;
-const FAULT_BYTES_MAX: usize = 200;
+const MESSAGE_BYTES_MAX: usize = 600;
+const ERROR_BYTES_MAX: usize = 200;
 
 /// The contents of one payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +38,8 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         "PostToolUse" | "PostToolUseFailure" | super::AFTER_TOOL => {
             after(&called(agent, input, event == "PostToolUseFailure")?, agent, input)
         }
-        "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: said(input) }],
-        "StopFailure" => vec![Step::TurnFailed { error: fault(input) }],
+        "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: last_message(input) }],
+        "StopFailure" => vec![Step::TurnFailed { error: error(input) }],
         // Gemini CLI sends `PreCompress` with every turn, so it says nothing.
         "PreCompact" => vec![Step::Compacted { trigger: name(text(input, "trigger")), summary: None }],
         "SessionEnd" | "sessionEnd" => vec![Step::Ended { reason: name(text(input, "reason")) }],
@@ -88,10 +88,10 @@ fn prompt(input: &Value) -> Option<Step> {
 }
 
 /// The agent's last words of a turn.
-fn said(input: &Value) -> Option<String> {
+fn last_message(input: &Value) -> Option<String> {
     let keys = ["last_assistant_message", "prompt_response", "text"];
     let words = keys.into_iter().map(|key| strip::strip(text(input, key))).find(|words| !words.is_empty())?;
-    Some(clipped(&words, SAID_BYTES_MAX))
+    Some(clipped(&words, MESSAGE_BYTES_MAX))
 }
 
 /// The call that a payload is about. A call of a sub-agent is the session's own.
@@ -101,7 +101,7 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
         return None;
     }
     let printed = printed(agent, input);
-    let result = Told {
+    let result = CallResult {
         text: &printed,
         failed: failed || is_failure(agent, &input["tool_response"]),
         exit: exit(agent, input).or_else(|| reported(report_of_gemini(agent, input)?)),
@@ -193,19 +193,19 @@ fn is_failure(agent: Agent, response: &Value) -> bool {
 /// with 0.
 fn exit(agent: Agent, input: &Value) -> Option<i32> {
     let response = &input["tool_response"];
-    let told = [
+    let fields = [
         &response["metadata"]["exit"],
         &response["metadata"]["exit_code"],
         &response["exit_code"],
         &response["exitCode"],
     ];
-    let told = told.into_iter().find_map(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
+    let status = fields.into_iter().find_map(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
     let is_plain = agent == Agent::ClaudeCode
         && input["hook_event_name"] == "PostToolUse"
         && response["interrupted"] != true
         && response["stdout"].is_string()
         && response["backgroundTaskId"].is_null();
-    told.or(is_plain.then_some(0))
+    status.or(is_plain.then_some(0))
 }
 
 /// The step for a call that begins: only for commands, which may be left with an unknown outcome. Without an id it
@@ -317,14 +317,14 @@ fn patched(input: &Value) -> Vec<(String, u32, u32)> {
 }
 
 /// Why a turn broke off: the agent's word, and its details where it gives some.
-fn fault(input: &Value) -> String {
+fn error(input: &Value) -> String {
     let word = |value: &Value| {
         let text = value.as_str().or(value["type"].as_str()).or(value["name"].as_str());
         text.or(value["message"].as_str()).unwrap_or_default().trim().to_owned()
     };
     let (error, details) = (word(&input["error"]), word(&input["error_details"]));
     let all = if details.is_empty() { error } else { format!("{error}: {details}") };
-    clipped(all.trim_start_matches(": "), FAULT_BYTES_MAX)
+    clipped(all.trim_start_matches(": "), ERROR_BYTES_MAX)
 }
 
 #[cfg(test)]

@@ -29,10 +29,10 @@ pub fn summary(text: &str) -> String {
 }
 
 fn without(text: String, name: &str, to_the_end: bool) -> String {
-    let mut kept = String::new();
+    let mut out = String::new();
     let mut from = 0;
     while let Some((begin, _, _, after)) = element(&text, name, from) {
-        kept.push_str(&text[from..begin]);
+        out.push_str(&text[from..begin]);
         from = after;
     }
     if from == 0 && !to_the_end {
@@ -40,8 +40,8 @@ fn without(text: String, name: &str, to_the_end: bool) -> String {
     }
     let rest = &text[from..];
     let end = if to_the_end { rest.find(&format!("<{name}>")).unwrap_or(rest.len()) } else { rest.len() };
-    kept.push_str(&rest[..end]);
-    kept
+    out.push_str(&rest[..end]);
+    out
 }
 
 /// The next element with that name: where it begins, its inside, and what follows it. Elements of one name are

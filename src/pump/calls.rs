@@ -1,4 +1,4 @@
-//! The requests under way, and what the next link must be told.
+//! The requests under way, and what must be sent first on the next link.
 //!
 //! A request is *waiting* until it is written to a link, then *sent* until its answer arrives. In between, the
 //! daemon sends a *receipt* for it, before executing it. When a link is lost, each sent request either waits again
@@ -204,7 +204,7 @@ impl Calls {
         self.remove(key);
     }
 
-    /// What a further link must be told first: the key of `initialize`, its line, and `notifications/initialized`.
+    /// What must be sent first on a further link: the key of `initialize`, its line, and `notifications/initialized`.
     /// `None` if the client has done no handshake.
     pub fn replay(&self) -> Option<(Key, Vec<u8>, Option<Vec<u8>>)> {
         let done = self.handshake.as_ref().filter(|handshake| handshake.is_answered)?;
@@ -524,9 +524,9 @@ mod tests {
         }
         assert!(!calls.has_room());
         assert!(calls.kept_bytes <= KEPT_BYTES_MAX);
-        let kept = calls.under_way.values().filter(|call| call.line.is_some()).count();
-        assert_eq!(calls.lost(LinkEnd::Farewell).len(), CALLS_IN_FLIGHT_MAX - kept);
-        assert_eq!(calls.unreachable("no", false).len(), kept);
+        let with_line = calls.under_way.values().filter(|call| call.line.is_some()).count();
+        assert_eq!(calls.lost(LinkEnd::Farewell).len(), CALLS_IN_FLIGHT_MAX - with_line);
+        assert_eq!(calls.unreachable("no", false).len(), with_line);
         assert!(calls.is_idle() && calls.kept_bytes == 0);
     }
 

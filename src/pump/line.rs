@@ -99,7 +99,7 @@ pub fn repair(mut line: Vec<u8>) -> Vec<u8> {
     }
     match sanitize_surrogates(&line) {
         Cow::Borrowed(_) => line,
-        Cow::Owned(mended) => mended,
+        Cow::Owned(repaired) => repaired,
     }
 }
 
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_replaced() {
-        for (line, mended) in [
+        for (line, repaired) in [
             (&br#"{"a":"\ud800 \ud83d\ude00"}"#[..], r#"{"a":"\uFFFD \ud83d\ude00"}"#),
             (b"\xef\xbb\xbf{}", "{}"),
             (b"\xef\xbb\xbf\"\xff\"", "\"\u{fffd}\""),
         ] {
-            assert_eq!(String::from_utf8(repair(line.to_vec())).unwrap(), mended);
+            assert_eq!(String::from_utf8(repair(line.to_vec())).unwrap(), repaired);
         }
     }
 

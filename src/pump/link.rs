@@ -41,7 +41,7 @@ pub trait Dial: Send {
     /// Opens a link. `session` is the session that the client started earlier.
     ///
     /// # Errors
-    /// What to tell the client.
+    /// The answer for the client.
     fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, Unreachable>> + Send;
 }
 

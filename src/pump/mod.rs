@@ -1,7 +1,7 @@
 //! `cerebro mcp`: lines between an agent's stdio and the daemon.
 //!
 //! The pump lives as long as its client and longer than any daemon, because agents do not restart a stdio server
-//! that ends. It does not speak MCP; it keeps just enough state ([`calls`]) to tell a new daemon what the old one
+//! that ends. It does not speak MCP; it keeps just enough state ([`calls`]) to send a new daemon what the old one
 //! knew and to leave no request unanswered.
 
 mod calls;
@@ -318,8 +318,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
                 } else {
                     self.open().await
                 };
-                if let Err(fault) = opened {
-                    let answers = self.shared.calls().unreachable(&fault.reason, fault.is_lasting);
+                if let Err(failure) = opened {
+                    let answers = self.shared.calls().unreachable(&failure.reason, failure.is_lasting);
                     return self.shared.answer_all(answers).await;
                 }
             }
@@ -425,7 +425,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
-    /// A daemon that answers nothing and holds `bytes` of what it is told.
+    /// A daemon that answers nothing and holds `bytes` of what it is sent.
     struct Hung {
         bytes: usize,
         links: Vec<DuplexStream>,

@@ -21,7 +21,7 @@ fn allowed() -> impl Iterator<Item = &'static str> {
 
 /// The text for an agent's instructions. It has ten lines, because an agent reads them in every session.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// The long text, for people who want to tell their agents more.
+/// The long text, for people who want to give their agents more.
 pub const GUIDE: &str = include_str!("../../prompt_template.md");
 /// The plugin through which OpenCode runs hooks; `COMMAND` is replaced by program and arguments.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");

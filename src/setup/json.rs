@@ -4,7 +4,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::piece::{Content, Fault, Piece};
+use super::piece::{Content, Piece, PieceError};
 
 const OBJECT: &str = "an object";
 const LIST: &str = "a list";
@@ -23,7 +23,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// The text with the pieces.
-pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
+pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
     let (tree, root) = parse(text)?;
     for piece in pieces {
         match &piece.content {
@@ -37,7 +37,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
 }
 
 /// The text without the pieces; restores what `base` had in their place.
-pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
+pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
@@ -72,15 +72,16 @@ pub fn value_at(text: &str, path: &[String]) -> Option<Value> {
     at(&parse(text).ok()?.1, path)?.to_serde_value()
 }
 
-fn parse(text: &str) -> Result<(CstRootNode, CstObject), Fault> {
+fn parse(text: &str) -> Result<(CstRootNode, CstObject), PieceError> {
     let source = if text.trim().is_empty() { "{}\n" } else { text };
-    let tree = CstRootNode::parse(source, &OPTIONS).map_err(|error| Fault::Malformed {
+    let tree = CstRootNode::parse(source, &OPTIONS).map_err(|error| PieceError::Malformed {
         line: error.line_display(),
         column: error.column_display(),
         reason: error.kind().to_string(),
     })?;
-    let root =
-        tree.object_value().ok_or(Fault::Occupied { place: "the file".to_owned(), expected: OBJECT })?;
+    let root = tree
+        .object_value()
+        .ok_or(PieceError::Occupied { location: "the file".to_owned(), expected: OBJECT })?;
     Ok((tree, root))
 }
 
@@ -100,17 +101,17 @@ fn base_at<'a>(base: &'a Value, path: &[String]) -> Option<&'a Value> {
 }
 
 /// The object at a path of keys; missing ones on the way are created.
-fn object_at(root: &CstObject, path: &[String]) -> Result<CstObject, Fault> {
+fn object_at(root: &CstObject, path: &[String]) -> Result<CstObject, PieceError> {
     let mut object = root.clone();
     for (depth, key) in path.iter().enumerate() {
         object = object
             .object_value_or_create(key)
-            .ok_or_else(|| Fault::Occupied { place: path[..=depth].join("."), expected: OBJECT })?;
+            .ok_or_else(|| PieceError::Occupied { location: path[..=depth].join("."), expected: OBJECT })?;
     }
     Ok(object)
 }
 
-fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), Fault> {
+fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), PieceError> {
     let Some((last, way)) = path.split_last() else { return Ok(()) };
     let object = object_at(root, way)?;
     if let (Value::Object(members), Some(_)) = (value, object.get(last)) {
@@ -128,17 +129,17 @@ fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), Fau
     Ok(())
 }
 
-fn put_element(root: &CstObject, path: &[String], value: &Value, marks: &[String]) -> Result<(), Fault> {
+fn put_element(root: &CstObject, path: &[String], value: &Value, marks: &[String]) -> Result<(), PieceError> {
     let Some((last, way)) = path.split_last() else { return Ok(()) };
     let object = object_at(root, way)?;
     let list = object
         .array_value_or_create(last)
-        .ok_or_else(|| Fault::Occupied { place: path.join("."), expected: LIST })?;
-    let standing: Vec<CstNode> = marked(&list, marks).collect();
-    if standing.len() == 1 && standing[0].to_serde_value().as_ref() == Some(value) {
+        .ok_or_else(|| PieceError::Occupied { location: path.join("."), expected: LIST })?;
+    let present: Vec<CstNode> = marked(&list, marks).collect();
+    if present.len() == 1 && present[0].to_serde_value().as_ref() == Some(value) {
         return Ok(());
     }
-    standing.into_iter().for_each(CstNode::remove);
+    present.into_iter().for_each(CstNode::remove);
     list.append(input(value));
     Ok(())
 }
@@ -152,7 +153,7 @@ fn marked(list: &CstArray, marks: &[String]) -> impl Iterator<Item = CstNode> {
     list.elements().into_iter().filter(is_marked)
 }
 
-fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), Fault> {
+fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), PieceError> {
     match base_at(base, path) {
         Some(value) => {
             remove(root, path);

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
-pub use piece::{Fault, Part, Target};
+pub use piece::{Part, PieceError, Target};
 pub use plan::{Change, apply_setup, apply_unsetup, setup, unsetup};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, short};
@@ -38,16 +38,16 @@ pub enum SetupError {
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     /// A file does not have the form that its agent needs.
-    #[error("{} was left alone: {fault}; mend it and run this again", .path.display())]
-    Fault { path: PathBuf, fault: Fault },
+    #[error("{} was left alone: {error}; mend it and run this again", .path.display())]
+    Piece { path: PathBuf, error: PieceError },
     /// Another program changed a file meanwhile.
     #[error("{} was changed by another program meanwhile; run this again", .path.display())]
     Changed { path: PathBuf },
 }
 
 impl SetupError {
-    fn fault(path: &Path, fault: Fault) -> Self {
-        Self::Fault { path: path.to_owned(), fault }
+    fn piece(path: &Path, error: PieceError) -> Self {
+        Self::Piece { path: path.to_owned(), error }
     }
 }
 

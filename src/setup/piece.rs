@@ -86,13 +86,13 @@ pub struct Target {
 
 /// Why a file's text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum PieceError {
     /// It does not have its format.
     #[error("line {line}, column {column}: {reason}")]
     Malformed { line: usize, column: usize, reason: String },
     /// Something else is in the place of our part.
-    #[error("`{place}` is not {expected}")]
-    Occupied { place: String, expected: &'static str },
+    #[error("`{location}` is not {expected}")]
+    Occupied { location: String, expected: &'static str },
     /// A file of that name is not ours.
     #[error("it was not written by Cerebro")]
     Foreign,
@@ -105,14 +105,14 @@ impl Format {
     /// The text with the pieces; pieces that are up to date change nothing.
     ///
     /// # Errors
-    /// [`Fault`]
-    pub fn put(self, text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
+    /// [`PieceError`]
+    pub fn put(self, text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
         match self {
             Self::Json => json::put(text, pieces),
             Self::Toml => table::put(text, pieces),
             Self::Block => Ok(texts(pieces).fold(text.to_owned(), |text, block| block::put(&text, block))),
             Self::Whole => match texts(pieces).next() {
-                Some(_) if !text.is_empty() && !block::is_ours(text) => Err(Fault::Foreign),
+                Some(_) if !text.is_empty() && !block::is_ours(text) => Err(PieceError::Foreign),
                 Some(whole) => Ok(whole.to_owned()),
                 None => Ok(text.to_owned()),
             },
@@ -122,8 +122,8 @@ impl Format {
     /// The text without the pieces. Restores what `base`, the text before anything was put in, had in their place.
     ///
     /// # Errors
-    /// [`Fault`]
-    pub fn take(self, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
+    /// [`PieceError`]
+    pub fn take(self, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
         match self {
             Self::Json => json::take(text, pieces, base),
             Self::Toml => table::take(text, pieces, base),
@@ -148,7 +148,7 @@ impl Target {
     }
 
     /// Why a text does not have the file's format.
-    pub fn fault(&self, text: &str) -> Option<Fault> {
+    pub fn error_in(&self, text: &str) -> Option<PieceError> {
         self.format.put(text, &[]).err()
     }
 

@@ -85,7 +85,7 @@ pub fn setup(
             None => text.clone(),
         };
         let with =
-            target.format.put(&without, &put).map_err(|fault| SetupError::fault(&target.path, fault))?;
+            target.format.put(&without, &put).map_err(|error| SetupError::piece(&target.path, error))?;
         let gone = base.is_none() && target.format.is_blank(&with);
         let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
         let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
@@ -158,7 +158,7 @@ fn all(target: &Target) -> Vec<&Piece> {
 }
 
 fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, SetupError> {
-    target.format.take(text, pieces, base).map_err(|fault| SetupError::fault(&target.path, fault))
+    target.format.take(text, pieces, base).map_err(|error| SetupError::piece(&target.path, error))
 }
 
 /// Writes a planned setup, with backups, and records it.
@@ -190,7 +190,7 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
 /// # Errors
 /// The first file that cannot be written.
 pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>, SetupError> {
-    let mut kept = Vec::new();
+    let mut backups = Vec::new();
     for change in changes {
         match &change.after {
             _ if !change.is_any() => {}
@@ -200,14 +200,14 @@ pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<Path
         let backup = file::backup_of(&change.path);
         match file::read(&backup)? {
             Some(text) if change.after.as_ref() == Some(&text) => file::remove(&backup, &text)?,
-            Some(_) => kept.push(backup),
+            Some(_) => backups.push(backup),
             None => {}
         }
         record.files.retain(|filed| filed.path != change.path);
     }
     record.parts.clear();
     record.sweep(folders_of_gone(changes));
-    Ok(kept)
+    Ok(backups)
 }
 
 fn remove(change: &Change) -> Result<(), SetupError> {

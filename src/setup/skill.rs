@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::block::OURS;
-use super::piece::{Content, Fault, Format, Part, Piece, Target};
+use super::piece::{Content, Format, Part, Piece, PieceError, Target};
 use super::record::{Record, digest};
 use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, setup, unsetup};
 use crate::hook::Agent as HookAgent;
@@ -57,12 +57,12 @@ fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
 /// Writes a skill and records it in the home; with `is_dry` only returns what would change.
 ///
 /// # Errors
-/// [`Fault::Foreign`] if a file of that name belongs to somebody else, [`Fault::Edited`] if ours was changed; a
+/// [`PieceError::Foreign`] if a file of that name belongs to somebody else, [`PieceError::Edited`] if ours was changed; a
 /// file that cannot be written.
 pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
     let mut record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {
-        return Err(SetupError::fault(path, Fault::Edited));
+        return Err(SetupError::piece(path, PieceError::Edited));
     }
     let changes = setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
     if !is_dry {
@@ -134,13 +134,13 @@ mod tests {
         std::fs::create_dir_all(own.parent().unwrap()).unwrap();
         std::fs::write(&own, "mine").unwrap();
         let refused = install(folder.path(), &own, TEXT, false);
-        assert!(matches!(refused, Err(SetupError::Fault { fault: Fault::Foreign, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(SetupError::Piece { error: PieceError::Foreign, .. })), "{refused:?}");
         let ours = home.path().join("ours/SKILL.md");
         install(folder.path(), &ours, TEXT, false).unwrap();
         let changed = std::fs::read_to_string(&ours).unwrap() + "and mine\n";
         std::fs::write(&ours, &changed).unwrap();
         let refused = install(folder.path(), &ours, TEXT, false);
-        assert!(matches!(refused, Err(SetupError::Fault { fault: Fault::Edited, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(SetupError::Piece { error: PieceError::Edited, .. })), "{refused:?}");
         let (changes, edited) = remove(folder.path(), None, false).unwrap();
         assert_eq!((changes.len(), edited), (0, vec![ours.clone()]));
         assert_eq!(std::fs::read_to_string(&ours).unwrap(), changed);

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::piece::{Content, Fault, Piece};
+use super::piece::{Content, Piece, PieceError};
 
 const TABLE: &str = "a table";
 
 /// The text with the pieces. TOML can hold only entries.
-pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
+pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
     let mut document = parse(text)?;
     for piece in pieces {
         if let Content::Entry { path, value } = &piece.content {
@@ -19,7 +19,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
 }
 
 /// The text without the pieces; restores what `base` had in their place.
-pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
+pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
     let mut document = parse(text)?;
     let base = base.and_then(|base| parse(base).ok()).unwrap_or_default();
     for piece in pieces {
@@ -37,11 +37,11 @@ pub fn value_at(text: &str, path: &[String]) -> Option<Value> {
     serde_json::to_value(value).ok()
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Fault> {
+fn parse(text: &str) -> Result<DocumentMut, PieceError> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let before = &text[..error.span().map_or(0, |span| span.start).min(text.len())];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Fault::Malformed {
+        PieceError::Malformed {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             reason: error.message().trim().to_owned(),
@@ -54,10 +54,10 @@ fn put_entry(
     path: &[String],
     value: &Value,
     whole: &[String],
-) -> Result<(), Fault> {
+) -> Result<(), PieceError> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     let occupied =
-        || Fault::Occupied { place: whole[..=whole.len() - path.len()].join("."), expected: TABLE };
+        || PieceError::Occupied { location: whole[..=whole.len() - path.len()].join("."), expected: TABLE };
     if !rest.is_empty() {
         let inner = table.entry(first).or_insert_with(implicit).as_table_like_mut().ok_or_else(occupied)?;
         return put_entry(inner, rest, value, whole);

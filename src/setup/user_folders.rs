@@ -102,7 +102,7 @@ mod tests {
             Invocation { program: PathBuf::from("/a b/it's"), home: Some(PathBuf::from("/h$x")) };
         let line = invocation.line(&["hook", "codex"]);
         assert_eq!(line, r"'/a b/it'\''s' --home '/h$x' hook codex");
-        let said = std::process::Command::new("sh").arg("-c").arg(format!("printf '%s|' {line}")).output();
-        assert_eq!(String::from_utf8(said.unwrap().stdout).unwrap(), "/a b/it's|--home|/h$x|hook|codex|");
+        let output = std::process::Command::new("sh").arg("-c").arg(format!("printf '%s|' {line}")).output();
+        assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "/a b/it's|--home|/h$x|hook|codex|");
     }
 }

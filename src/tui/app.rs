@@ -103,12 +103,12 @@ impl App {
     }
 
     /// The daemon's next message, or a change of the connection.
-    pub async fn heard(&mut self) -> Option<Message> {
+    pub async fn next_message(&mut self) -> Option<Message> {
         self.messages.recv().await
     }
 
     /// A message that has already arrived.
-    fn heard_already(&mut self) -> Option<Message> {
+    fn ready_message(&mut self) -> Option<Message> {
         self.messages.try_recv().ok()
     }
 
@@ -157,7 +157,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
                 // The terminal is gone.
                 None => return Ok(()),
             },
-            message = app.heard() => message,
+            message = app.next_message() => message,
             _ = ticks.tick() => Some(app.tick()),
             () = signals.come() => return Ok(()),
         };
@@ -167,7 +167,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             if next != Next::Go {
                 break;
             }
-            let waiting = app.heard_already().or_else(|| events.typed_already());
+            let waiting = app.ready_message().or_else(|| events.typed_already());
             let Some(message) = waiting else { break };
             next = app.take(message);
         }

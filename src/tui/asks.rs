@@ -27,7 +27,7 @@ pub enum Slot {
     /// The relations of the memory that is a branch of the tree.
     Branch,
     Sessions,
-    Story,
+    SessionDetail,
     /// A whole exchange of a past session.
     Exchange,
     Centre,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_of_when_it_is_long() {
+    fn a_wait_is_shown_when_it_is_long() {
         let mut asks = Asks::default();
         asks.connect();
         asks.ask(Slot::Stats, Operation::Stats, json!(1));

@@ -76,14 +76,14 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (rest, latest) =
         if rest.height > 24 { paint::split_rows(rest, 12) } else { (rest, Rect { height: 0, ..rest }) };
     let column = rest.width.saturating_sub(4) / if rest.width >= 120 { 3 } else { 2 };
-    let place = |n: u16| Rect { x: rest.x + n * (column + 2), width: column, ..rest };
+    let column_area = |n: u16| Rect { x: rest.x + n * (column + 2), width: column, ..rest };
     if rest.width >= 120 {
-        projects(state, place(1), buffer);
-        health(state, place(2), buffer);
+        projects(state, column_area(1), buffer);
+        health(state, column_area(2), buffer);
     } else {
-        health(state, place(1), buffer);
+        health(state, column_area(1), buffer);
     }
-    agents(state, place(0), buffer);
+    agents(state, column_area(0), buffer);
     calls(state, paint::below(latest, gap), buffer);
 }
 

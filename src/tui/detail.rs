@@ -64,10 +64,10 @@ impl Detail {
         let memory = Memory::read(value);
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
         let tree: Vec<Branch> = memory.related.iter().map(branch).collect();
-        let kept = before.filter(|before| before.memory.row.id == memory.row.id);
+        let same = before.filter(|before| before.memory.row.id == memory.row.id);
         let mut body = ScrolledText::new(&memory.content);
         let mut detail = Self { tree, ..Self::default() };
-        if let Some(before) = kept {
+        if let Some(before) = same {
             body.scroll = before.body.scroll;
             detail.tab = before.tab;
             if before.memory.row.revision == memory.row.revision {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_memory_keeps_its_place() {
+    fn the_same_memory_keeps_its_position() {
         let mut detail = Detail::read(&memory("a", &[]), None);
         press(&mut detail, KeyCode::Tab);
         let detail = Detail::read(&memory("a", &[]), Some(detail));

@@ -59,12 +59,12 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
         Link::Down(_) => (spin(state), "reconnecting", theme.warning()),
     };
     let roomy = row.width >= 100;
-    let place = if roomy { format!("{}   ", state.place_name()) } else { String::new() };
+    let project = if roomy { format!("{}   ", state.project_name()) } else { String::new() };
     let status = format!("{mark} {words}");
     let used = u16::try_from(fit::width(&status)).unwrap_or(row.width);
     paint::text_right(buffer, row, &status, style);
     let rest = Rect { width: row.width.saturating_sub(used), ..row };
-    paint::text_right(buffer, rest, &place, theme.dim());
+    paint::text_right(buffer, rest, &project, theme.dim());
     // Where there is little room, the screens' names matter more.
     let mut spans = if roomy { vec![Span::styled("Cerebro  ", theme.strong())] } else { Vec::new() };
     for (n, screen) in Screen::ALL.iter().enumerate() {
@@ -137,15 +137,15 @@ pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing
 /// An empty box in the middle of the terminal; returns its inside.
 fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer: &mut Buffer) -> Rect {
     let (width, height) = (columns.min(area.width), rows.min(area.height));
-    let place =
+    let box_area =
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
-    Clear.render(place, buffer);
+    Clear.render(box_area, buffer);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(state.theme.bar())
         .title(Span::styled(format!(" {title} "), state.theme.strong()));
-    let inner = block.inner(place);
-    block.render(place, buffer);
+    let inner = block.inner(box_area);
+    block.render(box_area, buffer);
     Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
 }
 

@@ -55,7 +55,7 @@ struct Cluster<'a> {
 }
 
 /// Breaks styled text into lines of at most `columns`, between words where it can. `first` and `rest`
-/// stand before the first and the other lines and count.
+/// come before the first and the other lines and count.
 pub fn wrap(
     spans: &[(String, Style)],
     columns: usize,

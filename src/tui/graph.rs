@@ -205,8 +205,8 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     let kind = Span::styled(centre.row.kind.clone(), theme.kind(&centre.row.kind));
     let revision = Span::styled(format!(" · revision {}", centre.row.revision), theme.dim());
     lines.push(Line::from(vec![kind, revision]));
-    let place = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
-    lines.push(Line::styled(fit::cut(&place, columns), theme.dim()));
+    let caption = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
+    lines.push(Line::styled(fit::cut(&caption, columns), theme.dim()));
     for (n, line) in lines.iter().enumerate() {
         if let Some(row) = paint::row(inner, n) {
             paint::line(buffer, row, line);
@@ -234,15 +234,15 @@ fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mu
     let top = cursor.top(nodes.len(), rows);
     let shown = rows.min(nodes.len() - top);
     let start = (height - (shown - 1) * step - 1) / 2;
-    let places: Vec<u16> =
+    let rows_of_nodes: Vec<u16> =
         (0..shown).map(|n| area.y + u16::try_from(start + n * step).unwrap_or(0)).collect();
     let (from, to) = match side {
         Side::Left => (area.right() + 1, box_area.x),
         Side::Right => (box_area.right(), area.x.saturating_sub(1)),
     };
     let spine = if side == Side::Left { from + 2 } else { to.saturating_sub(3) };
-    join(buffer, (from, to), spine, box_middle, &places, theme);
-    for (n, y) in places.iter().enumerate() {
+    join(buffer, (from, to), spine, box_middle, &rows_of_nodes, theme);
+    for (n, y) in rows_of_nodes.iter().enumerate() {
         let node = &nodes[top + n];
         let row = Rect { y: *y, height: 1, ..area };
         let edge = match node.edge.as_str() {
@@ -266,10 +266,10 @@ fn join(
     (from, to): (u16, u16),
     spine: u16,
     middle: u16,
-    places: &[u16],
+    rows: &[u16],
     theme: super::theme::Theme,
 ) {
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
     let style = theme.dim();
     let (top, bottom) = ((*first).min(middle), (*last).max(middle));
     for y in top..=bottom {
@@ -281,13 +281,13 @@ fn join(
     for x in centre_side {
         buffer.set_string(x, middle, "─", style);
     }
-    for y in places {
+    for y in rows {
         for x in node_side.clone() {
             buffer.set_string(x, *y, "─", style);
         }
     }
     for y in top..=bottom {
-        let node = places.contains(&y);
+        let node = rows.contains(&y);
         let centre = y == middle;
         let (up, down) = (y > top, y < bottom);
         let (left, right) = if outwards { (centre, node) } else { (node, centre) };

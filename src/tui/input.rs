@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_to_type_is_always_shown() {
+    fn the_cursor_of_a_field_is_always_shown() {
         let mut input = Input::default();
         input.insert("0123456789");
         assert_eq!(input.shown(20), ("0123456789".to_owned(), 10));

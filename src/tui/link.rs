@@ -25,11 +25,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 pub fn begin(home: Home, starts: bool, messages: Sender<Message>) -> Sender<Ask> {
     let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
     let autostart = if starts { Autostart::Yes } else { Autostart::No };
-    tokio::spawn(keep(home, autostart, questions, messages));
+    tokio::spawn(maintain(home, autostart, questions, messages));
     sender
 }
 
-async fn keep(home: Home, autostart: Autostart, mut questions: Receiver<Ask>, messages: Sender<Message>) {
+async fn maintain(home: Home, autostart: Autostart, mut questions: Receiver<Ask>, messages: Sender<Message>) {
     let hello = Hello { watches: true, ..Hello::of_this_process(Role::Operator) }.located().await;
     let mut pause = PAUSE_FIRST;
     loop {

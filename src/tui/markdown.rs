@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_apart() {
+    fn blocks_are_distinguished() {
         let text = "# Head\nWhat: x\nWhy: y\n\n- one\n- two words more\n  - deep\n\n1. first\n2. second\n\n> said\n\n\
                     ```rust\nlet x = 1;\n```\n\n---\nend `code` **bold**";
         assert_eq!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_tell_headings_code_and_emphasis() {
+    fn styles_distinguish_headings_code_and_emphasis() {
         let theme = Theme { colour: true };
         let lines = render("## H\n`c` **b** *i*", 40, theme);
         assert!(lines[0].spans[0].style.add_modifier.contains(Modifier::BOLD));

@@ -143,7 +143,7 @@ pub fn open(state: &mut State, id: &str) {
 /// The arguments that the list and the search share.
 fn conditions(state: &State) -> Value {
     let memories = &state.memories;
-    let mut conditions = state.place();
+    let mut conditions = state.project_filter();
     conditions["type"] = json!(memories.kind);
     conditions["scope"] = json!(memories.scope);
     conditions
@@ -566,7 +566,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
 fn bar(state: &State, row: Rect, buffer: &mut Buffer) {
     let (theme, memories) = (state.theme, &state.memories);
     let total = fit::count(memories.total() as u64);
-    let mut facts = vec![state.place_name().to_owned()];
+    let mut facts = vec![state.project_name().to_owned()];
     facts.extend(memories.kind.clone());
     facts.extend(memories.scope.map(str::to_owned));
     if memories.deleted {

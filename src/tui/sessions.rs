@@ -32,7 +32,7 @@ const WIDE: u16 = 110;
 
 /// What a session left.
 #[derive(Debug, Default)]
-struct Story {
+struct SessionDetail {
     session: Session,
     entries: Vec<Entry>,
     /// Of a past session: what the entries stand for.
@@ -43,7 +43,7 @@ struct Story {
     body: ScrolledText,
 }
 
-impl Story {
+impl SessionDetail {
     /// From `op_story`.
     fn read(value: &Value) -> Self {
         let session = Session::read(&value["session"]);
@@ -58,9 +58,9 @@ impl Story {
 
     /// From `op_history_session`.
     fn read_past(value: &Value) -> Self {
-        let mut story = Self { session: Past::read(value).session, ..Self::default() };
-        story.take_exchanges(value);
-        story
+        let mut detail = Self { session: Past::read(value).session, ..Self::default() };
+        detail.take_exchanges(value);
+        detail
     }
 
     /// Takes in a page of exchanges behind those that are held.
@@ -75,13 +75,13 @@ impl Story {
             at: exchange.at,
         }));
         self.exchanges.extend(new);
-        self.tell_exchange();
+        self.show_exchange();
     }
 
     /// Puts what the chosen exchange did on the body.
-    fn tell_exchange(&mut self) {
+    fn show_exchange(&mut self) {
         let Some(exchange) = self.exchanges.get(self.cursor.at) else { return };
-        let lines = exchange.facts().into_iter().map(|(name, told)| format!("- {name}: `{told}`\n"));
+        let lines = exchange.facts().into_iter().map(|(name, value)| format!("- {name}: `{value}`\n"));
         self.body = ScrolledText::new(&lines.collect::<String>());
     }
 
@@ -103,7 +103,7 @@ pub struct Sessions {
     lanes: Vec<Lanes>,
     complete: bool,
     cursor: Cursor,
-    story: Option<Story>,
+    detail: Option<SessionDetail>,
     /// Past sessions are listed instead.
     past: bool,
     /// Keys go to the session instead of the list.
@@ -122,7 +122,7 @@ pub fn refresh(state: &mut State) {
         ask_past(state, 0);
         return;
     }
-    let mut question = state.place();
+    let mut question = state.project_filter();
     question["limit"] = json!(PAGE);
     state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
@@ -135,7 +135,7 @@ pub fn restart(state: &mut State) {
 /// Lists past sessions, or those of the memory, from the begin.
 fn show(state: &mut State, past: bool) {
     state.sessions = Sessions { past, ..Sessions::default() };
-    state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::Story | Slot::Exchange));
+    state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::SessionDetail | Slot::Exchange));
     refresh(state);
 }
 
@@ -148,23 +148,23 @@ pub fn open(state: &mut State, id: String) {
         state.sessions.cursor.at = at;
     }
     state.sessions.inside = true;
-    ask_story(state, &id);
+    ask_detail(state, &id);
     if state.sessions.rows.is_empty() {
         refresh(state);
     }
 }
 
-fn ask_story(state: &mut State, id: &str) {
+fn ask_detail(state: &mut State, id: &str) {
     if state.sessions.past {
         ask_exchanges(state, id, 0);
         return;
     }
-    state.asks.ask(Slot::Story, Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX }));
+    state.asks.ask(Slot::SessionDetail, Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX }));
 }
 
 fn ask_exchanges(state: &mut State, id: &str, from: u64) {
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES_PAGE });
-    state.asks.ask(Slot::Story, Operation::HistorySession, question);
+    state.asks.ask(Slot::SessionDetail, Operation::HistorySession, question);
 }
 
 /// Asks for earlier sessions when the end of those that are held comes near.
@@ -181,20 +181,20 @@ fn want_more(state: &mut State) {
         ask_past(state, sessions.rows.len());
         return;
     }
-    let mut question = state.place();
+    let mut question = state.project_filter();
     question["limit"] = json!(PAGE);
     question["before"] = json!(oldest.to_string());
     state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
-fn want_story(state: &mut State) {
-    if state.asks.is_waiting(Slot::Story) {
+fn want_detail(state: &mut State) {
+    if state.asks.is_waiting(Slot::SessionDetail) {
         return;
     }
     let sessions = &state.sessions;
     let Some(id) = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone()) else { return };
-    if sessions.story.as_ref().is_none_or(|story| story.session.id != id) {
-        ask_story(state, &id);
+    if sessions.detail.as_ref().is_none_or(|detail| detail.session.id != id) {
+        ask_detail(state, &id);
     }
 }
 
@@ -203,17 +203,17 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     let sessions = &mut state.sessions;
     match slot {
         Slot::Exchange => {
-            let (read, story) = (Exchange::read(value), sessions.story.as_mut());
-            let chosen = story.filter(|story| {
-                story.exchanges.get(story.cursor.at).is_some_and(|chosen| chosen.id == read.id)
+            let (read, detail) = (Exchange::read(value), sessions.detail.as_mut());
+            let chosen = detail.filter(|detail| {
+                detail.exchanges.get(detail.cursor.at).is_some_and(|chosen| chosen.id == read.id)
             });
-            if let Some(story) = chosen {
-                story.body = ScrolledText::new(&read.content);
+            if let Some(detail) = chosen {
+                detail.body = ScrolledText::new(&read.content);
             }
             return;
         }
-        Slot::Story if sessions.past => take_exchanges(sessions, value),
-        Slot::Story => sessions.story = Some(Story::read(value)),
+        Slot::SessionDetail if sessions.past => take_exchanges(sessions, value),
+        Slot::SessionDetail => sessions.detail = Some(SessionDetail::read(value)),
         _ if sessions.past => {
             take_past(sessions, value);
             want_more(state);
@@ -224,17 +224,17 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
         }
     }
     if !state.sessions.inside {
-        want_story(state);
+        want_detail(state);
     }
 }
 
 /// Takes in a page of the exchanges of a past session: the first, or one that goes on behind those that are held.
 fn take_exchanges(sessions: &mut Sessions, value: &Value) {
     let first = items(value, "exchanges").next().map(|exchange| exchange["seq"].as_u64().unwrap_or(0));
-    let same = sessions.story.as_mut().filter(|story| story.session.id == view::text(value, "session"));
-    match same.filter(|story| first.is_none_or(|first| first > 0 && first >= story.next())) {
-        Some(story) => story.take_exchanges(value),
-        None => sessions.story = Some(Story::read_past(value)),
+    let same = sessions.detail.as_mut().filter(|detail| detail.session.id == view::text(value, "session"));
+    match same.filter(|detail| first.is_none_or(|first| first > 0 && first >= detail.next())) {
+        Some(detail) => detail.take_exchanges(value),
+        None => sessions.detail = Some(SessionDetail::read_past(value)),
     }
 }
 
@@ -318,13 +318,13 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let total = state.sessions.rows.len();
     if state.sessions.cursor.key(key, total) {
         want_more(state);
-        want_story(state);
+        want_detail(state);
         return true;
     }
     match key.code {
         KeyCode::Enter | KeyCode::Right if total > 0 => {
             state.sessions.inside = true;
-            want_story(state);
+            want_detail(state);
         }
         KeyCode::Char('f') => follow(state),
         KeyCode::Char('h') => show(state, !state.sessions.past),
@@ -338,57 +338,57 @@ fn follow(state: &mut State) {
     let sessions = &mut state.sessions;
     let earlier = sessions.rows.get(sessions.cursor.at).map(|session| session.follows.clone());
     let Some(earlier) = earlier.filter(|id| !id.is_empty()) else {
-        state.tell("this session follows none");
+        state.notify("this session follows none");
         return;
     };
     match sessions.rows.iter().position(|session| session.id == earlier) {
         Some(at) => {
             sessions.cursor.at = at;
-            want_story(state);
+            want_detail(state);
         }
         None => open(state, earlier),
     }
 }
 
 fn inside_key(state: &mut State, key: KeyEvent) -> bool {
-    let Some(story) = &mut state.sessions.story else {
+    let Some(detail) = &mut state.sessions.detail else {
         state.sessions.inside = key.code != KeyCode::Esc;
         return true;
     };
     match key.code {
         KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => {
             state.sessions.inside = false;
-            want_story(state);
+            want_detail(state);
         }
-        KeyCode::Enter if !story.exchanges.is_empty() => {
-            let Some(exchange) = story.exchanges.get(story.cursor.at) else { return false };
+        KeyCode::Enter if !detail.exchanges.is_empty() => {
+            let Some(exchange) = detail.exchanges.get(detail.cursor.at) else { return false };
             let question = view::whole(&exchange.id);
             state.asks.ask(Slot::Exchange, Operation::GetObservation, question);
         }
         KeyCode::Enter => {
-            let entry = story.entries.get(story.cursor.at).filter(|entry| entry.is_memory());
+            let entry = detail.entries.get(detail.cursor.at).filter(|entry| entry.is_memory());
             let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
             super::memories::open(state, &id);
         }
         KeyCode::Char('g') => {
-            let entry = story.entries.get(story.cursor.at).filter(|entry| entry.is_memory());
+            let entry = detail.entries.get(detail.cursor.at).filter(|entry| entry.is_memory());
             let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
             super::graph::open(state, &id);
         }
         KeyCode::Char(' ') => {
-            story.body.scroll.key(key);
+            detail.body.scroll.key(key);
         }
         KeyCode::Char('f') => {
-            let earlier = story.session.follows.clone();
+            let earlier = detail.session.follows.clone();
             if !earlier.is_empty() {
                 open(state, earlier);
             }
         }
         _ => {
-            if !story.cursor.key(key, story.entries.len()) {
+            if !detail.cursor.key(key, detail.entries.len()) {
                 return false;
             }
-            story.tell_exchange();
+            detail.show_exchange();
             want_exchanges(state);
         }
     }
@@ -397,10 +397,10 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
 
 /// Asks for more exchanges when the end of those that are held comes near.
 fn want_exchanges(state: &mut State) {
-    let Some(story) = &state.sessions.story else { return };
-    let near_end = story.cursor.at + 10 >= story.exchanges.len();
-    if state.sessions.past && near_end && story.has_room() && !state.asks.is_waiting(Slot::Story) {
-        let (id, next) = (story.session.id.clone(), story.next());
+    let Some(detail) = &state.sessions.detail else { return };
+    let near_end = detail.cursor.at + 10 >= detail.exchanges.len();
+    if state.sessions.past && near_end && detail.has_room() && !state.asks.is_waiting(Slot::SessionDetail) {
+        let (id, next) = (detail.session.id.clone(), detail.next());
         ask_exchanges(state, &id, next);
     }
 }
@@ -447,7 +447,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let sessions = &state.sessions;
     if area.width < WIDE {
         if sessions.inside {
-            story(state, area, buffer);
+            detail(state, area, buffer);
         } else {
             list(state, area, buffer);
         }
@@ -455,14 +455,14 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     let (left, right) = paint::split_columns(buffer, area, area.width / 2, state.theme);
     list(state, left, buffer);
-    story(state, right, buffer);
+    detail(state, right, buffer);
 }
 
 fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, sessions) = (state.theme, &state.sessions);
     let note = format!(
         "{} · {}{}",
-        state.place_name(),
+        state.project_name(),
         fit::count(sessions.rows.len() as u64),
         if sessions.complete { "" } else { "+" }
     );
@@ -547,10 +547,10 @@ fn lasting(state: &State, session: &Session) -> String {
     if session.ended_at.is_none() { "open".to_owned() } else { span(seconds) }
 }
 
-fn story(state: &State, area: Rect, buffer: &mut Buffer) {
+fn detail(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
-    let Some(story) = &state.sessions.story else { return };
-    let session = &story.session;
+    let Some(detail) = &state.sessions.detail else { return };
+    let session = &detail.session;
     let columns = usize::from(area.width);
     let ended = match (session.ended_at, session.end_reason.as_str()) {
         (Some(at), reason) => format!("{reason} {}", clock(Some(at), &state.zone, "%H:%M")).trim().to_owned(),
@@ -573,11 +573,11 @@ fn story(state: &State, area: Rect, buffer: &mut Buffer) {
         area = paint::below(area, 1);
     }
     area = paint::below(area, 1);
-    let body = story.body.lines(columns.min(100), theme);
+    let body = detail.body.lines(columns.min(100), theme);
     let room = usize::from(area.height);
-    if !story.body.is_empty() {
+    if !detail.body.is_empty() {
         let rows = body.len().min(room / 2);
-        let top = story.body.scroll.top(body.len(), rows);
+        let top = detail.body.scroll.top(body.len(), rows);
         let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
         for (n, line) in body.iter().skip(top).take(rows).enumerate() {
             if let Some(row) = paint::row(above, n) {
@@ -587,23 +587,23 @@ fn story(state: &State, area: Rect, buffer: &mut Buffer) {
         paint::scrollbar(buffer, above, top, body.len(), theme);
         area = paint::below(below, 1);
     }
-    entries(state, story, area, buffer);
+    entries(state, detail, area, buffer);
 }
 
 /// What happened, along a line of time.
-fn entries(state: &State, story: &Story, area: Rect, buffer: &mut Buffer) {
+fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
-    let more = if story.more { "+" } else { "" };
-    let note = format!("{}{more}", story.entries.len());
+    let more = if detail.more { "+" } else { "" };
+    let note = format!("{}{more}", detail.entries.len());
     let area = paint::heading(buffer, area, "What happened", &note, theme);
-    if story.entries.is_empty() {
+    if detail.entries.is_empty() {
         let words = if state.sessions.past { "nothing of it is kept" } else { "nothing was saved" };
         paint::text(buffer, area, words, theme.dim());
         return;
     }
     let rows = usize::from(area.height);
-    let top = story.cursor.top(story.entries.len(), rows);
-    for (n, entry) in story.entries.iter().skip(top).take(rows).enumerate() {
+    let top = detail.cursor.top(detail.entries.len(), rows);
+    for (n, entry) in detail.entries.iter().skip(top).take(rows).enumerate() {
         let Some(row) = paint::row(area, n) else { break };
         let (mark, kind) = match (entry.is_memory(), entry.kind.as_str()) {
             (true, kind) => ("●", kind),
@@ -618,11 +618,11 @@ fn entries(state: &State, story: &Story, area: Rect, buffer: &mut Buffer) {
             Span::raw(format!(" {title}")),
         ];
         paint::line(buffer, row, &Line::from(spans));
-        if top + n == story.cursor.at && state.sessions.inside {
+        if top + n == detail.cursor.at && state.sessions.inside {
             paint::chosen(buffer, row, true, theme);
         }
     }
-    paint::scrollbar(buffer, area, top, story.entries.len(), theme);
+    paint::scrollbar(buffer, area, top, detail.entries.len(), theme);
 }
 
 #[cfg(test)]
@@ -659,12 +659,12 @@ mod tests {
         let mut sessions = Sessions { past: true, ..Sessions::default() };
         take_exchanges(&mut sessions, &past_page(0, 50));
         take_exchanges(&mut sessions, &past_page(50, 20));
-        let story = sessions.story.as_ref().unwrap();
-        assert_eq!((story.entries.len(), story.more, story.next()), (70, false, 70));
-        assert_eq!(story.session.headline(), "Mend it");
-        assert!(!story.body.is_empty(), "what the first did is told");
+        let detail = sessions.detail.as_ref().unwrap();
+        assert_eq!((detail.entries.len(), detail.more, detail.next()), (70, false, 70));
+        assert_eq!(detail.session.headline(), "Mend it");
+        assert!(!detail.body.is_empty(), "what the first did is shown");
         take_exchanges(&mut sessions, &past_page(0, 50));
-        assert_eq!(sessions.story.as_ref().map(|story| story.entries.len()), Some(50), "read again");
+        assert_eq!(sessions.detail.as_ref().map(|detail| detail.entries.len()), Some(50), "read again");
     }
 
     #[test]

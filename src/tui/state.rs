@@ -106,7 +106,7 @@ pub enum Command {
     Open(Draft),
     /// The text of an edit is stored: its file can be removed.
     Remove(String),
-    /// Draw everything anew.
+    /// Draw everything again.
     Clear,
     Quit,
 }
@@ -245,7 +245,7 @@ impl State {
     }
 
     /// Shows a notice for a while.
-    pub fn tell(&mut self, words: impl Into<String>) {
+    pub fn notify(&mut self, words: impl Into<String>) {
         self.notice = Some(Notice { words: words.into(), bad: false, until: self.ticks + NOTICE_TICKS });
     }
 
@@ -268,7 +268,7 @@ impl State {
     }
 
     /// The present filter by project, as arguments: `{"project": …}` or `{"all_projects": true}`.
-    pub fn place(&self) -> Value {
+    pub fn project_filter(&self) -> Value {
         match &self.project {
             Some(project) => serde_json::json!({ "project": project }),
             None => serde_json::json!({ "all_projects": true }),
@@ -276,7 +276,7 @@ impl State {
     }
 
     /// The place in words.
-    pub fn place_name(&self) -> &str {
+    pub fn project_name(&self) -> &str {
         self.project.as_deref().unwrap_or("all projects")
     }
 }

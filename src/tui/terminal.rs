@@ -97,13 +97,13 @@ fn leave() {
 /// A panic in another thread belongs to a task and ends only that task: the screens stay.
 fn give_back_on_panic(owner: ThreadId) {
     HOOK.call_once(|| {
-        let tell = std::panic::take_hook();
+        let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() == owner {
                 leave();
-                tell(panic);
+                previous(panic);
             } else if !TAKEN.load(Ordering::SeqCst) {
-                tell(panic);
+                previous(panic);
             }
         }));
     });

@@ -109,12 +109,12 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         Slot::Page(_) | Slot::Search | Slot::Memory | Slot::Revisions | Slot::Branch => {
             memories::answer(state, slot, &value);
         }
-        Slot::Sessions | Slot::Story | Slot::Exchange => sessions::answer(state, slot, &value),
+        Slot::Sessions | Slot::SessionDetail | Slot::Exchange => sessions::answer(state, slot, &value),
         Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
         Slot::Works | Slot::Work => works::answer(state, slot, &value),
         Slot::Proposals | Slot::Proposal => distil::answer(state, slot, &value),
         Slot::Change => {
-            state.tell(crate::view::text(&value, "outcome"));
+            state.notify(crate::view::text(&value, "outcome"));
             refresh(state);
         }
         Slot::Save => saved(state, &value),
@@ -172,7 +172,7 @@ fn hint(code: Option<Code>) -> Option<&'static str> {
 fn edited(state: &mut State, outcome: Result<Option<(Draft, String)>, String>) {
     state.commands.push(Command::Clear);
     match outcome {
-        Ok(None) => state.tell("unchanged"),
+        Ok(None) => state.notify("unchanged"),
         Ok(Some((draft, file))) => save(state, draft, file),
         Err(words) => state.complain(&words),
     }
@@ -200,7 +200,7 @@ fn saved(state: &mut State, value: &Value) {
         state.commands.push(Command::Remove(file));
     }
     let revision = value["revision"].as_u64().unwrap_or_default();
-    state.tell(format!("{} (revision {revision})", crate::view::text(value, "outcome")));
+    state.notify(format!("{} (revision {revision})", crate::view::text(value, "outcome")));
     memories::refresh(state);
 }
 

@@ -36,7 +36,7 @@ pub struct Works {
 
 /// Asks for the pieces of work that were active last.
 pub fn refresh(state: &mut State) {
-    let mut question = state.place();
+    let mut question = state.project_filter();
     question["limit"] = json!(WORKS_MAX);
     question["state"] = json!(if state.works.all { "all" } else { "open" });
     state.asks.ask(Slot::Works, Operation::WorkList, question);
@@ -93,8 +93,8 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
 /// The state of a piece of work, as Markdown.
 fn facts(value: &Value) -> String {
     let mut out = format!("# {}\n", text(&value["work"], "title"));
-    for (name, told) in work_facts(value) {
-        let _ = writeln!(out, "- {name}: {told}");
+    for (name, value) in work_facts(value) {
+        let _ = writeln!(out, "- {name}: {value}");
     }
     out
 }

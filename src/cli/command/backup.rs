@@ -263,7 +263,7 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     let (store, index) = (home.store_dir(), home.index_dir());
     let restored =
         backup::restore(&file, home.root(), &store, &index, args.replace, Timestamp::now, progress).await;
-    owned.keep_until_exit();
+    owned.hold_until_exit();
     bar.finish_and_clear();
     let restored = restored?;
     let kept = restored.kept.map(|path| path.display().to_string());

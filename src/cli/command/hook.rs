@@ -81,7 +81,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         let hint = if shortened { hint(&reporter, &event, "compact").await } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
         tokio::join!(deed(&reporter, &event), journal(&reporter, &event));
-        hint.map(|hint| hook::said(agent, name, &hint))
+        hint.map(|hint| hook::answer(agent, name, &hint))
     };
     if event.has_news {
         let transcript = event.transcript.as_ref().map(|path| path.to_string_lossy());
@@ -242,7 +242,7 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
         if parts.is_empty() {
             return None;
         }
-        let said = hook::said(reporter.agent, name, &parts.join("\n\n"));
+        let said = hook::answer(reporter.agent, name, &parts.join("\n\n"));
         if said.len() <= HOOK_OUTPUT_BYTES_MAX {
             return Some(said);
         }

@@ -249,7 +249,7 @@ impl Site {
 
     /// What keeps a file from being read as what it should be.
     fn fault(&self, target: &Target) -> Result<Option<String>> {
-        let fault = target.fault(&text_of(target)?.unwrap_or_default());
+        let fault = target.error_in(&text_of(target)?.unwrap_or_default());
         Ok(fault.map(|fault| format!("{} is malformed: {fault}", self.short(&target.path))))
     }
 

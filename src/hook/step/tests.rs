@@ -23,7 +23,7 @@ fn step(agent: Agent, event: &str, input: &Value) -> Step {
     step.clone()
 }
 
-/// What is told of a command that ended: how, its status, the end of its output, and its tests.
+/// What is recorded of a command that ended: how, its status, the end of its output, and its tests.
 #[track_caller]
 fn ran(agent: Agent, event: &str, input: &Value) -> (Ending, Option<i32>, String, Tests) {
     match step(agent, event, input) {
@@ -43,7 +43,7 @@ fn edits(agent: Agent, input: &Value) -> Vec<(String, u32, u32)> {
 }
 
 #[test]
-fn claude_code_tells_commands_by_two_events() {
+fn claude_code_reports_commands_by_two_events() {
     let call = json!({
         "tool_name": "Bash", "tool_use_id": "toolu_1", "duration_ms": 1_234,
         "tool_input": {"command": "cargo test -p redact", "description": "Run"},
@@ -76,7 +76,7 @@ fn claude_code_tells_commands_by_two_events() {
 }
 
 #[test]
-fn claude_code_tells_edits_plans_and_the_ends_of_turns() {
+fn claude_code_reports_edits_plans_and_the_ends_of_turns() {
     let edit = claude(
         "PostToolUse",
         json!({
@@ -111,7 +111,7 @@ fn claude_code_tells_edits_plans_and_the_ends_of_turns() {
 }
 
 #[test]
-fn codex_tells_patches_and_commands_without_a_status() {
+fn codex_reports_patches_and_commands_without_a_status() {
     let codex = |more: Value| {
         let mut input =
             json!({"session_id": "c", "turn_id": "t", "cwd": "/w", "model": "m", "tool_use_id": "c1"});
@@ -136,11 +136,11 @@ fn codex_tells_patches_and_commands_without_a_status() {
     assert_eq!((ending, exit), (Ending::Failed, Some(1)));
     assert_eq!(tests.names, ["t.py::test_a"]);
     let (ending, exit, ..) = run("1 passed");
-    assert_eq!((ending, exit), (Ending::Unknown, None), "no status is told, so none is made up");
+    assert_eq!((ending, exit), (Ending::Unknown, None), "no status is reported, so none is made up");
 }
 
 #[test]
-fn gemini_tells_exit_codes_in_its_words() {
+fn gemini_reports_exit_codes_in_its_words() {
     let input = json!({
         "session_id": "g", "cwd": "/w", "hook_event_name": "AfterTool", "timestamp": "2026-08-21T10:00:00Z",
         "tool_name": "run_shell_command", "tool_input": {"command": "go test ./..."},
@@ -206,7 +206,7 @@ fn the_beginning_of_a_command_of_gemini_is_joined_with_its_end() {
 }
 
 #[test]
-fn what_a_plugin_could_not_tell_is_a_gap_behind_the_rest() {
+fn what_a_plugin_could_not_report_is_a_gap_after_the_rest() {
     let call = json!({
         "session_id": "o", "tool_name": "bash", "tool_use_id": "c", "tool_input": {"command": "make"},
         "missed": {"count": 3, "from": 1_000, "to": 2_000},
@@ -231,7 +231,7 @@ fn what_a_plugin_could_not_tell_is_a_gap_behind_the_rest() {
 }
 
 #[test]
-fn opencode_tells_through_its_plugin() {
+fn opencode_reports_through_its_plugin() {
     let input = json!({
         "session_id": "o", "cwd": "/w", "tool_name": "bash", "tool_use_id": "call_1",
         "tool_input": {"command": "make test", "description": "x"},
