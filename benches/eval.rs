@@ -175,11 +175,11 @@ fn put_beside(home: &Home, memories: &[Value], exchanges: usize) -> Result<()> {
             });
             lines.push(line.to_string());
         }
-        let said = text_of(memory, "text").unwrap_or_default();
-        let title: String = said.chars().take(TITLE_CHARS).collect();
+        let text = text_of(memory, "text").unwrap_or_default();
+        let title: String = text.chars().take(TITLE_CHARS).collect();
         let line = json!({
             "kind": "exchange", "id": "", "session": session, "seq": n % OF_A_SESSION, "at": at, "title": title,
-            "text": format!("> {said}\n\n{n}"),
+            "text": format!("> {text}\n\n{n}"),
         });
         lines.push(line.to_string());
     }
@@ -392,7 +392,7 @@ fn print_quality(rows: &[Row]) {
     println!("\nPer cent, with bootstrap 95 % intervals.");
 }
 
-/// How far the label `match` and the first hit's score tell queries that the project can answer
+/// How far the label `match` and the first hit's score distinguish queries that the project can answer
 /// from the same ones where it cannot.
 fn calibration(asked: &[Asked]) -> Value {
     let share = |answers: &[&Answer], label: &str| {

@@ -170,11 +170,11 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
     import(&operator)?;
     let (most, first) = finished(&home, &operator, begun)?;
     let seconds = begun.elapsed().as_secs_f64();
-    let told = status(&operator)?;
-    println!("{} sessions, {} exchanges of {bytes} bytes", told["sessions"], told["exchanges"]);
+    let status = status(&operator)?;
+    println!("{} sessions, {} exchanges of {bytes} bytes", status["sessions"], status["exchanges"]);
     let facts = data.join("facts.jsonl");
     if facts.exists() {
-        foretold(&operator, &mut client, &facts)?;
+        predictions(&operator, &mut client, &facts)?;
     }
     let foreign = foreign(&mut client)?;
     // What is handed back is only of agents whose sessions are kept current.
@@ -265,13 +265,14 @@ fn handed_back(home: &Home, data: &Path) -> Result<f64> {
             "session_id": "s", "cwd": home.path(), "hook_event_name": "SessionStart", "source": "compact",
             "transcript_path": there,
         });
-        let said = home.hook(&["claude-code", "SessionStart"], &input.to_string())?;
-        let said: Value = serde_json::from_str(&said).unwrap_or(Value::Null);
-        let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+        let output = home.hook(&["claude-code", "SessionStart"], &input.to_string())?;
+        let output: Value = serde_json::from_str(&output).unwrap_or(Value::Null);
+        let context = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
         asked += commands.len();
         // As it is shown to an agent: without brackets of tags, and cut where it is long.
         let shown = |command: &str| text::inert(text::cut_bytes(command, COMMAND_BYTES)).into_owned();
-        missing += commands.iter().filter(|command| !told.contains(&format!("- {}", shown(command)))).count();
+        missing +=
+            commands.iter().filter(|command| !context.contains(&format!("- {}", shown(command)))).count();
     }
     ensure!(asked > 0, "no session of the data ran commands");
     Ok(100.0 * missing as f64 / asked as f64)
@@ -307,13 +308,13 @@ fn leaked() -> Result<Vec<Row>> {
     let operator = Operator::connect(home.path())?;
     import(&operator)?;
     finished(&home, &operator, Instant::now())?;
-    let mut kept = texts(&operator)?.join("\n").into_bytes();
+    let mut stored = texts(&operator)?.join("\n").into_bytes();
     home.run(&["export", &home.path().join("all.jsonl").to_string_lossy()])?;
     home.stop()?;
-    kept.extend(fs::read(home.path().join("all.jsonl"))?);
-    kept.extend(bytes_below(&home.path().join(".cerebro"))?);
-    let kept = String::from_utf8_lossy(&kept);
-    let leaked: Vec<_> = planted.iter().filter(|planted| kept.contains(&planted.secret)).collect();
+    stored.extend(fs::read(home.path().join("all.jsonl"))?);
+    stored.extend(bytes_below(&home.path().join(".cerebro"))?);
+    let stored = String::from_utf8_lossy(&stored);
+    let leaked: Vec<_> = planted.iter().filter(|planted| stored.contains(&planted.secret)).collect();
     for planted in &leaked {
         println!("kept: {} in {}", planted.kind, planted.place);
     }
@@ -415,8 +416,8 @@ fn followed() -> Result<Vec<Row>> {
     }
     import(&operator)?;
     finished(&home, &operator, Instant::now())?;
-    let told = status(&operator)?;
-    let tail = told["read_ms"].as_f64().unwrap_or(f64::NAN);
+    let status = status(&operator)?;
+    let tail = status["read_ms"].as_f64().unwrap_or(f64::NAN);
     let row = |name, measured, most| Row {
         name,
         size: FILES,
@@ -429,7 +430,7 @@ fn followed() -> Result<Vec<Row>> {
 }
 
 /// The first prompt of each session against the files that it touched, from earlier sessions only.
-fn foretold(operator: &Operator, client: &mut Client, facts: &Path) -> Result<()> {
+fn predictions(operator: &Operator, client: &mut Client, facts: &Path) -> Result<()> {
     let noted = fs::read_to_string(facts)?;
     let noted: Vec<Noted> = noted.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let (mut asked, mut hit, mut recall) = (0, 0, 0.0);

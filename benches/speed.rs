@@ -345,7 +345,7 @@ fn updates(count: usize) -> Result<Vec<Row>> {
     Ok(report.rows)
 }
 
-/// Prints where saves and searches spend their time, from the log of a daemon that tells its stages because
+/// Prints where saves and searches spend their time, from the log of a daemon that logs its stages because
 /// `CEREBRO_LOG` says so: `make profile`.
 fn profile(size: usize) -> Result<()> {
     let home = Home::new()?;

@@ -140,7 +140,7 @@ fn hits(client: &mut Client, question: &Question) -> Result<Vec<Value>> {
     Ok(found["hits"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-fn place(hits: &[Value], id: &str) -> Option<usize> {
+fn position(hits: &[Value], id: &str) -> Option<usize> {
     hits.iter().position(|hit| hit["id"] == id)
 }
 
@@ -179,7 +179,7 @@ fn updates(set: &Set) -> Result<()> {
     for question in &asked {
         let (old, new) = ends(question)?;
         let hits = hits(&mut client, question)?;
-        if let (Some(older), Some(_)) = (place(&hits, &old), place(&hits, &new)) {
+        if let (Some(older), Some(_)) = (position(&hits, &old), position(&hits, &new)) {
             both += 1;
             right += usize::from(hits[older]["newer"] == json!(new));
         }
@@ -193,7 +193,7 @@ fn updates(set: &Set) -> Result<()> {
     for question in &asked {
         let (old, new) = ends(question)?;
         let hits = hits(&mut client, question)?;
-        match (place(&hits, &old), place(&hits, &new)) {
+        match (position(&hits, &old), position(&hits, &new)) {
             (Some(older), Some(newer)) => first += usize::from(newer < older),
             (Some(_), None) => only_stale += 1,
             (None, _) => first += 1,
@@ -240,7 +240,7 @@ fn blocks(sets: &[Set]) -> Result<()> {
     let mut client = home.connect()?;
     let mut seen = BTreeSet::new();
     let texts: Vec<&Text> = sets.iter().flat_map(|set| &set.texts).collect();
-    let said = texts.len();
+    let count = texts.len();
     let texts: Vec<&Text> = texts
         .into_iter()
         .filter(|text| !text.content.trim().is_empty() && seen.insert(truth::normal(&text.content)))
@@ -263,7 +263,7 @@ fn blocks(sets: &[Set]) -> Result<()> {
         blocked += usize::from(is_refused(&mut client, &text.title, &text.content)?);
     }
     println!(
-        "blocks: {blocked} of {others} other texts refused beside {STONES} corrected ones ({said} texts, each once)"
+        "blocks: {blocked} of {others} other texts refused beside {STONES} corrected ones ({count} texts, each once)"
     );
     let mut blocked = 0;
     for (n, (one, other)) in pairs().into_iter().enumerate() {
@@ -275,7 +275,7 @@ fn blocks(sets: &[Set]) -> Result<()> {
     home.stop()
 }
 
-/// Pairs of texts that differ in what tells them apart.
+/// Pairs of texts that differ in what distinguishes them.
 fn pairs() -> Vec<(String, String)> {
     let text = |n: usize, entries: usize, version: &str, is: &str| {
         format!(
@@ -351,11 +351,11 @@ fn compare_order(sets: &[Set], file: &Path) -> Result<()> {
         let ids = save_all(&mut client, set)?;
         let names: HashMap<&str, &str> = ids.iter().map(|(name, id)| (id.as_str(), name.as_str())).collect();
         for (n, question) in set.questions.iter().enumerate() {
-            let told = |hit: &Value| {
+            let described = |hit: &Value| {
                 let name = hit["id"].as_str().and_then(|id| names.get(id)).copied().unwrap_or_default();
                 json!([name, hit["score"]])
             };
-            let found: Vec<Value> = hits(&mut client, question)?.iter().map(told).collect();
+            let found: Vec<Value> = hits(&mut client, question)?.iter().map(described).collect();
             lists.push(json!({ "set": set.name, "question": n, "found": found }));
         }
         drop(client);

@@ -46,7 +46,7 @@ const STRETCHES: usize = 3;
 const SAVE_PAUSE: Duration = Duration::from_millis(20);
 /// Five events a second.
 const EVENT_PAUSE: Duration = Duration::from_millis(200);
-/// Cold starts, of which the median is told.
+/// Cold starts, of which the median is reported.
 const STARTS: usize = 5;
 
 /// The rows of one run.
@@ -126,7 +126,7 @@ fn notes(report: &mut Report, home: &Home, size: usize, before: Option<f64>) -> 
     Ok(p50)
 }
 
-/// What a hook tells of a command.
+/// What a hook reports of a command.
 fn ran(home: &Home, n: usize) -> Value {
     json!({
         "session_id": "bench", "cwd": home.path(), "hook_event_name": "PostToolUse", "tool_name": "Bash",
@@ -147,23 +147,23 @@ fn hooks(report: &mut Report, home: &Home) -> Result<()> {
 fn saves(report: &mut Report, home: &Home) -> Result<()> {
     let mut client = home.connect()?;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    let mut told = HOOKS;
+    let mut recorded = HOOKS;
     for stretch in 0..STRETCHES {
         alone.extend(stretch_of_saves(&mut client, 2 * stretch)?);
         let is_over = AtomicBool::new(false);
-        let from = told;
-        told = std::thread::scope(|scope| -> Result<usize> {
-            let telling = scope.spawn(|| tell(home, from, &is_over));
+        let from = recorded;
+        recorded = std::thread::scope(|scope| -> Result<usize> {
+            let recording = scope.spawn(|| record_events(home, from, &is_over));
             let took = stretch_of_saves(&mut client, 2 * stretch + 1);
             is_over.store(true, Ordering::Relaxed);
             beside.extend(took?);
-            telling.join().map_err(|_| anyhow::anyhow!("telling events panicked"))?
+            recording.join().map_err(|_| anyhow::anyhow!("telling events panicked"))?
         })?;
     }
     let reference = Some(("without events", median(&alone)));
     let target = Target::AtMost(median(&alone) * 1.1);
     let measured = ("mem_save with five events a second, p50", median(&beside), "ms");
-    report.beside(told - HOOKS, measured, reference, target);
+    report.beside(recorded - HOOKS, measured, reference, target);
     Ok(())
 }
 
@@ -181,7 +181,7 @@ fn stretch_of_saves(client: &mut Client, stretch: usize) -> Result<Vec<f64>> {
 }
 
 /// Tells events by hooks until it is over; gives the number of the next one.
-fn tell(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize> {
+fn record_events(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize> {
     let mut n = from;
     while !is_over.load(Ordering::Relaxed) {
         let next = Instant::now() + EVENT_PAUSE;

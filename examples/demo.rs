@@ -1,6 +1,6 @@
 //! The main job on real input: `make demo`.
 //!
-//! A first agent tells Cerebro what this repository's own history decided and fixed, in two
+//! A first agent saves what this repository's own history decided and fixed, in two
 //! sessions; a second agent, in a process of its own, finds it again. Both are real MCP clients of
 //! the real `cerebro mcp`, in a throw-away home. What is printed is what the agent is given.
 #![expect(clippy::print_stdout, reason = "it shows things to a person")]
@@ -22,15 +22,15 @@ mod home;
 
 use home::Home;
 
-/// How many of the latest commits are told.
+/// How many of the latest commits are used.
 const COMMITS_MAX: usize = 40;
-/// Below this the change log's entries are told too.
+/// Below this the change log's entries are used too.
 const COMMITS_FEW: usize = 6;
 /// How many saves of a session are shown in full.
 const SAVES_SHOWN: usize = 2;
 const LINES_SHOWN: usize = 16;
 const COLUMNS_SHOWN: usize = 108;
-const FILES_TOLD: usize = 8;
+const FILES_SHOWN: usize = 8;
 const BODY_CHARS_MAX: usize = 4_000;
 
 /// One thing that the history knows.
@@ -46,7 +46,7 @@ impl Lesson {
         if self.fix { "bugfix" } else { "decision" }
     }
 
-    /// What, Why, Where and Learned, as far as the history tells them.
+    /// What, Why, Where and Learned, as far as the history has them.
     fn content(&self) -> String {
         let mut paragraphs = self.body.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
         let mut content = format!("What: {}", self.subject);
@@ -104,7 +104,7 @@ fn commit(record: &str) -> Option<Lesson> {
     let subject = parts.next()?.trim().to_owned();
     let body = parts.next()?.trim().chars().take(BODY_CHARS_MAX).collect();
     let names = parts.next()?.lines().map(str::trim).filter(|name| !name.is_empty());
-    let files = names.take(FILES_TOLD).map(str::to_owned).collect();
+    let files = names.take(FILES_SHOWN).map(str::to_owned).collect();
     let lower = subject.to_lowercase();
     let fix = ["fix", "bug", "repair", "revert"].iter().any(|word| lower.contains(word));
     (!subject.is_empty()).then_some(Lesson { subject, body, files, fix })
@@ -135,7 +135,7 @@ fn from_change_log(checkout: &Path) -> Vec<Lesson> {
 fn history(checkout: &Path) -> Result<Vec<Lesson>> {
     let mut lessons = from_git(checkout);
     if lessons.len() < COMMITS_FEW {
-        // The change log tells what came before a young or shallow history.
+        // The change log has what came before a young or shallow history.
         lessons.splice(0..0, from_change_log(checkout));
     }
     ensure!(!lessons.is_empty(), "{} has neither commits nor a CHANGELOG.md", checkout.display());
@@ -253,14 +253,14 @@ async fn sitting(agent: &Agent<'_>, id: &str, goal: &str, lessons: &[Lesson]) ->
 /// The second agent: reads the context, searches, drills in.
 async fn recall(agent: &Agent<'_>, lessons: &[Lesson]) -> Result<()> {
     agent.show("mem_context", json!({ "max_bytes": 2_000 })).await?;
-    let telling = lessons.iter().max_by_key(|lesson| lesson.body.len()).context("no lessons")?;
-    let found = agent.show("mem_search", json!({ "query": telling.question(), "limit": 4 })).await?;
+    let longest = lessons.iter().max_by_key(|lesson| lesson.body.len()).context("no lessons")?;
+    let found = agent.show("mem_search", json!({ "query": longest.question(), "limit": 4 })).await?;
     let id =
         found["hits"][0]["id"].as_str().context("the search found nothing that was just saved")?.to_owned();
     agent.show("mem_get_observation", json!({ "id": id })).await?;
     agent.show("mem_timeline", json!({ "id": id, "before": 2, "after": 2 })).await?;
     // An exact name is found as well as a question.
-    if let Some(file) = telling.files.first() {
+    if let Some(file) = longest.files.first() {
         agent.show("mem_search", json!({ "query": file, "limit": 3 })).await?;
     }
     agent.show("mem_stats", json!({})).await?;

@@ -1,6 +1,6 @@
 //! Pictures of the screens: `make screenshots` writes them to `docs/screens`.
 //!
-//! A throw-away home is filled with what this repository's history and documents tell, a real agent makes
+//! A throw-away home is filled with what this repository's history and documents say, a real agent makes
 //! some calls, and the real screens are drawn over the real daemon; their cells become SVG. The moments of
 //! the memories are made up, so that the pictures show a few weeks of work.
 #![expect(clippy::print_stdout, reason = "it tells a person what it wrote")]
@@ -291,7 +291,7 @@ impl Screens {
             if !self.app.is_waiting() {
                 return Ok(());
             }
-            let message = self.app.heard().await.context("the connection ended")?;
+            let message = self.app.next_message().await.context("the connection ended")?;
             self.app.take(message);
         }
     }

@@ -247,7 +247,7 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
     }
 
-    /// Calls a tool and tells a refusal from success.
+    /// Calls a tool and distinguishes a refusal from success.
     pub fn try_call(&mut self, tool: &str, arguments: &Value) -> Result<Reply> {
         let mut result = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
         if result["isError"] == json!(true) {

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 const VOCABULARY: usize = 20_000;
 const CONTENT_WORDS: usize = 92;
 const TITLE_WORDS: usize = 8;
-/// Ranks from which a query's words come: not the commonest, which tell nothing, and not the
+/// Ranks from which a query's words come: not the commonest, which distinguish nothing, and not the
 /// rarest, which only one note holds.
 const QUERY_RANKS: std::ops::Range<usize> = 50..5_000;
 const QUERY_WORDS: usize = 4;
@@ -67,19 +67,19 @@ impl Corpus {
 
     fn rank(&mut self) -> usize {
         let total = self.weights[VOCABULARY - 1];
-        let place = self.rng.random_range(0.0..total);
-        self.weights.partition_point(|weight| *weight <= place).min(VOCABULARY - 1)
+        let point = self.rng.random_range(0.0..total);
+        self.weights.partition_point(|weight| *weight <= point).min(VOCABULARY - 1)
     }
 
     /// The next note.
     pub fn note(&mut self) -> Note {
         let title: Vec<usize> = (0..TITLE_WORDS).map(|_| self.rank()).collect();
         let content: Vec<usize> = (0..self.content_words).map(|_| self.rank()).collect();
-        let mut telling: Vec<usize> =
+        let mut candidates: Vec<usize> =
             title.iter().chain(&content).copied().filter(|rank| QUERY_RANKS.contains(rank)).collect();
-        telling.dedup();
-        let query = (0..QUERY_WORDS.min(telling.len()))
-            .map(|_| telling.swap_remove(self.rng.random_range(0..telling.len())))
+        candidates.dedup();
+        let query = (0..QUERY_WORDS.min(candidates.len()))
+            .map(|_| candidates.swap_remove(self.rng.random_range(0..candidates.len())))
             .map(|rank| self.words[rank].clone())
             .collect::<Vec<_>>()
             .join(" ");

@@ -83,7 +83,7 @@ fn finish(home: &Home) -> Result<()> {
     bail!("the import did not end within {WAIT:?}")
 }
 
-/// The lines of an export that tell of sessions, in order.
+/// The lines of an export about sessions, in order.
 fn exported(home: &Home) -> Result<Vec<String>> {
     let file = home.path().join("all.jsonl");
     home.run(&["export", &file.to_string_lossy()])?;

@@ -34,10 +34,10 @@ pub fn judge(ranking: &[String], gold: &HashSet<&str>, lost: usize) -> Judgement
     }
     let right: Vec<bool> = ranking.iter().take(DEPTH).map(|id| gold.contains(id.as_str())).collect();
     let recall = |k: usize| right.iter().take(k).filter(|r| **r).count() as f64 / total as f64;
-    let discount = |place: usize| 1.0 / (place as f64 + 2.0).log2();
-    let gain: f64 = right.iter().enumerate().filter(|(_, r)| **r).map(|(place, _)| discount(place)).sum();
+    let discount = |index: usize| 1.0 / (index as f64 + 2.0).log2();
+    let gain: f64 = right.iter().enumerate().filter(|(_, r)| **r).map(|(index, _)| discount(index)).sum();
     let ideal: f64 = (0..total.min(DEPTH)).map(discount).sum();
-    let first = right.iter().position(|r| *r).map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
+    let first = right.iter().position(|r| *r).map_or(0.0, |index| 1.0 / (index as f64 + 1.0));
     let top = if right.first() == Some(&true) { 1.0 } else { 0.0 };
     Judgement { values: [recall(5), recall(10), first, gain / ideal, top] }
 }

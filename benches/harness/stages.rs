@@ -40,7 +40,7 @@ pub const SEARCH: (&str, &Stages) = (
     ],
 );
 
-/// The stages of the calls of a tool that a daemon's log tells, as Markdown; `client_ms` is what the client saw.
+/// The stages of the calls of a tool that a daemon's log has, as Markdown; `client_ms` is what the client saw.
 pub fn table(log: &str, (tool, stages): (&str, &Stages), client_ms: f64) -> String {
     let call = format!("tool{{name={tool}}}");
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -64,7 +64,7 @@ pub fn table(log: &str, (tool, stages): (&str, &Stages), client_ms: f64) -> Stri
     rows
 }
 
-/// The innermost span of a line that tells its end, and how long it lived.
+/// The innermost span of a line about its end, and how long it lived.
 fn closed(line: &str) -> Option<(String, f64)> {
     let (before, times) = line.split_once(": close time.busy=")?;
     let (busy, idle) = times.split_once(" time.idle=")?;

@@ -14,7 +14,7 @@ pub struct Home {
 impl Home {
     /// An empty one, for the program beside the examples or the one that CEREBRO_BIN names.
     pub fn new() -> Result<Self> {
-        // target/release/examples/demo lies one folder below the program.
+        // target/release/examples/demo is one folder below the program.
         let here = std::env::current_exe()?;
         let beside = here.ancestors().nth(2).context("this program lies in no folder")?.join("cerebro");
         let program = std::env::var_os("CEREBRO_BIN").map_or(beside, PathBuf::from);
@@ -23,7 +23,7 @@ impl Home {
         Ok(Self { program: program.canonicalize()?, folder })
     }
 
-    /// Where its data lies.
+    /// The folder of its data.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join(".cerebro")
     }
