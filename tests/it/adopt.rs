@@ -58,9 +58,12 @@ fn assert_once(home: &Home, from: &str, path: &Path, more: &[&str]) -> Value {
     let nothing = home.export_text();
     let (_, tried) = adopt(home, from, path, &[more, &["--dry-run"]].concat());
     assert!(home.export_text() == nothing, "a dry run wrote");
-    let (_, told) = adopt(home, from, path, more);
+    let (_, imported) = adopt(home, from, path, more);
     for kind in ["sessions", "memories", "prompts", "edges"] {
-        assert_eq!(tried[kind], told[kind], "the dry run of {kind} said something else: {tried} {told}");
+        assert_eq!(
+            tried[kind], imported[kind],
+            "the dry run of {kind} said something else: {tried} {imported}"
+        );
     }
     let taken = home.export_text();
     let (_, again) = adopt(home, from, path, more);
@@ -68,7 +71,7 @@ fn assert_once(home: &Home, from: &str, path: &Path, more: &[&str]) -> Value {
     for kind in ["sessions", "memories", "prompts", "edges"] {
         assert_eq!(again[kind], 0, "{again}");
     }
-    told
+    imported
 }
 
 fn memory(home: &Home, title: &str) -> Value {
@@ -82,8 +85,8 @@ fn the_graph_of_server_memory_is_taken_over() {
     let home = Home::new();
     let path = home.work().join("memory.jsonl");
     fs::write(&path, SERVER_MEMORY).unwrap();
-    let told = assert_once(&home, "server-memory", &path, &["--project", "harbour"]);
-    assert_eq!((&told["memories"], &told["skipped"]), (&json!(4), &json!([])), "{told}");
+    let imported = assert_once(&home, "server-memory", &path, &["--project", "harbour"]);
+    assert_eq!((&imported["memories"], &imported["skipped"]), (&json!(4), &json!([])), "{imported}");
     let service = memory(&home, "payment-service");
     assert_eq!(
         (&service["project"], &service["type"]),
@@ -111,15 +114,15 @@ fn the_store_of_engram_is_taken_over() {
     let home = Home::new();
     let secret = format!("ghp_{}", "zY9xW8vU7tS6rQ5pO4nM3lK2jI1hG0fEdCbA");
     let path = sqlite(&home, "engram.db", &ENGRAM.replace("TOKEN", &secret));
-    let told = assert_once(&home, "engram", &path, &["--project", "fallback"]);
+    let imported = assert_once(&home, "engram", &path, &["--project", "fallback"]);
     assert_eq!(
-        (&told["sessions"], &told["memories"], &told["prompts"]),
+        (&imported["sessions"], &imported["memories"], &imported["prompts"]),
         (&json!(1), &json!(4), &json!(1)),
-        "{told}"
+        "{imported}"
     );
-    let skipped = told["skipped"].to_string();
-    assert!(skipped.contains("observation 6") && skipped.contains("time"), "{told}");
-    assert!(skipped.contains("observation 4") && skipped.contains("bug/crane"), "{told}");
+    let skipped = imported["skipped"].to_string();
+    assert!(skipped.contains("observation 6") && skipped.contains("time"), "{imported}");
+    assert!(skipped.contains("observation 4") && skipped.contains("bug/crane"), "{imported}");
 
     let crane = memory(&home, "Crane stops");
     assert_eq!((&crane["topic_key"], &crane["session"]), (&json!("bug/crane"), &json!("s-1")), "{crane}");
@@ -142,13 +145,13 @@ fn the_store_of_engram_is_taken_over() {
 fn the_store_of_claude_mem_is_taken_over() {
     let home = Home::new();
     let path = sqlite(&home, "claude-mem.db", CLAUDE_MEM);
-    let told = assert_once(&home, "claude-mem", &path, &[]);
+    let imported = assert_once(&home, "claude-mem", &path, &[]);
     assert_eq!(
-        (&told["sessions"], &told["memories"], &told["prompts"]),
+        (&imported["sessions"], &imported["memories"], &imported["prompts"]),
         (&json!(1), &json!(3), &json!(1)),
-        "{told}"
+        "{imported}"
     );
-    assert_eq!(told["edges"], 3, "{told}");
+    assert_eq!(imported["edges"], 3, "{imported}");
     let crane = memory(&home, "Crane stopped at the cormorant limit");
     assert_eq!((&crane["type"], &crane["project"]), (&json!("bugfix"), &json!("harbour-cranes")), "{crane}");
     assert_eq!(crane["tags"], json!(["problem-solution", "units"]), "{crane}");

@@ -57,7 +57,7 @@ fn everything_comes_back_and_the_log_goes_on() {
     assert_eq!(other.events(), events, "the log differs");
 
     let mut agent = other.agent();
-    assert_eq!(agent.search("personal").len(), 1, "the index was not built anew");
+    assert_eq!(agent.search("personal").len(), 1, "the index was not rebuilt");
     agent.save("After", "The log goes on.");
     let seqs: Vec<u64> = other.events().iter().filter_map(|event| event["seq"].as_u64()).collect();
     let want: Vec<u64> = (1..=seqs.len() as u64).collect();
@@ -110,7 +110,7 @@ fn a_backup_while_agents_write_shows_one_moment() {
     let mut seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     seqs.sort_unstable();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the log has gaps");
-    let told: BTreeSet<&str> = events
+    let created: BTreeSet<&str> = events
         .iter()
         .filter(|event| event["kind"] == "memory.created")
         .filter_map(|event| event["memory"].as_str())
@@ -118,7 +118,7 @@ fn a_backup_while_agents_write_shows_one_moment() {
     let lines = other.export();
     let held: BTreeSet<&str> =
         lines.iter().filter(|line| line["kind"] == "memory").filter_map(|line| line["id"].as_str()).collect();
-    assert_eq!(held, told, "memories and events are not of one moment");
+    assert_eq!(held, created, "memories and events are not of one moment");
     let updates = events.iter().filter(|event| event["kind"] == "memory.updated").count();
     let revisions = lines.iter().filter(|line| line["kind"] == "revision").count();
     assert_eq!(updates, revisions, "revisions and events are not of one moment");
@@ -293,11 +293,11 @@ fn an_overdue_backup_is_made_by_the_daemon() {
 }
 
 #[test]
-fn a_scheduled_backup_that_fails_is_told() {
+fn a_scheduled_backup_that_fails_is_reported() {
     let home = Home::with_config("[backup]\nevery = \"1s\"\ndir = \"/proc/nowhere\"\n");
     let mut agent = home.agent();
     agent.save("One", "First text.");
-    let status = wait_for("the failure to be told", || {
+    let status = wait_for("the failure to be reported", || {
         let status = home.json(&["daemon", "status"]);
         status["backup"]["failure"].is_string().then_some(status)
     });

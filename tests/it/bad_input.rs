@@ -56,9 +56,9 @@ fn a_broken_line_is_answered_as_one() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.send_raw("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":");
-    // The daemon may tell of a change meanwhile.
-    let mut heard = std::iter::repeat_with(|| agent.message(DEADLINE).unwrap());
-    let answer = heard.find(|message| message.get("method").is_none()).unwrap();
+    // The daemon may announce a change meanwhile.
+    let mut messages = std::iter::repeat_with(|| agent.message(DEADLINE).unwrap());
+    let answer = messages.find(|message| message.get("method").is_none()).unwrap();
     assert_eq!(answer["error"]["code"], -32700, "{answer}");
     assert!(answer["id"].is_null(), "{answer}");
 }
@@ -315,8 +315,8 @@ fn ids_of_another_table_are_no_memories() {
         "*".to_owned(),
     ] {
         for tool in ["mem_get_observation", "mem_timeline", "mem_delete"] {
-            let said = agent.refused(tool, json!({"id": id}));
-            assert!(said.contains("mem_search"), "{tool} {id}: {said}");
+            let refusal = agent.refused(tool, json!({"id": id}));
+            assert!(refusal.contains("mem_search"), "{tool} {id}: {refusal}");
         }
     }
     assert_alive(&mut agent);

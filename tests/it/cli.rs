@@ -134,7 +134,7 @@ fn a_unique_beginning_of_an_id_is_enough() {
 }
 
 #[test]
-fn exit_codes_tell_users_faults_from_usage() {
+fn exit_codes_distinguish_errors_from_wrong_usage() {
     let home = Home::new();
     save(&home, "Something", "Stored.");
     for args in [
@@ -172,8 +172,8 @@ fn a_reader_that_leaves_early_is_no_panic() {
         .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!said.contains("panicked"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
 #[test]
@@ -208,11 +208,11 @@ fn jobs_that_wait_are_listed_after_those_that_were_given_up() {
     for n in 0..3 {
         agent.save(&format!("Waits {n}"), &format!("Text {n}."));
     }
-    let told = home.json(&["jobs"]);
-    assert_eq!((&told["queued"], &told["dead"]), (&json!(3), &json!(0)), "{told}");
-    assert_eq!(told["jobs"], json!([]), "`jobs` are those that were given up, as ever: {told}");
-    assert_eq!(told["waiting"].as_array().map(Vec::len), Some(3), "{told}");
-    assert_eq!(told["waiting"][0]["state"], "queued", "{told}");
+    let listed = home.json(&["jobs"]);
+    assert_eq!((&listed["queued"], &listed["dead"]), (&json!(3), &json!(0)), "{listed}");
+    assert_eq!(listed["jobs"], json!([]), "`jobs` are those that were given up, as ever: {listed}");
+    assert_eq!(listed["waiting"].as_array().map(Vec::len), Some(3), "{listed}");
+    assert_eq!(listed["waiting"][0]["state"], "queued", "{listed}");
     let shown = home.run(&["jobs"]);
     assert!(shown.stderr.contains("3 wait"), "{shown:?}");
     let shown = shown.success();

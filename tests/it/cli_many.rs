@@ -80,7 +80,7 @@ fn many_are_read_pinned_deleted_and_restored_at_once() {
     let whole = home.run(&with("get")).success();
     assert!(["text of A", "text of B", "text of C"].iter().all(|part| whole.contains(part)), "{whole}");
     assert_eq!(home.json(&with("get"))["memories"].as_array().map(Vec::len), Some(3));
-    assert_eq!(home.json(&["get", &ids[0]])["title"], "A", "one is told as ever");
+    assert_eq!(home.json(&["get", &ids[0]])["title"], "A", "one is shown as before");
     assert_eq!(home.run(&with("pin")).success().lines().filter(|line| line.ends_with("\tpinned")).count(), 3);
     home.json(&with("unpin"));
     assert_eq!(home.json(&with("delete"))["memories"][2]["outcome"], "deleted");
@@ -153,14 +153,14 @@ fn a_part_of_everything_is_exported_and_taken_back() {
     let notes = home.folder("notes");
     let notes = notes.to_str().unwrap();
     home.run(&["export", "--format", "markdown", notes, "--project", "group/sub/my.repo"]).success();
-    let told = other.json(&["import", notes]);
-    assert_eq!(told["created"], 1, "{told}");
+    let imported = other.json(&["import", notes]);
+    assert_eq!(imported["created"], 1, "{imported}");
     let refused = home.run(&["export", "--format", "surrealql", "--project", "demo"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
 }
 
 #[test]
-fn who_finds_nothing_hears_what_may_have_been_meant() {
+fn who_finds_nothing_gets_what_may_have_been_meant() {
     let home = filled();
     for (args, want) in [
         (&["list", "--project", "My.Repo"][..], "did you mean `group/sub/my.repo`"),

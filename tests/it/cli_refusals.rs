@@ -13,8 +13,8 @@ fn a_backup_that_is_not_there_is_named_and_not_the_daemon() {
     for args in [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]] {
         let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{refused:?}");
-        let said = &refused.stderr;
-        assert!(said.contains("none.surql.zst") && !said.contains("daemon"), "{said}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains("none.surql.zst") && !stderr.contains("daemon"), "{stderr}");
     }
 }
 
@@ -40,8 +40,8 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
     ] {
         let refused = home.run(args);
         assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
-        let said = &refused.stderr;
-        assert!(said.contains(bound) && said.contains(args[args.len() - 1]), "{args:?}: {said}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains(bound) && stderr.contains(args[args.len() - 1]), "{args:?}: {stderr}");
     }
     save(&home, "One", "First.");
     home.run(&["list", "--limit", "500"]).success();

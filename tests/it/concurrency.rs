@@ -14,7 +14,7 @@ const BIG_BYTES: usize = 256 * 1024;
 
 /// Saves and searches in turn; every tenth search is for what was saved just before.
 fn work(agent: &mut Agent, name: usize, saves: usize) -> Vec<(String, String)> {
-    let mut kept = Vec::new();
+    let mut memories = Vec::new();
     for start in (0..saves).step_by(CALLS_AT_ONCE) {
         let range = start..(start + CALLS_AT_ONCE).min(saves);
         let mut sent = Vec::new();
@@ -30,21 +30,21 @@ fn work(agent: &mut Agent, name: usize, saves: usize) -> Vec<(String, String)> {
             let saved = agent.answer_within(id, deadline).unwrap_or_else(|e| panic!("{own}: {e:?}"));
             assert_ne!(saved["isError"], true, "{own}: {saved}");
             assert_eq!(saved["structuredContent"]["outcome"], "created", "{own}: {saved}");
-            kept.push((saved["structuredContent"]["id"].as_str().unwrap().to_owned(), own));
+            memories.push((saved["structuredContent"]["id"].as_str().unwrap().to_owned(), own));
             let found = agent.answer_within(id + 1, deadline).unwrap_or_else(|e| panic!("search: {e:?}"));
             assert_ne!(found["isError"], true, "{found}");
         }
-        let (id, own) = &kept[kept.len() - 1];
+        let (id, own) = &memories[memories.len() - 1];
         assert_eq!(agent.search(own), [id.clone()], "not found by its own agent right after");
     }
-    kept
+    memories
 }
 
 #[test]
 fn eight_agents_save_and_search_at_once() {
     let home = Home::new();
     let saves = scaled(SAVES_EACH);
-    let kept: Vec<(String, String)> = std::thread::scope(|scope| {
+    let memories: Vec<(String, String)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..AGENTS)
             .map(|name| {
                 let home = &home;
@@ -54,11 +54,11 @@ fn eight_agents_save_and_search_at_once() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert_eq!(home.daemons().len(), 1);
-    assert_eq!(kept.len(), AGENTS * saves);
-    let distinct: BTreeSet<&str> = kept.iter().map(|(id, _)| id.as_str()).collect();
-    assert_eq!(distinct.len(), kept.len(), "two memories have one id");
+    assert_eq!(memories.len(), AGENTS * saves);
+    let distinct: BTreeSet<&str> = memories.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(distinct.len(), memories.len(), "two memories have one id");
     let mut reader = home.agent();
-    for (id, own) in &kept {
+    for (id, own) in &memories {
         assert_eq!(reader.search(own), [id.clone()], "{own} is not findable");
     }
     let lines = home.export();
@@ -122,11 +122,11 @@ fn the_same_new_memory_from_all_sides_is_stored_once() {
 }
 
 #[test]
-fn of_memories_with_one_title_saved_at_once_all_but_one_are_told_of_another() {
+fn of_memories_with_one_title_saved_at_once_all_but_one_report_another() {
     let home = Home::new();
     // A search waits until the index of the new home is current; a save does not.
     home.agent().ok("mem_search", json!({"query": "anything"}));
-    let untold = std::thread::scope(|scope| {
+    let unwarned = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..6)
             .map(|name| {
                 let home = &home;
@@ -140,9 +140,9 @@ fn of_memories_with_one_title_saved_at_once_all_but_one_are_told_of_another() {
                 })
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).filter(|untold| *untold).count()
+        workers.into_iter().map(|worker| worker.join().unwrap()).filter(|unwarned| *unwarned).count()
     });
-    assert!(untold <= 1, "{untold} of them heard of no other");
+    assert!(unwarned <= 1, "{unwarned} of them heard of no other");
 }
 
 #[test]

@@ -23,29 +23,29 @@ fn a_setting_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_broken_configuration_is_told_at_once_and_is_nothing_to_try_again() {
+fn a_broken_configuration_is_reported_at_once_and_not_retryable() {
     let home = Home::with_config("idle_exit = \"1s\"\nidel_exit = 5\n");
     let mut agent = home.pump().silent();
     let begun = Instant::now();
     let asked = agent.send("mem_stats", json!({}));
-    let told = agent.reply(asked);
-    assert!(begun.elapsed() < Duration::from_secs(3), "told after {:?}", begun.elapsed());
-    assert!(told.is_error, "{told:?}");
-    told.assert_in_both(&["config.toml", "line 2", "idel_exit"]);
-    assert_eq!(told["retryable"], json!(false), "{told:?}");
-    assert!(!told.text.contains("may be repeated"), "{told:?}");
-    // The same process serves as soon as the file is mended.
+    let reply = agent.reply(asked);
+    assert!(begun.elapsed() < Duration::from_secs(3), "reported after {:?}", begun.elapsed());
+    assert!(reply.is_error, "{reply:?}");
+    reply.assert_in_both(&["config.toml", "line 2", "idel_exit"]);
+    assert_eq!(reply["retryable"], json!(false), "{reply:?}");
+    assert!(!reply.text.contains("may be repeated"), "{reply:?}");
+    // The same process serves as soon as the file is corrected.
     fs::write(home.data().join("config.toml"), "").unwrap();
     agent.initialize("2025-11-25");
     agent.save("One", "Saved after all.");
 }
 
 #[test]
-fn a_database_without_its_password_is_told_at_once() {
+fn a_database_without_its_password_is_reported_at_once() {
     let home = Home::with_config("[remote]\nurl = \"ws://127.0.0.1:9\"\n");
     let begun = Instant::now();
     let refused = home.run(&["list"]);
-    assert!(begun.elapsed() < Duration::from_secs(3), "told after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(3), "reported after {:?}", begun.elapsed());
     assert_eq!(refused.code(), 1, "{refused:?}");
     assert!(refused.stderr.contains("CEREBRO_DB_PASSWORD"), "{refused:?}");
 }
@@ -58,16 +58,16 @@ fn another_database_than_the_running_daemons_is_refused() {
     for args in [&["list", "--db", url][..], &["mcp", "--db", url], &["stats", "--db", url]] {
         let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{args:?}: {refused:?}");
-        let said = &refused.stderr;
-        assert!(said.contains(url) && said.contains("daemon stop"), "{args:?}: {said}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains(url) && stderr.contains("daemon stop"), "{args:?}: {stderr}");
     }
     home.run(&["daemon", "stop"]).success();
     for bad in ["nonsense", "ftp://x", "ws://user:secret@x"] {
         let refused = home.run(&["list", "--db", bad]);
         assert_eq!(refused.code(), 1, "{refused:?}");
-        let said = &refused.stderr;
-        assert!(said.contains("--db") && !said.contains("config.toml"), "{bad}: {said}");
-        assert!(!said.contains("secret"), "{said}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains("--db") && !stderr.contains("config.toml"), "{bad}: {stderr}");
+        assert!(!stderr.contains("secret"), "{stderr}");
     }
     assert_eq!(home.daemons(), Vec::<u32>::new(), "a daemon was started for nothing");
 }
@@ -76,7 +76,7 @@ fn another_database_than_the_running_daemons_is_refused() {
 fn a_log_level_that_makes_no_sense_is_one_plain_sentence() {
     let home = Home::new();
     home.run(&["save", "One", "First.", "--project", "demo"]).success();
-    let said = |level: &str| {
+    let log_line = |level: &str| {
         let mut command = home.command();
         let done = finish(command.args(["list", "--project", "demo"]).env("CEREBRO_LOG", level));
         assert_eq!(done.code(), 0, "{done:?}");
@@ -84,11 +84,11 @@ fn a_log_level_that_makes_no_sense_is_one_plain_sentence() {
         done.stderr
     };
     for level in ["nonsense", "a=filter=like=none", "cerebro=nonsense", "warn,oops"] {
-        let said = said(level);
-        assert_eq!(said.lines().count(), 1, "{said:?}");
-        assert!(said.contains("CEREBRO_LOG") && said.contains("left aside"), "{said:?}");
+        let line = log_line(level);
+        assert_eq!(line.lines().count(), 1, "{line:?}");
+        assert!(line.contains("CEREBRO_LOG") && line.contains("left aside"), "{line:?}");
     }
     for level in ["trace", "debug", "off", "tantivy=trace", "5"] {
-        assert!(!said(level).contains("trace"), "{level}");
+        assert!(!log_line(level).contains("trace"), "{level}");
     }
 }

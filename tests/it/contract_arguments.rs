@@ -81,8 +81,8 @@ fn words_that_are_no_numbers_are_refused_by_name() {
         ("mem_get_observation", json!({"id": 5}), "id"),
         ("mem_context", json!({"max_bytes": "lots"}), "max_bytes"),
     ] {
-        let said = agent.refused(tool, arguments.clone());
-        assert!(said.contains(name), "{tool} {arguments}: {said}");
+        let refusal = agent.refused(tool, arguments.clone());
+        assert!(refusal.contains(name), "{tool} {arguments}: {refusal}");
     }
 }
 
@@ -112,12 +112,12 @@ fn what_why_where_learned_become_content() {
     let saved = agent.ok("mem_save", parts);
     assert!(saved["ignored"].is_null(), "{saved:?}");
     let content = agent.get(saved.str("id")).str("content").to_owned();
-    let places: Vec<Option<usize>> =
+    let positions: Vec<Option<usize>> =
         ["What", "Moved to WAL", "Why", "Readers blocked", "Where", "src/db.rs", "Learned", "Measure first"]
             .iter()
             .map(|part| content.find(part))
             .collect();
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {content}");
+    assert!(positions.iter().all(Option::is_some) && positions.is_sorted(), "{positions:?} in {content}");
 
     let beside = json!({"title": "Beside", "content": "The main text.", "why": "There was a reason"});
     let saved = agent.ok("mem_save", beside);
@@ -209,9 +209,9 @@ fn a_scope_is_one_of_two() {
         ("mem_search", json!({"query": "x", "scope": "galactic"})),
         ("mem_context", json!({"scope": "galactic"})),
     ] {
-        let said = agent.refused(tool, arguments);
+        let refusal = agent.refused(tool, arguments);
         for word in ["galactic", "project", "personal"] {
-            assert!(said.contains(word), "{tool}: {word} is not in: {said}");
+            assert!(refusal.contains(word), "{tool}: {word} is not in: {refusal}");
         }
     }
     let saved = agent.ok("mem_save", json!({"title": "x", "content": "x", "scope": " Personal "}));

@@ -20,10 +20,10 @@ fn assert_edge(agent: &mut Agent, key: &str, inside: Value, beyond: Value, bound
     let saved = agent.ok("mem_save", save_with(key, inside.clone()));
     let shown: String = inside.to_string().chars().take(20).collect();
     assert!(agent.get(saved.str("id"))[key] == inside, "{key} {shown}… did not come back as it was");
-    let said = agent.refused("mem_save", save_with(key, beyond));
-    let digits = said.replace([',', '_', ' '], "");
-    assert!(said.contains(key) && digits.contains(bound), "{key} beyond {bound}: {said}");
-    assert!(said.len() < 1_000, "{key}: the error is {} bytes long", said.len());
+    let refusal = agent.refused("mem_save", save_with(key, beyond));
+    let digits = refusal.replace([',', '_', ' '], "");
+    assert!(refusal.contains(key) && digits.contains(bound), "{key} beyond {bound}: {refusal}");
+    assert!(refusal.len() < 1_000, "{key}: the error is {} bytes long", refusal.len());
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn contents_have_256_kib_and_are_never_cut() {
             agent.ok("mem_get_observation", json!({"id": saved["id"], "max_bytes": CONTENT_BYTES_MAX}));
         assert!(read["content"] == whole, "content of {c} did not come back whole");
 
-        let said = agent.refused("mem_save", json!({"title": "Too long", "content": format!("{whole}x")}));
-        assert!(said.contains("content") && said.contains("256"), "{said}");
-        let said = agent.refused("mem_update", json!({"id": saved["id"], "content": format!("{whole}x")}));
-        assert!(said.contains("content") && said.contains("256"), "{said}");
-        let said = agent.refused("mem_save_prompt", json!({"content": format!("{whole}x")}));
-        assert!(said.contains("256"), "{said}");
+        let refusal = agent.refused("mem_save", json!({"title": "Too long", "content": format!("{whole}x")}));
+        assert!(refusal.contains("content") && refusal.contains("256"), "{refusal}");
+        let refusal = agent.refused("mem_update", json!({"id": saved["id"], "content": format!("{whole}x")}));
+        assert!(refusal.contains("content") && refusal.contains("256"), "{refusal}");
+        let refusal = agent.refused("mem_save_prompt", json!({"content": format!("{whole}x")}));
+        assert!(refusal.contains("256"), "{refusal}");
     }
     let saved = agent.ok("mem_save", json!({"title": "One byte", "content": "x"}));
     assert_eq!(agent.get(saved.str("id"))["content"], "x");
@@ -70,8 +70,11 @@ fn queries_have_2000_characters() {
     for c in WIDTHS {
         let inside = format!("heron {}", c.repeat(1_994));
         assert_eq!(agent.search(&inside), [id.clone()], "2,000 characters of {c}");
-        let said = agent.refused("mem_search", json!({"query": format!("{inside}x")}));
-        assert!(said.contains("query") && said.replace([',', '_', ' '], "").contains("2000"), "{said}");
+        let refusal = agent.refused("mem_search", json!({"query": format!("{inside}x")}));
+        assert!(
+            refusal.contains("query") && refusal.replace([',', '_', ' '], "").contains("2000"),
+            "{refusal}"
+        );
     }
     agent.ok("mem_search", json!({"query": "h"}));
 }
@@ -131,8 +134,8 @@ fn session_ids_have_128_characters() {
             ("mem_session_end", json!({"session_id": c.repeat(129)})),
             ("mem_save_prompt", json!({"content": "x", "session_id": c.repeat(129)})),
         ] {
-            let said = agent.refused(tool, arguments);
-            assert!(said.contains("session") && said.contains("128"), "{tool}: {said}");
+            let refusal = agent.refused(tool, arguments);
+            assert!(refusal.contains("session") && refusal.contains("128"), "{tool}: {refusal}");
         }
     }
 }

@@ -68,11 +68,11 @@ fn context_has_pinned_before_recent_and_the_newest_first() {
     home.run(&["pin", &pinned]).success();
     let context = agent.ok("mem_context", json!({"limit": 4}));
     let text = context.str("text").to_owned();
-    let place = |id: &str| text.find(id);
-    assert!(place(&pinned).is_some(), "{text}");
-    assert!(place(&pinned) < place(&notes[7]), "pinned first: {text}");
-    assert!(place(&notes[7]) < place(&notes[6]), "newest first: {text}");
-    assert!(place(&notes[0]).is_none(), "beyond the limit: {text}");
+    let position = |id: &str| text.find(id);
+    assert!(position(&pinned).is_some(), "{text}");
+    assert!(position(&pinned) < position(&notes[7]), "pinned first: {text}");
+    assert!(position(&notes[7]) < position(&notes[6]), "newest first: {text}");
+    assert!(position(&notes[0]).is_none(), "beyond the limit: {text}");
     home.run(&["unpin", &pinned]).success();
     let context = agent.ok("mem_context", json!({"limit": 4}));
     assert!(!context.str("text").contains(&pinned), "no longer pinned: {context:?}");

@@ -17,10 +17,10 @@ fn errors_name_the_value_and_the_next_step() {
         ] {
             let mut arguments = extra;
             arguments["id"] = json!(id);
-            let said = agent.refused(tool, arguments);
+            let refusal = agent.refused(tool, arguments);
             let bare = id.trim_start_matches("memory:");
-            assert!(said.contains(bare), "{tool} does not name {id}: {said}");
-            assert!(said.contains("mem_search"), "{tool} does not say what to do: {said}");
+            assert!(refusal.contains(bare), "{tool} does not name {id}: {refusal}");
+            assert!(refusal.contains("mem_search"), "{tool} does not say what to do: {refusal}");
         }
     }
 }
@@ -36,9 +36,13 @@ fn an_offending_value_is_cut_in_the_error() {
         ("mem_search", json!({"query": "x", "since": long})),
         ("mem_search", json!({"query": "x", "limit": long})),
     ] {
-        let said = agent.refused(tool, arguments);
-        assert!(said.contains("start"), "{tool}: {said}");
-        assert!(said.matches('é').count() <= 80, "{tool}: {} characters of it", said.matches('é').count());
+        let refusal = agent.refused(tool, arguments);
+        assert!(refusal.contains("start"), "{tool}: {refusal}");
+        assert!(
+            refusal.matches('é').count() <= 80,
+            "{tool}: {} characters of it",
+            refusal.matches('é').count()
+        );
     }
 }
 

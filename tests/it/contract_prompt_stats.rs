@@ -30,8 +30,8 @@ fn prompts_are_no_memories() {
     let mut agent = home.agent();
     agent.ok("mem_save_prompt", json!({"content": "Tell me of the dugong"}));
     assert_eq!(agent.search("dugong"), Vec::<String>::new());
-    let said = agent.refused("mem_save_prompt", json!({}));
-    assert!(said.contains("content"), "{said}");
+    let refusal = agent.refused("mem_save_prompt", json!({}));
+    assert!(refusal.contains("content"), "{refusal}");
 }
 
 /// The first number found under a key with one of these names, at any depth.
@@ -74,7 +74,7 @@ fn stats_count_what_there_is() {
 }
 
 #[test]
-fn stats_tell_how_the_program_is() {
+fn stats_report_the_state_of_the_program() {
     let home = Home::new();
     let mut agent = home.agent();
     let _other = home.agent();

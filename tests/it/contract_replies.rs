@@ -45,7 +45,7 @@ fn assert_same_facts(reply: &Reply) {
 }
 
 #[test]
-fn every_fact_stands_in_both_halves() {
+fn every_fact_is_in_both_halves() {
     let home = Home::new();
     let mut agent = home.agent();
     let keyed = |text: &str| json!({"title": format!("Storage {text}"), "content": text, "type": "decision", "topic_key": "decision/storage"});
@@ -90,14 +90,14 @@ fn the_text_of_context_is_the_markdown() {
 
 /// The texts of the hits, cut at where each one's id stands.
 fn text_pieces<'a>(reply: &'a Reply, ids: &[String]) -> Vec<&'a str> {
-    let places: Vec<usize> = ids
+    let positions: Vec<usize> = ids
         .iter()
         .map(|id| {
             reply.text.find(id.as_str()).unwrap_or_else(|| panic!("{id} is not in the text of {reply:?}"))
         })
         .collect();
-    assert!(places.is_sorted(), "the halves have another order: {reply:?}");
-    places.windows(2).map(|pair| &reply.text[pair[0]..pair[1]]).collect()
+    assert!(positions.is_sorted(), "the halves have another order: {reply:?}");
+    positions.windows(2).map(|pair| &reply.text[pair[0]..pair[1]]).collect()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_short_title_is_whole_and_a_long_one_cut_at_80() {
     assert!(titles.iter().all(|title| title.chars().count() <= 80), "{titles:?}");
 }
 
-/// One good call of each tool, in an order in which each has something to tell.
+/// One good call of each tool, in an order in which each has something to answer.
 fn one_of_each(agent: &mut Agent) -> Vec<(&'static str, Reply)> {
     let id = agent.save("The first memory", "It speaks of the walrus.");
     let mut replies = Vec::new();

@@ -265,8 +265,8 @@ fn what_is_missing_is_named() {
         (json!({"title": "x", "content": " \n "}), "content"),
         (json!({"title": null, "content": "x"}), "title"),
     ] {
-        let said = agent.refused("mem_save", arguments.clone());
-        assert!(said.contains(name), "{arguments}: {said}");
+        let refusal = agent.refused("mem_save", arguments.clone());
+        assert!(refusal.contains(name), "{arguments}: {refusal}");
     }
 }
 

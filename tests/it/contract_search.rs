@@ -214,8 +214,8 @@ fn a_cursor_walks_the_whole_list_once() {
     all.sort();
     seen.sort();
     assert_eq!(seen, all, "in {pages} pages");
-    let said = agent.refused("mem_search", json!({"query": "otter", "cursor": "not a cursor"}));
-    assert!(said.contains("cursor"), "{said}");
+    let refusal = agent.refused("mem_search", json!({"query": "otter", "cursor": "not a cursor"}));
+    assert!(refusal.contains("cursor"), "{refusal}");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_save_is_found_at_once_by_every_agent() {
 }
 
 #[test]
-fn better_hits_elsewhere_are_told() {
+fn better_hits_elsewhere_are_reported() {
     let home = Home::new();
     let mut agent = home.agent();
     for n in 0..3 {
@@ -314,8 +314,8 @@ fn a_query_without_words_says_what_to_do() {
     let mut agent = home.agent();
     agent.save("Something", "Something is stored.");
     for arguments in [json!({}), json!({"query": ""}), json!({"query": "  \n"})] {
-        let said = agent.refused("mem_search", arguments.clone());
-        assert!(said.contains("query"), "{arguments}: {said}");
+        let refusal = agent.refused("mem_search", arguments.clone());
+        assert!(refusal.contains("query"), "{arguments}: {refusal}");
     }
     for query in ["???", "\"", "🦔", "-- ' ( [ {", "*", "AND OR NOT"] {
         let found = agent.call("mem_search", json!({"query": query}));
@@ -325,7 +325,7 @@ fn a_query_without_words_says_what_to_do() {
 
 /// With vectors something is always the nearest, also to nonsense.
 #[test]
-fn when_nothing_fits_that_is_said_first() {
+fn when_nothing_fits_that_is_reported_first() {
     let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
@@ -364,7 +364,7 @@ fn when_nothing_fits_that_is_said_first() {
 }
 
 #[test]
-fn a_moment_that_an_answer_tells_can_be_asked_for() {
+fn a_moment_from_an_answer_can_be_asked_for() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.save("Saola", "Seen at dawn.");

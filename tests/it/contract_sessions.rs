@@ -101,7 +101,7 @@ fn the_session_of_a_sub_agent_points_to_its_parent() {
 }
 
 #[test]
-fn an_end_is_told_once() {
+fn an_end_is_reported_once() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "s1"}));
@@ -160,8 +160,8 @@ fn a_summary_can_be_given_in_parts() {
     ] {
         assert!(whole.str("content").contains(part), "{part} is not in {whole:?}");
     }
-    let said = agent.refused("mem_session_summary", json!({"session_id": "s1"}));
-    assert!(said.contains("content") && said.contains("goal"), "{said}");
+    let refusal = agent.refused("mem_session_summary", json!({"session_id": "s1"}));
+    assert!(refusal.contains("content") && refusal.contains("goal"), "{refusal}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn an_unknown_session_is_created_by_use() {
 }
 
 #[test]
-fn the_session_is_taken_from_the_nearest_place() {
+fn the_session_is_taken_from_the_nearest_source() {
     let home = Home::new();
     let mut agent = home.pump().project("demo").env("CLAUDE_CODE_SESSION_ID", "from-env").start();
     assert_eq!(own_session(&mut agent, "by the environment"), "from-env");
@@ -272,7 +272,7 @@ fn a_new_agent_reads_what_was_left_unfinished() {
 }
 
 #[test]
-fn context_tells_of_ended_sessions_with_their_summaries() {
+fn context_shows_ended_sessions_with_their_summaries() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "done"}));
@@ -311,6 +311,6 @@ fn an_agents_name_is_one_short_line_and_a_directory_a_path() {
     assert!(text.len() < 1_000, "{text}");
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "edge", "directory": format!("/{}", "d".repeat(4_095))}));
-    let said = agent.refused("mem_session_start", json!({"id": "x", "directory": "d".repeat(4_097)}));
-    assert!(said.contains("directory") && said.contains("4096"), "{said}");
+    let refusal = agent.refused("mem_session_start", json!({"id": "x", "directory": "d".repeat(4_097)}));
+    assert!(refusal.contains("directory") && refusal.contains("4096"), "{refusal}");
 }

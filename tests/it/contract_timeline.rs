@@ -10,7 +10,7 @@ fn memory_ids(reply: &Reply, key: &str, known: &[String]) -> Vec<String> {
     reply.ids(key).into_iter().filter(|id| known.contains(id)).collect()
 }
 
-fn story(agent: &mut Agent) -> Vec<String> {
+fn seed(agent: &mut Agent) -> Vec<String> {
     agent.ok("mem_session_start", json!({"id": "story"}));
     (0..13).map(|n| agent.save(&format!("Chapter {n}"), &format!("What happened in chapter {n}."))).collect()
 }
@@ -19,7 +19,7 @@ fn story(agent: &mut Agent) -> Vec<String> {
 fn a_timeline_has_five_on_either_side_in_order_of_time() {
     let home = Home::new();
     let mut agent = home.agent();
-    let ids = story(&mut agent);
+    let ids = seed(&mut agent);
     let line = agent.ok("mem_timeline", json!({"id": ids[6]}));
     assert_keys(&line, &["session", "before", "focus", "after"], &[]);
     assert_eq!(line.session(), "story", "{line:?}");
@@ -49,7 +49,7 @@ fn deleted_neighbours_give_their_places_to_others() {
 fn zero_neighbours_means_none() {
     let home = Home::new();
     let mut agent = home.agent();
-    let ids = story(&mut agent);
+    let ids = seed(&mut agent);
     for (before, after, want_before, want_after) in
         [(0, 2, &ids[6..6], &ids[7..9]), (2, 0, &ids[4..6], &ids[7..7]), (0, 0, &ids[6..6], &ids[7..7])]
     {
@@ -88,8 +88,11 @@ fn a_timeline_shows_prompts_and_the_borders_of_sessions() {
     let project = agent.ok("mem_timeline", json!({"id": focus, "within": "project"}));
     assert_eq!(memory_ids(&project, "after", &known), [later], "{project:?}");
     project.assert_in_both(&["second sitting"]);
-    let said = agent.refused("mem_timeline", json!({"id": focus, "within": "galaxy"}));
-    assert!(said.contains("session") && said.contains("project") && said.contains("galaxy"), "{said}");
+    let refusal = agent.refused("mem_timeline", json!({"id": focus, "within": "galaxy"}));
+    assert!(
+        refusal.contains("session") && refusal.contains("project") && refusal.contains("galaxy"),
+        "{refusal}"
+    );
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_title_or_content_is_needed() {
     let home = Home::new();
     let mut agent = home.agent();
     for arguments in [json!({}), json!({"type": "decision"}), json!({"title": " ", "content": ""})] {
-        let said = agent.refused("mem_suggest_topic_key", arguments.clone());
-        assert!(said.contains("title") && said.contains("content"), "{arguments}: {said}");
+        let refusal = agent.refused("mem_suggest_topic_key", arguments.clone());
+        assert!(refusal.contains("title") && refusal.contains("content"), "{arguments}: {refusal}");
     }
 }

@@ -53,9 +53,9 @@ fn an_update_needs_something_to_update() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Cache size", "The cache holds 64 MB.");
-    let said = agent.refused("mem_update", json!({"id": id}));
+    let refusal = agent.refused("mem_update", json!({"id": id}));
     for field in ["title", "content", "topic_key", "tags"] {
-        assert!(said.contains(field), "{field} is not offered: {said}");
+        assert!(refusal.contains(field), "{field} is not offered: {refusal}");
     }
     agent.refused("mem_update", json!({"title": "No id"}));
 }
@@ -82,9 +82,10 @@ fn a_setting_limits_how_many_revisions_are_kept() {
             agent.ok("mem_update", json!({"id": id, "content": format!("Text number {n}.")}));
         }
         let whole = agent.ok("mem_get_observation", json!({"id": id, "history": true}));
-        let mut kept: Vec<u64> = whole.revisions().iter().filter_map(|r| r["revision"].as_u64()).collect();
-        kept.sort_unstable();
-        assert_eq!(kept, want, "{config:?}: {whole:?}");
+        let mut revisions: Vec<u64> =
+            whole.revisions().iter().filter_map(|r| r["revision"].as_u64()).collect();
+        revisions.sort_unstable();
+        assert_eq!(revisions, want, "{config:?}: {whole:?}");
         assert_eq!(whole["revision"], 6, "{config:?}: {whole:?}");
     }
 }
@@ -106,9 +107,9 @@ fn an_expected_revision_guards_against_lost_updates() {
     let id = agent.save("Guarded", "First text.");
     agent.ok("mem_update", json!({"id": id, "content": "Second text.", "expected_revision": 1}));
     agent.ok("mem_update", json!({"id": id, "content": "Third text.", "expected_revision": 2}));
-    let said =
+    let refusal =
         agent.refused("mem_update", json!({"id": id, "content": "Late text.", "expected_revision": 1}));
-    assert!(said.contains('3'), "the present revision is not given: {said}");
+    assert!(refusal.contains('3'), "the present revision is not given: {refusal}");
     let whole = agent.get(&id);
     assert_eq!(whole["content"], "Third text.", "{whole:?}");
     assert_eq!(whole["revision"], 3, "{whole:?}");
@@ -121,9 +122,9 @@ fn a_topic_key_cannot_be_taken_by_update() {
     let holder = agent
         .ok("mem_save", json!({"title": "Holder", "content": "Holds the key.", "topic_key": "config/ci"}));
     let other = agent.save("Taker", "Wants the key.");
-    let said =
+    let refusal =
         agent.refused("mem_update", json!({"id": other, "topic_key": "config/ci", "title": "Took it"}));
-    assert!(said.contains(holder.str("id")), "the holder is not named: {said}");
+    assert!(refusal.contains(holder.str("id")), "the holder is not named: {refusal}");
     let whole = agent.get(&other);
     assert_eq!(whole["title"], "Taker", "something changed: {whole:?}");
     assert!(whole["topic_key"].is_null(), "{whole:?}");
@@ -132,8 +133,8 @@ fn a_topic_key_cannot_be_taken_by_update() {
         "mem_save",
         json!({"title": "Far", "content": "Far.", "topic_key": "config/ci", "project": "other"}),
     );
-    let said = agent.refused("mem_update", json!({"id": elsewhere["id"], "project": "demo"}));
-    assert!(said.contains(holder.str("id")), "moving into the project takes it too: {said}");
+    let refusal = agent.refused("mem_update", json!({"id": elsewhere["id"], "project": "demo"}));
+    assert!(refusal.contains(holder.str("id")), "moving into the project takes it too: {refusal}");
     assert_eq!(agent.get(elsewhere.str("id"))["project"], "other");
 }
 
@@ -174,8 +175,8 @@ fn a_deleted_memory_is_hidden_and_can_come_back() {
     for (tool, arguments) in
         [("mem_update", json!({"id": id, "title": "New"})), ("mem_timeline", json!({"id": id}))]
     {
-        let said = agent.refused(tool, arguments);
-        assert!(said.contains(&id) && said.contains("delete"), "{tool}: {said}");
+        let refusal = agent.refused(tool, arguments);
+        assert!(refusal.contains(&id) && refusal.contains("delete"), "{tool}: {refusal}");
     }
 
     home.run(&["restore", &id]).success();
@@ -230,8 +231,8 @@ fn purging_is_left_to_people() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Kept", "Agents may not purge this.");
-    let said = agent.refused("mem_delete", json!({"id": id, "hard": true}));
-    assert!(said.contains("cerebro ") && said.contains(&id), "no command for a person: {said}");
+    let refusal = agent.refused("mem_delete", json!({"id": id, "hard": true}));
+    assert!(refusal.contains("cerebro ") && refusal.contains(&id), "no command for a person: {refusal}");
     assert_eq!(agent.get(&id)["content"], "Agents may not purge this.");
     assert_eq!(agent.ok("mem_delete", json!({"id": id}))["outcome"], "deleted");
     assert_eq!(home.json(&["delete", &id, "--hard", "--yes"])["outcome"], "purged");

@@ -1,4 +1,4 @@
-//! Putting memories aside, and consolidation: planned, carried out, killed in between, and taken back to the byte.
+//! Archiving memories, and consolidation: planned, carried out, killed in between, and taken back to the byte.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -71,8 +71,8 @@ fn log_bytes(home: &Home) -> u64 {
 /// The ids that are archived, and that are live.
 fn archived(home: &Home) -> (BTreeSet<String>, usize) {
     let memories: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
-    let aside = memories.iter().filter(|line| line["archived_at"].is_string());
-    (aside.map(|line| line["id"].as_str().unwrap().to_owned()).collect(), memories.len())
+    let archived = memories.iter().filter(|line| line["archived_at"].is_string());
+    (archived.map(|line| line["id"].as_str().unwrap().to_owned()).collect(), memories.len())
 }
 
 fn ids(list: &Value) -> BTreeSet<String> {
@@ -106,13 +106,13 @@ fn a_plan_is_shown_carried_out_and_taken_back_to_the_byte() {
         (&json!("applied"), &json!(8)),
         "{applied}"
     );
-    let (aside, all) = archived(&home);
+    let (archived_ids, all) = archived(&home);
     let exempt =
         ["baaaaaaaaaaa", "caaaaaaaaaaa", "daaaaaaaaaaa", "eaaaaaaaaaaa", "faaaaaaaaaaa", "gaaaaaaaaaaa"];
-    assert_eq!((aside.len(), all), (7, 13));
-    assert!(exempt.iter().all(|id| !aside.contains(*id)), "{aside:?}");
+    assert_eq!((archived_ids.len(), all), (7, 13));
+    assert!(exempt.iter().all(|id| !archived_ids.contains(*id)), "{archived_ids:?}");
     let listed = home.json(&["list", "--archived", "--project", "demo"]);
-    assert_eq!(ids(&listed["memories"]), aside, "{listed}");
+    assert_eq!(ids(&listed["memories"]), archived_ids, "{listed}");
     assert_eq!(home.json(&["get", "baaaaaaaaaaa"])["tags"], json!(["net"]), "tags are united");
 
     home.kill_daemon();
@@ -131,7 +131,7 @@ fn a_plan_is_shown_carried_out_and_taken_back_to_the_byte() {
 }
 
 #[test]
-fn what_was_put_aside_is_named_in_a_hint_and_comes_back_with_one_command() {
+fn what_was_archived_is_named_in_a_hint_and_comes_back_with_one_command() {
     let home = untidy();
     let mut agent = home.pump().project("demo").start();
     home.run(&["archive", "daaaaaaaaaaa", "h2aaaaaaaaaa"]).success();
@@ -147,8 +147,8 @@ fn what_was_put_aside_is_named_in_a_hint_and_comes_back_with_one_command() {
     let context = agent.ok("mem_context", json!({ "limit": 50 }));
     assert!(!context.text.contains("daaaaaaaaaaa"), "{context:?}");
     assert!(agent.get("daaaaaaaaaaa")["archived_at"].is_string());
-    let told = home.run(&["search", "Old decision", "--project", "demo"]);
-    assert!(told.code() == 0, "{told:?}");
+    let run = home.run(&["search", "Old decision", "--project", "demo"]);
+    assert!(run.code() == 0, "{run:?}");
 
     // It goes through an export, and comes back.
     let text = home.export_text();
@@ -164,10 +164,10 @@ fn what_was_put_aside_is_named_in_a_hint_and_comes_back_with_one_command() {
         (&json!("daaaaaaaaaaa"), &Value::Null),
         "{found:?}"
     );
-    // Whoever writes it anew has it back too.
+    // Whoever writes it again has it back too.
     agent.ok("mem_update", json!({ "id": "h2aaaaaaaaaa", "content": "It stayed at home." }));
     assert_eq!(archived(&home).0, BTreeSet::new());
-    assert_ne!(home.run(&["archive", "eaaaaaaaaaaa"]).code(), 0, "a pinned one is not put aside");
+    assert_ne!(home.run(&["archive", "eaaaaaaaaaaa"]).code(), 0, "a pinned one is not archived");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
         let wait = Duration::from_micros(rng.random_range(0..3_000));
         std::thread::scope(|scope| {
             let applying = scope.spawn(|| home.run(&["consolidate", "--apply", &id]).code());
-            // The commit begins when the database's log grows: the moment to hit lies just around it. Half of the rounds do
+            // The commit begins when the database's log grows: the moment to hit is just around it. Half of the rounds do
             // not wait for that, but for the command to be under way.
             let until = Instant::now() + Duration::from_secs(10);
             while round % 2 == 0 && log_bytes(&home) == before_it && Instant::now() < until {
@@ -206,12 +206,12 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
             applying.join().unwrap();
         });
         let state = home.json(&["consolidate", "--log", &id])["cycle"]["state"].clone();
-        let (aside, _) = archived(&home);
+        let (archived_ids, _) = archived(&home);
         outcomes[usize::from(state == "applied")] += 1;
         match state.as_str() {
             Some("planned") => assert_eq!(home.export_text(), before, "round {round}"),
             Some("applied") => {
-                assert_eq!(aside, wanted, "round {round}");
+                assert_eq!(archived_ids, wanted, "round {round}");
                 // Each is found by itself or by the one that says the same.
                 for word in ["upload worker retries", "Walrus walk 2"] {
                     let found = home.json(&["search", word, "--project", "demo", "--archived"]);

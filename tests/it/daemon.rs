@@ -46,7 +46,7 @@ fn twenty_started_at_once_end_with_one_daemon() {
 }
 
 #[test]
-fn status_tells_four_things_and_starts_nothing() {
+fn status_shows_four_things_and_starts_nothing() {
     let home = Home::new();
     let silent: Finished = home.run(&["daemon", "status"]);
     assert!(!silent.stdout.is_empty() || !silent.stderr.is_empty(), "{silent:?}");
@@ -64,7 +64,7 @@ fn status_tells_four_things_and_starts_nothing() {
 }
 
 #[test]
-fn start_and_stop_can_be_said_twice() {
+fn start_and_stop_can_be_called_twice() {
     let home = Home::new();
     home.run(&["daemon", "start"]).success();
     let pid = home.daemon_pid();
@@ -79,7 +79,7 @@ fn start_and_stop_can_be_said_twice() {
 }
 
 #[test]
-fn a_daemon_that_is_told_to_stop_has_nothing_to_complain_of() {
+fn a_daemon_that_is_asked_to_stop_logs_no_error() {
     let home = Home::new();
     home.agent().save("Before the end", "Kept.");
     home.run(&["daemon", "stop"]).success();
@@ -210,9 +210,12 @@ fn a_kill_in_the_middle_of_calls_is_a_retryable_error() {
             Err(error) => failed.push((n, error.message)),
         }
     }
-    for (n, said) in &failed {
-        let said = said.to_lowercase();
-        assert!(said.contains("again") || said.contains("retry"), "call {n} does not say to retry: {said}");
+    for (n, message) in &failed {
+        let message = message.to_lowercase();
+        assert!(
+            message.contains("again") || message.contains("retry"),
+            "call {n} does not say to retry: {message}"
+        );
     }
     for (n, _) in &failed {
         agent.ok("mem_save", arguments(*n));
@@ -247,13 +250,13 @@ fn a_call_that_was_done_is_not_done_again_by_the_pump() {
         for (n, id) in sent.iter().enumerate().filter(|(n, _)| *n != round) {
             let result =
                 agent.answer_within(*id, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e:?}"));
-            let said = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+            let message = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
             if result["isError"] == true {
-                assert!(said.contains("again"), "call {n}: {said}");
+                assert!(message.contains("again"), "call {n}: {message}");
             } else {
                 assert_eq!(
                     result["structuredContent"]["outcome"], "created",
-                    "call {n} was done twice: {said}"
+                    "call {n} was done twice: {message}"
                 );
             }
         }
@@ -344,9 +347,9 @@ fn a_standalone_server_does_not_share_a_home_with_a_daemon() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     let _ = alone.try_send_bytes(format!("{call}\n").as_bytes());
     wait_for("the second server to say who owns the home", || {
-        let heard =
+        let received =
             alone.message(Duration::from_millis(20)).map(|message| message.to_string()).unwrap_or_default();
-        format!("{heard}{}", alone.said()).contains("daemon").then_some(())
+        format!("{received}{}", alone.stderr_text()).contains("daemon").then_some(())
     });
     assert_eq!(agent.search("daemon owns").len(), 1, "the first is not disturbed");
 }

@@ -91,7 +91,7 @@ fn while_it_is_off_not_one_request_is_made() {
     assert_eq!(status(&home)["state"], "off");
     assert_eq!(home.json(&["stats"])["worker"]["distil"], Value::Null);
     home.end();
-    assert_eq!(llm.heard().len(), 0);
+    assert_eq!(llm.requests().len(), 0);
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
     let meter = home.json(&["stats"])["worker"]["distil"].clone();
     assert_eq!((&meter["waiting"], &meter["requests_today"]), (&json!(3), &json!(1)), "{meter}");
     // What is in the transcript stands in quoted JSON alone.
-    let heard = llm.heard();
-    let system = heard[0].body["messages"][0]["content"].as_str().unwrap();
+    let requests = llm.requests();
+    let system = requests[0].body["messages"][0]["content"].as_str().unwrap();
     assert!(!system.contains("Makefile") && system.contains("data"), "{system}");
     let quoted: Value =
-        serde_json::from_str(heard[0].body["messages"][1]["content"].as_str().unwrap()).unwrap();
+        serde_json::from_str(requests[0].body["messages"][1]["content"].as_str().unwrap()).unwrap();
     assert_eq!(quoted["session"]["exchanges"][0]["id"], exchange(0), "{quoted}");
 
     let mut agent = home.agent();
@@ -161,7 +161,7 @@ fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
     }
     assert_eq!(home.run(&["distil", "show", &works]).code(), 1);
     assert_eq!(home.run(&["doctor"]).code(), 0);
-    assert_eq!(llm.heard().len(), 1, "nothing is asked again");
+    assert_eq!(llm.requests().len(), 1, "nothing is asked again");
 }
 
 #[test]
@@ -187,14 +187,14 @@ fn what_cannot_be_checked_never_waits_and_what_was_there_is_not_lost() {
     home.take_in();
     home.json(&["distil", "run"]);
     wait_for("the second answer", || (candidates(&home).len() == 2).then_some(()));
-    assert_eq!(llm.heard().len(), 2);
+    assert_eq!(llm.requests().len(), 2);
 
     // A model that refuses twice is given up; what waits stays.
     talk(&home).turn("Thanks for that", "You are welcome.").turn("And bye", "Bye.").write(&home);
     home.take_in();
     home.json(&["distil", "run"]);
     wait_for("the job to be given up", || (home.json(&["jobs"])["dead"] == 1).then_some(()));
-    assert_eq!((llm.heard().len(), candidates(&home).len()), (4, 2), "one repair, and nothing is lost");
+    assert_eq!((llm.requests().len(), candidates(&home).len()), (4, 2), "one repair, and nothing is lost");
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn nothing_to_keep_is_an_answer_and_a_session_with_a_secret_is_not_sent() {
         (status["sessions"] == json!({ "nothing": 1, "secret": 1 })).then_some(status)
     });
     assert_eq!(status["candidates"], json!({}), "{status}");
-    let heard = llm.heard();
-    assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(!heard[0].body.to_string().contains("REDACTED"), "{heard:?}");
+    let requests = llm.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert!(!requests[0].body.to_string().contains("REDACTED"), "{requests:?}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_model_that_hangs_costs_within_the_caps() {
     home.end();
     home.json(&["distil", "run"]);
     wait_for("the cap again", || (status(&home)["state"] == "waiting").then_some(()));
-    assert_eq!(llm.heard().len(), 1);
+    assert_eq!(llm.requests().len(), 1);
     assert_eq!(candidates(&home), Vec::<Value>::new());
 }
 
@@ -242,5 +242,5 @@ fn a_cap_of_tokens_holds_before_the_first_request() {
     let home = furnished(&llm, "tokens_per_day = 2000\n");
     home.json(&["distil", "run"]);
     wait_for("the cap", || (status(&home)["state"] == "waiting").then_some(()));
-    assert_eq!(llm.heard().len(), 0, "one question would be beyond it");
+    assert_eq!(llm.requests().len(), 0, "one question would be beyond it");
 }

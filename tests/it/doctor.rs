@@ -1,4 +1,4 @@
-//! `cerebro doctor`: every check sees what it is for, and mends what can be mended. Each test breaks the
+//! `cerebro doctor`: every check sees what it is for, and repairs what can be repaired. Each test breaks the
 //! thing first.
 
 use std::fs::{self, File, Permissions};
@@ -14,55 +14,55 @@ use crate::support::{Disk, Home, Value, alter, finish, json, wait_for};
 fn examined(home: &Home, more: &[&str]) -> (i32, Value) {
     let mut command = home.command();
     let done = finish(command.arg("doctor").args(more).arg("--json"));
-    let told = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
-    (done.code(), told)
+    let report = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    (done.code(), report)
 }
 
 /// State and words of a check.
-fn check(told: &Value, name: &str) -> (String, String) {
-    let checks = told["checks"].as_array().unwrap();
+fn check(report: &Value, name: &str) -> (String, String) {
+    let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["check"] == name);
-    let found = found.unwrap_or_else(|| panic!("no check {name} in {told:#}"));
+    let found = found.unwrap_or_else(|| panic!("no check {name} in {report:#}"));
     (found["state"].as_str().unwrap().to_owned(), found["words"].as_str().unwrap().to_owned())
 }
 
 /// A break is seen by its check alone, and by the exit code.
 fn assert_seen(home: &Home, name: &str, words: &str) {
-    let (code, told) = examined(home, &[]);
-    let (state, said) = check(&told, name);
-    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
-    assert!(said.contains(words), "{words} is not in: {said}");
-    let others = told["checks"].as_array().unwrap().iter().filter(|check| check["state"] != "ok").count();
-    assert_eq!(others, 1, "{told:#}");
+    let (code, report) = examined(home, &[]);
+    let (state, found) = check(&report, name);
+    assert_eq!((code, state.as_str()), (1, "fault"), "{report:#}");
+    assert!(found.contains(words), "{words} is not in: {found}");
+    let others = report["checks"].as_array().unwrap().iter().filter(|check| check["state"] != "ok").count();
+    assert_eq!(others, 1, "{report:#}");
 }
 
-/// It is mended, and then nothing is found.
-fn assert_mended(home: &Home, name: &str) {
-    let (code, told) = examined(home, &["--fix"]);
-    assert_eq!((code, check(&told, name).0.as_str()), (0, "fixed"), "{told:#}");
-    let (code, told) = examined(home, &[]);
-    assert_eq!((code, check(&told, name).0.as_str()), (0, "ok"), "{told:#}");
+/// It is repaired, and then nothing is found.
+fn assert_repaired(home: &Home, name: &str) {
+    let (code, report) = examined(home, &["--fix"]);
+    assert_eq!((code, check(&report, name).0.as_str()), (0, "fixed"), "{report:#}");
+    let (code, report) = examined(home, &[]);
+    assert_eq!((code, check(&report, name).0.as_str()), (0, "ok"), "{report:#}");
 }
 
-/// It cannot be mended, and `--fix` says so and changes nothing.
-fn assert_kept(home: &Home, name: &str) {
+/// It cannot be repaired, and `--fix` says so and changes nothing.
+fn assert_unrepaired(home: &Home, name: &str) {
     let before = home.export_text();
-    let (code, told) = examined(home, &["--fix"]);
-    assert_eq!((code, check(&told, name).0.as_str()), (1, "fault"), "{told:#}");
+    let (code, report) = examined(home, &["--fix"]);
+    assert_eq!((code, check(&report, name).0.as_str()), (1, "fault"), "{report:#}");
     assert!(home.export_text() == before, "memories were changed");
 }
 
 #[test]
 fn a_sound_home_has_no_findings() {
     let home = furnished();
-    let (code, told) = examined(&home, &[]);
-    assert_eq!((code, &told["ok"]), (0, &json!(true)), "{told:#}");
+    let (code, report) = examined(&home, &[]);
+    assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
     for name in [
         "home", "config", "permissions", "disk", "leftovers", "trials", "daemon", "versions", "rows",
         "events", "edges", "links", "revisions", "jobs", "vectors", "index", "history", "journal", "model",
         "relations", "backup",
     ] {
-        assert_eq!(check(&told, name).0, "ok", "{told:#}");
+        assert_eq!(check(&report, name).0, "ok", "{report:#}");
     }
     let shown = home.run(&["doctor"]).success();
     assert!(shown.contains("revisions") && shown.contains("without a gap"), "{shown}");
@@ -76,8 +76,8 @@ fn what_setup_makes_is_for_its_owner_alone() {
     let home = Home::new();
     home.agent().save("First", "Of a new home.");
     home.run(&["setup", "cursor"]).success();
-    let (_, told) = examined(&home, &[]);
-    assert_eq!(check(&told, "permissions").0, "ok", "{told}");
+    let (_, report) = examined(&home, &[]);
+    assert_eq!(check(&report, "permissions").0, "ok", "{report}");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_gap_in_the_log_is_seen() {
     let home = furnished();
     alter(&home, "DELETE event WHERE seq = 3");
     assert_seen(&home, "events", "the first one missing is 3");
-    assert_kept(&home, "events");
+    assert_unrepaired(&home, "events");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_edge_without_an_end_is_removed() {
          out: session:nobody, at: time::now() };",
     );
     assert_seen(&home, "edges", "CREATED_IN:loose");
-    assert_mended(&home, "edges");
+    assert_repaired(&home, "edges");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_lost_revision_is_seen() {
     let home = furnished();
     alter(&home, "DELETE revision WHERE revision = 1");
     assert_seen(&home, "revisions", "memory `");
-    assert_kept(&home, "revisions");
+    assert_unrepaired(&home, "revisions");
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn jobs_about_nothing_stuck_or_given_up_are_seen() {
     };
     alter(&home, &job("orphan", "memory = memory:aaaaaaaaaaaa, state = 'queued'"));
     assert_seen(&home, "jobs", "job:orphan");
-    assert_mended(&home, "jobs");
+    assert_repaired(&home, "jobs");
     let live = "memory = (SELECT VALUE id FROM memory WHERE live = true LIMIT 1)[0]";
     alter(&home, &job("stuck", &format!("{live}, state = 'leased'")));
     assert_seen(&home, "jobs", "job:stuck");
-    assert_mended(&home, "jobs");
+    assert_repaired(&home, "jobs");
     alter(&home, &job("dead", &format!("{live}, state = 'dead'")));
     assert_seen(&home, "jobs", "cerebro jobs retry");
-    assert_kept(&home, "jobs");
+    assert_unrepaired(&home, "jobs");
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn vectors_and_memories_belong_together() {
              project = '', place = 'x', embedding = [1.0, 0.0];",
     );
     assert_seen(&home, "vectors", "vector_test_abc:loose");
-    assert_mended(&home, "vectors");
+    assert_repaired(&home, "vectors");
     alter(&home, "DELETE (SELECT VALUE id FROM vector_test_abc LIMIT 1)");
     assert_seen(&home, "vectors", "without vector and job");
-    assert_mended(&home, "vectors");
+    assert_repaired(&home, "vectors");
 }
 
 #[test]
-fn an_index_that_is_not_as_the_store_is_built_anew() {
+fn an_index_that_differs_from_the_store_is_rebuilt() {
     let home = furnished();
     let mut agent = home.agent();
     let ghost = agent.save("Ghost", "The petrel is only in the index.");
@@ -172,14 +172,14 @@ fn an_index_that_is_not_as_the_store_is_built_anew() {
     drop(agent);
     alter(&home, &format!("UPDATE memory:{stale} SET updated_at = time::now()"));
     assert_seen(&home, "index", "as they were before");
-    assert_mended(&home, "index");
+    assert_repaired(&home, "index");
     alter(&home, &format!("UPDATE memory:{ghost} SET live = false, deleted_at = time::now(); DELETE job"));
     assert_seen(&home, "index", "that are not live");
-    assert_mended(&home, "index");
+    assert_repaired(&home, "index");
     assert_eq!(home.agent().search("petrel"), Vec::<String>::new());
     alter(&home, &format!("UPDATE memory:{ghost} SET live = true, deleted_at = NONE"));
     assert_seen(&home, "index", "are not in it");
-    assert_mended(&home, "index");
+    assert_repaired(&home, "index");
     assert_eq!(home.agent().search("petrel"), [ghost]);
 }
 
@@ -189,9 +189,9 @@ fn a_row_that_cannot_be_read_is_seen() {
     alter(&home, "UPDATE prompt SET project = string::repeat('p', 300)");
     assert_seen(&home, "rows", "`prompt`");
     alter(&home, "UPDATE memory SET type = ''");
-    let (code, told) = examined(&home, &[]);
-    assert_eq!((code, check(&told, "rows").0.as_str()), (1, "fault"), "{told:#}");
-    assert_eq!(check(&told, "index").0, "unknown", "{told:#}");
+    let (code, report) = examined(&home, &[]);
+    assert_eq!((code, check(&report, "rows").0.as_str()), (1, "fault"), "{report:#}");
+    assert_eq!(check(&report, "index").0, "unknown", "{report:#}");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn what_is_open_to_others_is_closed() {
         let before = mode(&path);
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
         assert_seen(&home, "permissions", path.file_name().unwrap().to_str().unwrap());
-        assert_mended(&home, "permissions");
+        assert_repaired(&home, "permissions");
         assert_eq!(mode(&path), before, "{path:?}");
     }
     fs::set_permissions(home.data(), Permissions::from_mode(0o755)).unwrap();
@@ -233,7 +233,7 @@ fn what_was_left_half_done_is_removed() {
     }
     File::open(&part).unwrap().set_modified(long_ago).unwrap();
     assert_seen(&home, "leftovers", "cerebro-1");
-    assert_mended(&home, "leftovers");
+    assert_repaired(&home, "leftovers");
     assert!(!part.exists() && young.exists());
     home.kill_daemon();
     assert!(home.data().join("run/daemon.sock").exists(), "a killed daemon leaves its socket");
@@ -245,25 +245,25 @@ fn a_configuration_that_cannot_be_read_is_seen_and_the_rest_is_unknown() {
     let home = furnished();
     home.run(&["daemon", "stop"]).success();
     fs::write(home.data().join("config.toml"), "idel_exit = \"1s\"\n").unwrap();
-    let (code, told) = examined(&home, &["--fix"]);
-    assert_eq!((code, check(&told, "config").0.as_str()), (1, "fault"), "{told:#}");
-    assert!(check(&told, "config").1.contains("idel_exit"), "{told:#}");
-    assert_eq!(check(&told, "daemon").0, "fault", "{told:#}");
+    let (code, report) = examined(&home, &["--fix"]);
+    assert_eq!((code, check(&report, "config").0.as_str()), (1, "fault"), "{report:#}");
+    assert!(check(&report, "config").1.contains("idel_exit"), "{report:#}");
+    assert_eq!(check(&report, "daemon").0, "fault", "{report:#}");
     for name in ["rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index", "backup"] {
-        assert_eq!(check(&told, name).0, "unknown", "{told:#}");
+        assert_eq!(check(&report, name).0, "unknown", "{report:#}");
     }
     fs::remove_file(home.data().join("config.toml")).unwrap();
     assert_eq!(examined(&home, &[]).0, 0);
 }
 
 #[test]
-fn a_store_that_does_not_open_is_told() {
+fn a_store_that_does_not_open_is_reported() {
     let home = furnished();
     home.run(&["daemon", "stop"]).success();
     fs::write(home.data().join("store/CURRENT"), "no manifest\n").unwrap();
-    let (code, told) = examined(&home, &[]);
-    assert_eq!((code, check(&told, "store").0.as_str()), (1, "fault"), "{told:#}");
-    assert_eq!(check(&told, "events").0, "unknown", "{told:#}");
+    let (code, report) = examined(&home, &[]);
+    assert_eq!((code, check(&report, "store").0.as_str()), (1, "fault"), "{report:#}");
+    assert_eq!(check(&report, "events").0, "unknown", "{report:#}");
 }
 
 #[test]
@@ -273,9 +273,9 @@ fn a_store_that_another_process_holds_is_named() {
     // As RocksDB does it.
     let held = File::options().write(true).open(home.data().join("store/LOCK")).unwrap();
     rustix::fs::fcntl_lock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
-    let (code, told) = examined(&home, &[]);
-    let (state, words) = check(&told, "store");
-    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
+    let (code, report) = examined(&home, &[]);
+    let (state, words) = check(&report, "store");
+    assert_eq!((code, state.as_str()), (1, "fault"), "{report:#}");
     let store = home.data().join("store").display().to_string();
     assert!(words.contains(&store) && words.contains("another process"), "{words}");
     home.run(&["daemon", "stop"]).success();
@@ -290,9 +290,9 @@ fn a_home_that_another_process_holds_is_named() {
     let lock = home.data().join("daemon.lock");
     let held = File::open(&lock).unwrap();
     held.lock().unwrap();
-    let (code, told) = examined(&home, &[]);
-    let (state, words) = check(&told, "daemon");
-    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
+    let (code, report) = examined(&home, &[]);
+    let (state, words) = check(&report, "daemon");
+    assert_eq!((code, state.as_str()), (1, "fault"), "{report:#}");
     assert!(words.contains(&lock.display().to_string()) && words.contains("another process"), "{words}");
     assert!(!words.contains("cerebro daemon"), "the daemon that was there before does not hold it: {words}");
     drop(held);
@@ -336,8 +336,8 @@ fn a_backup_that_fails_is_a_finding() {
     let home = Home::with_config("[backup]\nevery = \"1s\"\ndir = \"/proc/nowhere\"\n");
     home.agent().save("One", "First text.");
     let words = wait_for("the failure to be found", || {
-        let (code, told) = examined(&home, &[]);
-        let (state, words) = check(&told, "backup");
+        let (code, report) = examined(&home, &[]);
+        let (state, words) = check(&report, "backup");
         (code == 1 && state == "fault").then_some(words)
     });
     assert!(words.contains("/proc/nowhere"), "{words}");
@@ -348,13 +348,13 @@ fn a_backup_that_fails_is_a_finding() {
 fn what_onnx_runtime_left_outside_the_home_is_named_and_stays() {
     let home = furnished();
     let left = home.user().join(".cache/Microsoft/DeveloperTools/.onnxruntime");
-    let (_, told) = examined(&home, &[]);
-    assert!(!check(&told, "telemetry").1.contains("device id"), "{told:#}");
+    let (_, report) = examined(&home, &[]);
+    assert!(!check(&report, "telemetry").1.contains("device id"), "{report:#}");
     fs::create_dir_all(&left).unwrap();
     fs::write(left.join("deviceid"), "somebody's").unwrap();
-    let (code, told) = examined(&home, &["--fix"]);
-    let (state, words) = check(&told, "telemetry");
-    assert_eq!((code, state.as_str()), (0, "ok"), "{told:#}");
+    let (code, report) = examined(&home, &["--fix"]);
+    let (state, words) = check(&report, "telemetry");
+    assert_eq!((code, state.as_str()), (0, "ok"), "{report:#}");
     assert!(words.contains(left.to_str().unwrap()), "{words}");
     assert_eq!(fs::read_to_string(left.join("deviceid")).unwrap(), "somebody's");
 }

@@ -17,11 +17,11 @@ const GUIDE: &str = "# Kestrel guide\n\nAbout it.\n\n## Set up\n\nRun `kestrel i
 
 fn outcomes(answer: &Value) -> Vec<(String, u64, u64, u64)> {
     let number = |done: &Value, name: &str| done[name].as_u64().unwrap_or(0);
-    let told = |done: &Value| {
+    let outcome_of = |done: &Value| {
         let outcome = done["outcome"].as_str().unwrap().to_owned();
         (outcome, number(done, "added"), number(done, "kept"), number(done, "gone"))
     };
-    answer["documents"].as_array().unwrap().iter().map(told).collect()
+    answer["documents"].as_array().unwrap().iter().map(outcome_of).collect()
 }
 
 fn passages(home: &Home, path: &str) -> Vec<(String, String)> {
@@ -56,8 +56,8 @@ fn a_file_is_read_once_and_a_change_of_a_section_changes_that_one() {
 
     fs::rename(docs.join("guide.md"), docs.join("manual.md")).unwrap();
     let moved = home.json(&["ingest", "docs"]);
-    let told: Vec<String> = outcomes(&moved).into_iter().map(|(outcome, ..)| outcome).collect();
-    assert_eq!(told, ["removed", "renamed"], "{moved}");
+    let names: Vec<String> = outcomes(&moved).into_iter().map(|(outcome, ..)| outcome).collect();
+    assert_eq!(names, ["removed", "renamed"], "{moved}");
     assert_eq!(passages(&home, "docs/manual.md"), after, "a renamed file keeps its passages");
 
     fs::remove_file(docs.join("manual.md")).unwrap();
@@ -94,8 +94,8 @@ fn agents_find_passages_beside_their_memories_and_read_them() {
     assert!(id.starts_with('d') && id.len() == 13, "{found:?}");
     let hint = agent.ok("mem_search", json!({ "query": "kestrel init amber flag" }));
     assert_eq!(hint["documents"]["id"], json!(id), "{hint:?}");
-    let said = home.run(&["search", "kestrel init amber flag", "--project", "demo"]).stderr;
-    assert!(said.contains("documents: ") && said.contains("Set up\"; add --type document"), "{said}");
+    let stderr = home.run(&["search", "kestrel init amber flag", "--project", "demo"]).stderr;
+    assert!(stderr.contains("documents: ") && stderr.contains("Set up\"; add --type document"), "{stderr}");
     let whole = agent.get(&id);
     assert_eq!(whole["title"], "Kestrel guide › Set up", "{whole:?}");
     whole.assert_in_both(&["amber flag"]);
@@ -124,13 +124,17 @@ fn a_broken_file_is_named_and_the_others_are_read() {
     write(&docs, "left.md", "Left out.");
     let run = home.run(&["ingest", "docs", "--json"]);
     assert_eq!(run.code(), 1);
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     let names = |list: &Value| -> Vec<String> {
         let name = |one: &Value| one["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         list.as_array().unwrap().iter().map(name).collect()
     };
-    assert_eq!(names(&told["documents"]), ["good.md", "page.html"], "{told:#}");
-    assert_eq!(names(&told["faults"]), ["binary.txt", "broken.docx", "broken.pdf", "deep.html"], "{told:#}");
+    assert_eq!(names(&answer["documents"]), ["good.md", "page.html"], "{answer:#}");
+    assert_eq!(
+        names(&answer["faults"]),
+        ["binary.txt", "broken.docx", "broken.pdf", "deep.html"],
+        "{answer:#}"
+    );
     assert_eq!(home.run(&["ingest", "nowhere.md"]).code(), 1);
     home.agent().save("Still there", "The daemon lives.");
 }
@@ -257,8 +261,8 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
     twin["id"] = json!("doc-aaaaaaaaaaaa");
     for (home, line) in [(&Home::new(), &of("chunk")[0]), (&other, &twin)] {
         fs::write(&file, format!("{line}\n")).unwrap();
-        let told = home.run(&["import", file.to_str().unwrap()]);
-        assert_eq!(told.code(), 1, "{line}: {told:?}");
+        let run = home.run(&["import", file.to_str().unwrap()]);
+        assert_eq!(run.code(), 1, "{line}: {run:?}");
     }
 }
 

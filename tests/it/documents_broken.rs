@@ -110,12 +110,14 @@ fn each_broken_file_is_named_and_the_daemon_lives() {
     }
     let run = home.run(&["ingest", "docs", "--project", "demo", "--json"]);
     assert_eq!(run.code(), 1, "{run:?}");
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let named = names(&told["faults"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let named = names(&answer["faults"]);
     assert_eq!(expected.difference(&named).collect::<Vec<_>>(), [] as [&String; 0], "not named");
     assert_eq!(named, expected);
-    assert!(told["faults"].as_array().unwrap().iter().all(|one| !one["reason"].as_str().unwrap().is_empty()));
-    assert_eq!(names(&told["documents"]).len(), 2, "{told:#}");
+    assert!(
+        answer["faults"].as_array().unwrap().iter().all(|one| !one["reason"].as_str().unwrap().is_empty())
+    );
+    assert_eq!(names(&answer["documents"]).len(), 2, "{answer:#}");
     assert_eq!(home.daemon_pid(), pid);
     let found = agent.ok("mem_search", json!({ "query": "osprey fishes", "type": "document" }));
     assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found:?}");
@@ -125,11 +127,11 @@ fn each_broken_file_is_named_and_the_daemon_lives() {
 fn files_are_read_without_a_network_where_the_system_allows_it() {
     let home = Home::new();
     fs::write(home.work().join("a.md"), "# A\n\nText.\n").unwrap();
-    let told = home.json(&["ingest", "a.md"]);
-    assert!(told["isolated"].is_boolean(), "{told}");
+    let answer = home.json(&["ingest", "a.md"]);
+    assert!(answer["isolated"].is_boolean(), "{answer}");
     let allows = std::process::Command::new("unshare").args(["--user", "--net", "true"]).status();
     match allows {
-        Ok(status) => assert_eq!(told["isolated"], status.success(), "{told}"),
+        Ok(status) => assert_eq!(answer["isolated"], status.success(), "{answer}"),
         Err(_) => crate::support::skip("there is no program `unshare` to ask the system with"),
     }
 }

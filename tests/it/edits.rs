@@ -22,8 +22,8 @@ fn edits(home: &Home) -> Vec<PathBuf> {
 fn examined(home: &Home) -> (String, String) {
     let mut command = home.command();
     let done = crate::support::finish(command.args(["doctor", "--json"]));
-    let told: Value = serde_json::from_str(&done.stdout).unwrap();
-    let check = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "edits");
+    let report: Value = serde_json::from_str(&done.stdout).unwrap();
+    let check = report["checks"].as_array().unwrap().iter().find(|check| check["check"] == "edits");
     let text = |name: &str| check.unwrap()[name].as_str().unwrap().to_owned();
     (text("state"), text("words"))
 }
@@ -98,8 +98,8 @@ fn a_text_that_was_not_saved_is_offered_again_and_never_written_over() {
     assert!(again.contains("shearwater") && again.contains("typed by hand"), "{again}");
     // Again, and no: the text before is in a file of its own.
     terminal.press("en");
-    let anew = terminal.given(2);
-    assert!(anew.contains("shearwater") && !anew.contains("typed by hand"), "{anew}");
+    let shown = terminal.given(2);
+    assert!(shown.contains("shearwater") && !shown.contains("typed by hand"), "{shown}");
     terminal.press("q");
     assert!(terminal.child.wait().unwrap().success());
 
@@ -151,8 +151,8 @@ fn an_edit_that_was_not_saved_is_asked_about() {
     assert!(screens.text().contains("An earlier edit was not saved"), "{}", screens.text());
     assert_eq!(screens.press("<esc>"), Next::Go);
     screens.press("e");
-    let Next::Edit(anew) = screens.press("n") else { panic!("no edit:\n{}", screens.text()) };
-    assert_eq!((anew.content.as_str(), &anew.file), ("The stored text.", &None));
+    let Next::Edit(fresh) = screens.press("n") else { panic!("no edit:\n{}", screens.text()) };
+    assert_eq!((fresh.content.as_str(), &fresh.file), ("The stored text.", &None));
     screens.press("e");
     let Next::Edit(earlier) = screens.press("y") else { panic!("no edit:\n{}", screens.text()) };
     let real = fs::canonicalize(&file).unwrap();
@@ -196,6 +196,6 @@ fn a_purge_by_an_agent_removes_the_texts_of_edits_and_a_compaction_names_the_oth
     assert_eq!(compacted["outcome"], "compacted", "{compacted}");
     assert!(compacted["remains"]["edits"][0].as_str().unwrap().contains(&kept), "{compacted}");
     assert_eq!(compacted["remains"]["backups"], json!([backup]), "{compacted}");
-    let said = home.run(&["compact"]);
-    assert!(said.stderr.contains(&kept) && said.stderr.contains("backups"), "{said:?}");
+    let run = home.run(&["compact"]);
+    assert!(run.stderr.contains(&kept) && run.stderr.contains("backups"), "{run:?}");
 }

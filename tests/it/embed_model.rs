@@ -64,13 +64,13 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
 }
 
 #[test]
-fn a_choice_lets_the_daemon_begin_anew() {
+fn a_choice_restarts_the_daemon() {
     let home = Home::new();
     home.json(&["daemon", "start"]);
     let before = home.daemon_pid();
-    let said = home.run(&["model", "use", "none"]);
-    assert_eq!(said.code(), 0, "{said:?}");
-    assert!(said.stderr.contains("the daemon has left"), "{said:?}");
+    let run = home.run(&["model", "use", "none"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr.contains("the daemon has left"), "{run:?}");
     home.json(&["daemon", "start"]);
     assert_ne!(home.daemon_pid(), before);
 }
@@ -81,9 +81,9 @@ fn files_that_cannot_be_a_model_are_not_installed() {
     let from = model_files(&home);
     let folder = from.to_str().unwrap();
     let refused = |name: &str, want: &[&str]| {
-        let said = home.run(&["model", "install", name, "--from", folder]);
-        assert_eq!(said.code(), 1, "{want:?}: {said:?}");
-        assert!(want.iter().all(|want| said.stderr.contains(want)), "{want:?}: {said:?}");
+        let run = home.run(&["model", "install", name, "--from", folder]);
+        assert_eq!(run.code(), 1, "{want:?}: {run:?}");
+        assert!(want.iter().all(|want| run.stderr.contains(want)), "{want:?}: {run:?}");
         assert_eq!(state(&home, "mine"), "none");
     };
     refused("../mine", &["../mine", "not a model's name"]);
@@ -100,11 +100,11 @@ fn files_that_cannot_be_a_model_are_not_installed() {
     fs::write(&library, "not a library").unwrap();
     refused("mine", &["was left alone", "--runtime-from", "ONNX Runtime is not installed"]);
     let named = ["model", "install", "mine", "--from", folder, "--runtime-from", library.to_str().unwrap()];
-    let said = home.run(&named);
-    assert!(said.code() == 1 && said.stderr.contains("does not work as ONNX Runtime"), "{said:?}");
+    let run = home.run(&named);
+    assert!(run.code() == 1 && run.stderr.contains("does not work as ONNX Runtime"), "{run:?}");
     assert!(!home.data().join("runtime/runtime.toml").exists());
-    let said = home.run(&["model", "install", "mine", "--from", folder, "--runtime-from", "/no/such/file"]);
-    assert!(said.code() == 1 && said.stderr.contains("/no/such/file is not a file"), "{said:?}");
+    let run = home.run(&["model", "install", "mine", "--from", folder, "--runtime-from", "/no/such/file"]);
+    assert!(run.code() == 1 && run.stderr.contains("/no/such/file is not a file"), "{run:?}");
 }
 
 /// Whoever hands out weights need not be one whose code may run here.
@@ -118,23 +118,23 @@ fn native_code_that_is_not_known_is_loaded_only_by_its_name() {
     file.write_all(b"changed").unwrap();
     drop(file);
     let from = from.to_str().unwrap();
-    let said = home.run(&["model", "install", "mine", "--from", from]);
-    assert_eq!(said.code(), 1, "{said:?}");
-    assert!(said.stderr.contains("warning: ") && said.stderr.contains("--runtime-from"), "{said:?}");
-    assert!(!home.data().join("runtime/runtime.toml").exists(), "{said:?}");
+    let run = home.run(&["model", "install", "mine", "--from", from]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr.contains("warning: ") && run.stderr.contains("--runtime-from"), "{run:?}");
+    assert!(!home.data().join("runtime/runtime.toml").exists(), "{run:?}");
 
     let named = ["model", "install", "mine", "--from", from, "--runtime-from", other.to_str().unwrap()];
-    let said = home.run(&named);
-    assert_eq!(said.code(), 0, "{said:?}");
-    assert!(said.stderr.contains("warning: ") && said.stderr.contains("native code"), "{said:?}");
+    let run = home.run(&named);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr.contains("warning: ") && run.stderr.contains("native code"), "{run:?}");
     assert_eq!(state(&home, "mine"), "in use");
     home.json(&["model", "test"]);
 
     // The one that is known needs no name, and takes its place.
     fs::remove_dir_all(from).unwrap();
     let from = model_files(&home);
-    let said = home.run(&["model", "install", "other", "--from", from.to_str().unwrap()]);
-    assert!(said.code() == 0 && !said.stderr.contains("warning"), "{said:?}");
+    let run = home.run(&["model", "install", "other", "--from", from.to_str().unwrap()]);
+    assert!(run.code() == 0 && !run.stderr.contains("warning"), "{run:?}");
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn installed_files_that_change_are_noticed() {
     home.json(&["model", "install", "mine", "--from", from.to_str().unwrap()]);
     let model = home.data().join("models/mine");
     let damaged = |path: &Path, want: &str| {
-        let said = home.run(&["model", "test"]);
-        assert_eq!(said.code(), 1, "{want}: {said:?}");
+        let run = home.run(&["model", "test"]);
+        assert_eq!(run.code(), 1, "{want}: {run:?}");
         let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(said.stderr.contains(want) && said.stderr.contains(name), "{want}: {said:?}");
+        assert!(run.stderr.contains(want) && run.stderr.contains(name), "{want}: {run:?}");
     };
     let onnx = model.join("model.onnx");
     let bytes = fs::read(&onnx).unwrap();
@@ -166,8 +166,8 @@ fn installed_files_that_change_are_noticed() {
     cut(&library, 4_000_000);
     damaged(&library, "is damaged: it has 4000000 bytes");
     fs::remove_file(home.data().join("runtime/runtime.toml")).unwrap();
-    let said = home.run(&["model", "test"]);
-    assert!(said.stderr.contains("ONNX Runtime is not installed"), "{said:?}");
+    let run = home.run(&["model", "test"]);
+    assert!(run.stderr.contains("ONNX Runtime is not installed"), "{run:?}");
     fs::write(model.join("model.toml"), "name = 1").unwrap();
     damaged(&model.join("model.toml"), "is not what it should be");
     // Words are found all the same.
@@ -184,34 +184,34 @@ fn only_the_known_files_are_taken_from_the_network() {
     let names = format!("{}{}", page(runtime), page(&runtime.replace("x86_64", "aarch64")));
     let install = |address: &str| {
         let index = format!("{address}/simple");
-        let said = home.run(&["model", "install", "all-minilm-l6-v2", "--index", &index]);
-        assert_eq!(said.code(), 1, "{said:?}");
+        let run = home.run(&["model", "install", "all-minilm-l6-v2", "--index", &index]);
+        assert_eq!(run.code(), 1, "{run:?}");
         assert_eq!(state(&home, "all-minilm-l6-v2"), "available");
         assert!(!home.data().join("runtime/runtime.toml").exists());
         assert_eq!(fs::read_dir(home.data().join("models")).unwrap().count(), 0, "something is left");
-        said.stderr
+        run.stderr
     };
     let wrong = Provider::start(vec![
         Scene::Answer(200, "", names.clone()),
         Scene::Answer(200, "", "other bytes".to_owned()),
     ]);
-    let said = install(wrong.address());
-    assert!(said.contains("not the file that Cerebro knows"), "{said}");
-    let heard: Vec<String> = wrong.heard().into_iter().map(|heard| heard.line).collect();
-    assert_eq!(heard.len(), 2, "{heard:?}");
+    let run = install(wrong.address());
+    assert!(run.contains("not the file that Cerebro knows"), "{run}");
+    let lines: Vec<String> = wrong.requests().into_iter().map(|request| request.line).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(
-        heard[0].starts_with("GET /simple/onnxruntime/ ") && heard[1].starts_with("GET /files/onnxruntime-")
+        lines[0].starts_with("GET /simple/onnxruntime/ ") && lines[1].starts_with("GET /files/onnxruntime-")
     );
 
     let half = Provider::start(vec![Scene::Answer(200, "", names), Scene::Half("part".to_owned())]);
-    let said = install(half.address());
-    assert!(said.contains("broke off"), "{said}");
-    let said = install(Provider::answering("<html></html>").address());
-    assert!(said.contains("has no file onnxruntime-"), "{said}");
-    let said = install(Provider::start(vec![Scene::Answer(404, "", String::new())]).address());
-    assert!(said.contains("404") && said.contains("onnxruntime"), "{said}");
-    let said = install("http://user:secret@127.0.0.1:1");
-    assert!(said.contains("cannot get onnxruntime from 127.0.0.1") && !said.contains("secret"), "{said}");
+    let run = install(half.address());
+    assert!(run.contains("broke off"), "{run}");
+    let run = install(Provider::answering("<html></html>").address());
+    assert!(run.contains("has no file onnxruntime-"), "{run}");
+    let run = install(Provider::start(vec![Scene::Answer(404, "", String::new())]).address());
+    assert!(run.contains("404") && run.contains("onnxruntime"), "{run}");
+    let run = install("http://user:secret@127.0.0.1:1");
+    assert!(run.contains("cannot get onnxruntime from 127.0.0.1") && !run.contains("secret"), "{run}");
 }
 
 #[test]
@@ -224,12 +224,12 @@ fn names_nobody_knows_are_answered_with_those_that_are() {
         (&["model", "test", "no-such"], "`no-such` is not installed"),
         (&["model", "install", "x", "--from", "/no/such/folder"], "/no/such/folder"),
     ] {
-        let said = home.run(args);
-        assert_eq!(said.code(), 1, "{args:?}: {said:?}");
-        assert!(said.stderr.contains(want), "{args:?}: {said:?}");
+        let run = home.run(args);
+        assert_eq!(run.code(), 1, "{args:?}: {run:?}");
+        assert!(run.stderr.contains(want), "{args:?}: {run:?}");
     }
-    let said = home.run(&["model", "use", "openai"]);
-    assert!(said.code() == 2 && said.stderr.contains("--model NAME"), "{said:?}");
+    let run = home.run(&["model", "use", "openai"]);
+    assert!(run.code() == 2 && run.stderr.contains("--model NAME"), "{run:?}");
     assert!(!home.data().join("config.toml").exists(), "a refused choice was written");
 }
 
@@ -267,10 +267,11 @@ fn hub(home: &Home, commit: &'static str, pooling: &'static str) -> String {
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let Some(heard) = http::hear(&mut std::io::BufReader::new(stream.try_clone().unwrap())) else {
+            let Some(request) = http::read_request(&mut std::io::BufReader::new(stream.try_clone().unwrap()))
+            else {
                 continue;
             };
-            let path = heard.line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let path = request.line.split(' ').nth(1).unwrap_or_default().to_owned();
             let file = path.split_once(&format!("/acme/Words/resolve/{commit}/")).map(|(_, file)| file);
             let body = match file {
                 None if path == "/api/models/acme/Words/revision/main" => {
@@ -308,8 +309,8 @@ fn a_model_of_a_hub_is_described_by_its_own_configuration_and_pinned() {
         let words = ["model", "install", "hub:acme/Words@main"];
         home.run(&words.iter().chain(&runtime).chain(more).copied().collect::<Vec<_>>())
     };
-    let said = install(&["--hub", &mean]);
-    assert_eq!(said.code(), 0, "{said:?}");
+    let run = install(&["--hub", &mean]);
+    assert_eq!(run.code(), 0, "{run:?}");
     assert_eq!(state(&home, "words"), "in use");
     let manifest = fs::read_to_string(home.data().join("models/words/model.toml")).unwrap();
     for part in [commit, "max_tokens = 128", "query_prefix = \"ask: \"", "pooling = \"mean\"", "sha256"] {

@@ -61,11 +61,11 @@ fn openai_is_asked_as_it_wants_to_be() {
     let made = ask(&settings, &["one", "two"]).unwrap();
     assert_eq!(made.vectors, [[0.6, 0.0, 0.8], [0.0, -1.0, 0.0]], "in order, of unit length");
     assert_eq!(made.tokens, 11);
-    let [heard] = server.heard().try_into().unwrap();
-    assert_eq!(heard.line, "POST /v1/embeddings HTTP/1.1");
-    assert!(heard.headers.contains("authorization: bearer sk-of-a-file"), "{heard:?}");
+    let [request] = server.requests().try_into().unwrap();
+    assert_eq!(request.line, "POST /v1/embeddings HTTP/1.1");
+    assert!(request.headers.contains("authorization: bearer sk-of-a-file"), "{request:?}");
     let want = json!({ "model": "m", "input": ["passage: one", "passage: two"], "encoding_format": "float" });
-    assert_eq!(heard.body, want);
+    assert_eq!(request.body, want);
     assert_eq!(open(&settings).model().name, "openai/m");
 }
 
@@ -86,40 +86,40 @@ fn texts_are_sent_in_bounded_requests() {
     let made = ask(&settings, &["a", "b", "c", "d", "e", "f"]).unwrap();
     assert_eq!(made.vectors.len(), 6);
     let sizes: Vec<usize> =
-        server.heard().iter().map(|heard| heard.body["input"].as_array().unwrap().len()).collect();
+        server.requests().iter().map(|request| request.body["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [2, 2, 2]);
 }
 
 #[test]
-fn openais_refusals_are_told_apart() {
-    let said = |status, headers, message: &str| {
+fn openais_refusals_are_distinguished() {
+    let error_of = |status, headers, message: &str| {
         let body = json!({ "error": { "message": message, "type": "x", "param": null, "code": null } });
         let server = Provider::start(vec![Scene::Answer(status, headers, body.to_string())]);
         let error = ask(&settings(Kind::OpenAi, server.address()), &["a text about gannets"]).unwrap_err();
-        assert_eq!(server.heard().len(), 1, "sent once: the caller decides about a second time");
+        assert_eq!(server.requests().len(), 1, "sent once: the caller decides about a second time");
         assert!(error.to_string().contains("openai/m"), "{error}");
         error
     };
-    let limited = said(429, "retry-after: 7\r\n", "Rate limit reached for requests");
+    let limited = error_of(429, "retry-after: 7\r\n", "Rate limit reached for requests");
     let ProviderError::Later { after, reason, .. } = &limited else { panic!("{limited:?}") };
     assert_eq!(*after, Some(Duration::from_secs(7)));
     assert!(reason.contains("429") && reason.contains("Rate limit reached"), "{reason}");
     for status in [500, 502, 503] {
-        assert!(said(status, "", "The server had an error").is_passing());
+        assert!(error_of(status, "", "The server had an error").is_passing());
     }
     for status in [401, 403, 404] {
-        let error = said(status, "", "Incorrect API key provided");
+        let error = error_of(status, "", "Incorrect API key provided");
         assert!(
             matches!(&error, ProviderError::Unusable(words) if words.contains("Incorrect API")),
             "{error:?}"
         );
     }
-    let refused = said(400, "", "This model's maximum context length is 8192 tokens");
+    let refused = error_of(400, "", "This model's maximum context length is 8192 tokens");
     assert!(
         matches!(&refused, ProviderError::Refused { reason, .. } if reason.contains("8192")),
         "{refused:?}"
     );
-    let echo = said(400, "", "cannot embed 'a text about gannets'");
+    let echo = error_of(400, "", "cannot embed 'a text about gannets'");
     assert!(!echo.to_string().contains("gannets"), "the text is repeated: {echo}");
 }
 
@@ -136,7 +136,7 @@ fn answers_that_are_none_are_no_vectors() {
             let server = Provider::start(vec![scene]);
             let error = ask(&settings(kind, server.address()), &["one", "two"]).unwrap_err();
             assert!(error.is_passing(), "{kind:?}, {name}: {error:?}");
-            assert_eq!(server.heard().len(), 1, "{kind:?}, {name}");
+            assert_eq!(server.requests().len(), 1, "{kind:?}, {name}");
         }
         let server = Provider::answering(whole);
         let few = ask(&settings(kind, server.address()), &["one", "two", "three"]).unwrap_err();
@@ -169,32 +169,32 @@ fn ollama_is_asked_as_it_wants_to_be() {
         Settings { query_prefix: "query: ".to_owned(), ..settings(Kind::Ollama, server.address()) };
     let made = ask(&settings, &["one", "two"]).unwrap();
     assert_eq!(made.vectors, [[0.6, 0.0, 0.8], [0.0, -1.0, 0.0]]);
-    let [heard] = server.heard().try_into().unwrap();
-    assert_eq!(heard.line, "POST /api/embed HTTP/1.1");
-    assert_eq!(heard.body, json!({ "model": "m", "input": ["one", "two"], "truncate": false }));
+    let [request] = server.requests().try_into().unwrap();
+    assert_eq!(request.line, "POST /api/embed HTTP/1.1");
+    assert_eq!(request.body, json!({ "model": "m", "input": ["one", "two"], "truncate": false }));
     let embedder = open(&settings);
     assert!(!embedder.is_metered() && embedder.model().name == "ollama/m");
 }
 
 #[test]
-fn ollamas_refusals_are_told_apart() {
-    let said = |status, message: &str| {
+fn ollamas_refusals_are_distinguished() {
+    let error_of = |status, message: &str| {
         let body = json!({ "error": message }).to_string();
         let server = Provider::start(vec![Scene::Answer(status, "", body)]);
         ask(&settings(Kind::Ollama, server.address()), &["a text about gannets"]).unwrap_err()
     };
-    let missing = said(404, "model \"m\" not found, try pulling it first");
+    let missing = error_of(404, "model \"m\" not found, try pulling it first");
     assert!(
         matches!(&missing, ProviderError::Unusable(words) if words.contains("ollama pull m")),
         "{missing:?}"
     );
-    let long = said(400, "the input length exceeds the context length");
+    let long = error_of(400, "the input length exceeds the context length");
     assert!(matches!(long, ProviderError::Refused { .. }), "{long:?}");
-    assert!(said(503, "server busy, please try again.  maximum pending requests exceeded").is_passing());
+    assert!(error_of(503, "server busy, please try again.  maximum pending requests exceeded").is_passing());
 }
 
 #[test]
-fn what_is_missing_is_said_before_anybody_is_asked() {
+fn what_is_missing_is_reported_before_anybody_is_asked() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "sk-x").unwrap();
     std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();

@@ -106,6 +106,9 @@ fn people_are_shown_commands_and_agents_tools() {
     assert!(context.contains("`cerebro ") && !context.contains("mem_"), "{context}");
     let context = agent.ok("mem_context", json!({})).text;
     assert!(context.contains("mem_") && !context.contains("`cerebro "), "{context}");
-    let said = agent.refused("mem_timeline", json!({"id": id}));
-    assert!(said.contains("mem_search") && said.contains(&format!("`cerebro restore {id}`")), "{said}");
+    let refusal = agent.refused("mem_timeline", json!({"id": id}));
+    assert!(
+        refusal.contains("mem_search") && refusal.contains(&format!("`cerebro restore {id}`")),
+        "{refusal}"
+    );
 }

@@ -312,8 +312,8 @@ fn a_revision_without_room_for_later_ones_is_refused() {
 fn what_redaction_makes_longer_than_the_bound_is_refused_so_that_every_export_can_be_imported() {
     let home = Home::new();
     let long = "https://u:k9X2@h ".repeat(256 * 1024 / 17);
-    let said = home.agent().refused("mem_save", json!({"title": "Long", "content": long}));
-    assert!(said.contains("content") && said.contains("256"), "{said}");
+    let refusal = home.agent().refused("mem_save", json!({"title": "Long", "content": long}));
+    assert!(refusal.contains("content") && refusal.contains("256"), "{refusal}");
     let part = "https://u:k9X2@h ".repeat(1_000);
     home.agent().ok("mem_save", json!({"title": "Part", "content": part}));
     let (other, done) = imported(&home.export());

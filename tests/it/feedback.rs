@@ -1,6 +1,6 @@
 //! Whether what a search showed was of use: what agents do next is counted once, and nobody else is.
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, wait_for};
 
 /// How many signs each source gave.
@@ -60,7 +60,7 @@ fn what_an_agent_does_with_what_it_was_shown_counts_once() {
     let answer = json!({ "last_assistant_message":
         "Done. As noted before, server backups are compressed with zstd and verified afterwards, so I left them." });
     for _ in 0..2 {
-        tell(&home, "claude-code", "Stop", "here", answer.clone());
+        report(&home, "claude-code", "Stop", "here", answer.clone());
     }
     wait_for_signs(&home, json!({ "read": 1, "answer": 1 }));
 
@@ -95,8 +95,8 @@ fn people_hooks_and_repetitions_never_count() {
     home.json(&["search", "which port does the server listen on", "--project", "demo"]);
     // A context shows memories, a hook's too, and is no search.
     here.ok("mem_context", json!({}));
-    tell(&home, "claude-code", "SessionStart", "here", json!({ "source": "startup" }));
-    tell(
+    report(&home, "claude-code", "SessionStart", "here", json!({ "source": "startup" }));
+    report(
         &home,
         "claude-code",
         "Stop",
@@ -124,7 +124,7 @@ fn a_server_whose_agent_does_not_name_its_session_is_known_by_the_process_they_s
     assert_eq!(nameless.search("server").len(), 3);
     let answer = json!({ "last_assistant_message":
         "I saw that the server rotates its log when it starts, never while it runs." });
-    tell(&home, "codex", "Stop", "a-name-of-the-agent", answer);
+    report(&home, "codex", "Stop", "a-name-of-the-agent", answer);
     wait_for_signs(&home, json!({ "answer": 1 }));
 }
 
@@ -133,18 +133,18 @@ fn an_agent_may_say_once_whether_a_memory_was_of_use() {
     let home = Home::with_config("[feedback]\ntools = true\n");
     let mut here = agent(&home, "here");
     let [port, backups, log] = memories(&mut here);
-    let say = |agent: &mut Agent, id: &str, verdict: &str| {
+    let rate = |agent: &mut Agent, id: &str, verdict: &str| {
         agent.ok("mem_feedback", json!({ "id": id, "verdict": verdict }))["outcome"].clone()
     };
-    assert_eq!(say(&mut here, &port, "useful"), "unchanged", "nothing was shown yet");
+    assert_eq!(rate(&mut here, &port, "useful"), "unchanged", "nothing was shown yet");
     search(&mut here, "server");
     for (id, verdict) in [(&port, "useful"), (&backups, "useless"), (&log, "wrong")] {
-        assert_eq!(say(&mut here, id, verdict), "noted");
-        assert_eq!(say(&mut here, id, "useful"), "unchanged", "the first word counts");
+        assert_eq!(rate(&mut here, id, verdict), "noted");
+        assert_eq!(rate(&mut here, id, "useful"), "unchanged", "the first word counts");
     }
     here.refused("mem_feedback", json!({ "id": port, "verdict": "great" }));
     wait_for_signs(&home, json!({ "said_useful": 1, "said_useless": 1, "said_wrong": 1 }));
     // It orders nothing, and a purge takes it along.
     let mut other = agent(&home, "other");
-    assert_eq!(say(&mut other, &port, "useful"), "unchanged", "another session was shown nothing");
+    assert_eq!(rate(&mut other, &port, "useful"), "unchanged", "another session was shown nothing");
 }

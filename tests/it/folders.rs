@@ -116,7 +116,7 @@ fn assert_all_served(home: &Home, agent: &mut Agent) {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_code_is_not_read_and_says_nothing_of_it() {
+fn a_pipe_instead_of_code_is_not_read_and_no_verdict_on_it() {
     let home = Home::new();
     let (repository, mut agent, id) = tied(&home);
     fs::remove_file(repository.path().join("line.rs")).unwrap();

@@ -1,4 +1,4 @@
-//! Memories that speak of code: each agent is told what of it is no longer so in its own checkout.
+//! Memories that speak of code: each agent is shown what of it no longer holds in its own checkout.
 
 use std::fs;
 use std::path::Path;
@@ -26,10 +26,10 @@ fn at(home: &Home, folder: &Path) -> Agent {
 }
 
 /// Saves a memory about code, and waits until it is tied to it.
-fn save(agent: &mut Agent, title: &str, content: &str, places: usize) -> String {
+fn save(agent: &mut Agent, title: &str, content: &str, anchors: usize) -> String {
     let id = agent.save(title, content);
     wait_for("the memory is tied to code", || {
-        (agent.get(&id)["anchors"].as_array().map_or(0, Vec::len) == places).then_some(())
+        (agent.get(&id)["anchors"].as_array().map_or(0, Vec::len) == anchors).then_some(())
     });
     id
 }
@@ -74,7 +74,7 @@ fn a_hit_says_what_changed_in_the_code_it_speaks_of() {
 }
 
 #[test]
-fn each_agent_is_told_of_its_own_checkout() {
+fn each_agent_is_shown_its_own_checkout() {
     let home = Home::new();
     let main = repository(&home, "main");
     let other = home.folder("trees").join("branch");
@@ -85,14 +85,14 @@ fn each_agent_is_told_of_its_own_checkout() {
     let id = save(&mut here, "Where lines are read", "See `parse_line` of src/line.rs.", 1);
     wait_for_mark(&mut there, "lines read", &id, Some("changed src/line.rs:parse_line"));
     assert_eq!(hit(&mut here, "lines read", &id)["stale"], Value::Null);
-    // Another project's agent has none of these files, and is told nothing of them.
+    // Another project's agent has none of these files, and is shown nothing of them.
     let mut stranger = at(&home, &home.folder("stranger"));
     let found = stranger.ok("mem_search", json!({"query": "lines read", "all_projects": true}));
     assert_eq!(found.list("hits")[0]["stale"], Value::Null, "{found:?}");
 }
 
 #[test]
-fn a_file_alone_is_only_gone_and_what_was_verified_starts_anew() {
+fn a_file_alone_is_only_gone_and_what_was_verified_starts_again() {
     let home = Home::new();
     let repository = repository(&home, "main");
     write(repository.path(), "docs/plan.md", "First.");
@@ -140,7 +140,7 @@ fn contexts_and_commands_say_what_is_stale_in_the_folder_they_are_asked_in() {
     assert!(whole.stdout.contains("code\tchanged src/line.rs:parse_line"), "{whole:?}");
     let health = here(&["health", "--json"]).json();
     assert_eq!(health["health"]["stale"], json!({ "memories": 1, "of": 1, "ids": [id] }), "{health}");
-    // A folder without the code is told nothing of it, and what was verified is stale no more.
+    // A folder without the code is shown nothing of it, and what was verified is stale no more.
     assert!(!home.run(&["context", "--project", "team/tool"]).success().contains("stale changed"));
     assert_eq!(here(&["update", &id, "--verified", "--json"]).json()["verified"], 1);
     assert!(!here(&["context"]).success().contains("stale changed"));

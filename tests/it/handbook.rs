@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use cerebro_core::domain::{ExchangeId, SessionId};
 
 use crate::support::transcripts::Claude;
-use crate::support::{Home, Provider, Scene, Screens, Value, http::Heard, json, wait_for};
+use crate::support::{Home, Provider, Scene, Screens, Value, http::Request, json, wait_for};
 
 /// What three sessions say of the same command, and of one file each.
-const SAID: [[&str; 2]; 3] = [
+const CLAIMS: [[&str; 2]; 3] = [
     ["`make test-store` runs the tests of the store.", "The Makefile is indented with tabs."],
     [
         "The tests of the store are run by `make test-store`.",
@@ -28,8 +28,8 @@ fn exchange(session: usize, seq: u32) -> String {
 }
 
 /// What the model is asked, as JSON.
-fn asked(heard: &Heard) -> Value {
-    serde_json::from_str(heard.body["messages"][1]["content"].as_str().unwrap()).unwrap()
+fn asked(request: &Request) -> Value {
+    serde_json::from_str(request.body["messages"][1]["content"].as_str().unwrap()).unwrap()
 }
 
 fn claims_of(session: usize) -> Scene {
@@ -37,7 +37,7 @@ fn claims_of(session: usize) -> Scene {
         json!({ "kind": kind, "title": format!("About {text}"), "text": text,
             "evidence": [{ "id": exchange(session, seq), "quote": quote }] })
     };
-    let [works, wish] = SAID[session];
+    let [works, wish] = CLAIMS[session];
     let claims =
         [claim("works", works, 1, "make test-store"), claim("preference", wish, 0, PROMPTS[session])];
     let answer = json!({ "outcome": "success", "title": "Tests", "no_op": false, "claims": claims });
@@ -50,13 +50,13 @@ fn operations(all: &[Value]) -> Scene {
 
 /// Answers about sessions honestly, and about handbooks by `arrange`, which sees the items.
 fn model(mut arrange: impl FnMut(&[Value]) -> Scene + Send + 'static) -> Provider {
-    Provider::thinking(move |heard| {
-        let asked = asked(heard);
+    Provider::thinking(move |request| {
+        let asked = asked(request);
         if let Some(items) = asked["handbook"]["items"].as_array() {
             return arrange(items);
         }
         let first = asked["session"]["exchanges"][0]["id"].as_str().unwrap();
-        let session = (0..SAID.len()).find(|session| exchange(*session, 0) == first).unwrap();
+        let session = (0..CLAIMS.len()).find(|session| exchange(*session, 0) == first).unwrap();
         claims_of(session)
     })
 }
@@ -104,14 +104,14 @@ fn handbook(home: &Home, project: &str) -> String {
 /// Has the handbook arranged and waits until the answer is dealt with.
 fn arranged(home: &Home, project: &str) {
     let status = || home.json(&["distil", "status"]);
-    let kept = |status: &Value| -> u64 {
+    let exchanges_of = |status: &Value| -> u64 {
         status["arrangements"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
     };
-    let before = kept(&status());
+    let before = exchanges_of(&status());
     home.json(&["distil", "arrange", "--project", project]);
     wait_for("the handbook to be arranged", || {
         let status = status();
-        (kept(&status) > before && status["state"] == "idle").then_some(())
+        (exchanges_of(&status) > before && status["state"] == "idle").then_some(())
     });
 }
 
@@ -156,7 +156,7 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     );
     let plan = home.json(&["distil", "arrange", "--project", &project, "--dry-run"]);
     assert_eq!((&plan["items"], &plan["new"]), (&json!(6), &json!(6)), "{plan}");
-    assert_eq!(llm.heard().len(), 3, "nothing was sent for that");
+    assert_eq!(llm.requests().len(), 3, "nothing was sent for that");
 
     arranged(&home, &project);
     let id = waiting(&home, "arrangements")[0]["id"].as_str().unwrap().to_owned();
@@ -166,8 +166,8 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     let again = home.run(&["distil", "arrange", "--project", &project]);
     assert_eq!(again.code(), 1, "one waits already");
     // What was asked is data in quoted JSON.
-    let heard = llm.heard();
-    let system = heard[3].body["messages"][0]["content"].as_str().unwrap();
+    let requests = llm.requests();
+    let system = requests[3].body["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("quoted data") && !system.contains("Makefile"), "{system}");
 
     // A person decides at the screens, and sees there what it costs.
@@ -197,8 +197,8 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
         home.json(&["search", "releases cut on Fridays"])["hits"][0]["id"].as_str().unwrap().to_owned();
     home.json(&["delete", &fridays, "--hard", "--yes"]);
     assert!(!handbook(&home, &project).contains("Fridays"));
-    let told = ["memory", "revision", "candidate"];
-    let lines = home.export().into_iter().filter(|line| told.contains(&line["kind"].as_str().unwrap()));
+    let kinds = ["memory", "revision", "candidate"];
+    let lines = home.export().into_iter().filter(|line| kinds.contains(&line["kind"].as_str().unwrap()));
     for line in lines {
         assert!(!line.to_string().contains("Fridays"), "{line}");
     }
@@ -262,7 +262,7 @@ fn whatever_a_model_answers_no_item_is_lost() {
     home.json(&["distil", "arrange", "--project", &project]);
     wait_for("the job to be given up", || (home.json(&["jobs"])["dead"] == 1).then_some(()));
     assert_eq!(
-        (llm.heard().len(), handbook(&home, &project)),
+        (llm.requests().len(), handbook(&home, &project)),
         (3 + 5 + 2, plain),
         "one repair, and nothing is lost"
     );
@@ -283,7 +283,7 @@ fn the_caps_of_a_day_hold_for_handbooks_too() {
         // The second time after a restart.
         home.end();
     }
-    assert_eq!((llm.heard().len(), handbook(&home, &project)), (4, plain));
+    assert_eq!((llm.requests().len(), handbook(&home, &project)), (4, plain));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::support::{Home, Value, json, wait_for};
 const SOON: Duration = Duration::from_secs(5);
 
 /// A home in which sessions are taken in.
-fn keeping() -> Home {
+fn with_history() -> Home {
     let home = Home::with_config("[history]\nenabled = true\n");
     home.json(&["daemon", "start"]);
     // The look at the start is over.
@@ -22,7 +22,7 @@ fn keeping() -> Home {
     home
 }
 
-fn tell(home: &Home, event: &str, more: &Value) -> String {
+fn report(home: &Home, event: &str, more: &Value) -> String {
     let mut input = json!({"session_id": "s-1", "cwd": home.work()});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     hook(home, "claude-code", event, input.to_string().as_bytes())
@@ -34,10 +34,10 @@ fn found(home: &Home, text: &str) -> usize {
 
 #[test]
 fn a_finished_turn_is_found_within_seconds() {
-    let home = keeping();
+    let home = with_history();
     let path =
         Claude::new("s-1", &home.work()).turn("Where does the gannet nest", "On the pier.").write(&home);
-    tell(&home, "Stop", &json!({ "transcript_path": path }));
+    report(&home, "Stop", &json!({ "transcript_path": path }));
     let begun = Instant::now();
     wait_for("the turn", || (found(&home, "gannet") == 1).then_some(()));
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
@@ -46,19 +46,19 @@ fn a_finished_turn_is_found_within_seconds() {
     let more = more.turn("And the cormorant", "On the rock.").text();
     let old = fs::metadata(&path).unwrap().len() as usize;
     append(&path, &more.as_bytes()[old..]);
-    tell(&home, "SessionEnd", &json!({ "transcript_path": path }));
+    report(&home, "SessionEnd", &json!({ "transcript_path": path }));
     let begun = Instant::now();
     wait_for("the second turn", || (found(&home, "cormorant") == 1).then_some(()));
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(home.past_titles("s-1").len(), 2);
-    // What hooks told of it live and its transcript are one session.
+    // What hooks reported of it live and its transcript are one session.
     assert_eq!(home.json(&["history", "show"])["sessions"].as_array().unwrap().len(), 1);
 }
 
 /// OpenCode has one database for all sessions, so its hooks name no file.
 #[test]
 fn a_finished_turn_in_a_database_is_found_within_seconds() {
-    let home = keeping();
+    let home = with_history();
     let folder = home.user().join(".local/share/opencode");
     fs::create_dir_all(&folder).unwrap();
     let writer = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
@@ -83,7 +83,7 @@ fn a_finished_turn_in_a_database_is_found_within_seconds() {
 
 #[test]
 fn a_hook_cannot_name_a_file_elsewhere() {
-    let home = keeping();
+    let home = with_history();
     let theirs = home.folder("outside").join("theirs.jsonl");
     fs::write(&theirs, Claude::new("theirs", &home.work()).turn("Take the ptarmigan", "Yes.").text())
         .unwrap();
@@ -91,10 +91,10 @@ fn a_hook_cannot_name_a_file_elsewhere() {
     std::os::unix::fs::symlink(&theirs, &link).unwrap();
     let up = link.parent().unwrap().join("../../../../outside/theirs.jsonl");
     for path in [&theirs, &link, &up] {
-        tell(&home, "Stop", &json!({ "transcript_path": path }));
+        report(&home, "Stop", &json!({ "transcript_path": path }));
     }
     let good = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
-    tell(&home, "Stop", &json!({ "transcript_path": good }));
+    report(&home, "Stop", &json!({ "transcript_path": good }));
     wait_for("the good one", || (found(&home, "grouse") == 1).then_some(()));
     assert_eq!(found(&home, "ptarmigan"), 0);
     let status = home.json(&["history", "status"]);
@@ -107,7 +107,7 @@ fn nothing_is_read_while_it_is_off() {
     home.json(&["daemon", "start"]);
     let path = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
     for event in ["SessionStart", "Stop", "SessionEnd"] {
-        tell(&home, event, &json!({ "transcript_path": path, "source": "compact" }));
+        report(&home, event, &json!({ "transcript_path": path, "source": "compact" }));
     }
     let status = home.json(&["history", "status"]);
     assert_eq!((&status["state"], &status["sessions"]), (&json!("off"), &json!(0)), "{status}");
@@ -115,7 +115,7 @@ fn nothing_is_read_while_it_is_off() {
 
 #[test]
 fn after_a_compaction_files_and_commands_are_handed_back() {
-    let home = keeping();
+    let home = with_history();
     let mut session = Claude::new("s-1", &home.work()).turn("Mend the petrel", "Looking.");
     let commands: Vec<String> = (0..20).map(|n| format!("cargo test petrel_{n}")).collect();
     for command in &commands {
@@ -124,14 +124,14 @@ fn after_a_compaction_files_and_commands_are_handed_back() {
     let file = home.work().join("src/petrel.rs");
     let edit = json!({"file_path": file, "old_string": "a", "new_string": "b"});
     let path = session.call("Edit", edit, "ok", false).write(&home);
-    let said = tell(&home, "SessionStart", &json!({ "transcript_path": path, "source": "compact" }));
-    let said: Value = serde_json::from_str(&said).unwrap();
-    let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let output = report(&home, "SessionStart", &json!({ "transcript_path": path, "source": "compact" }));
+    let output: Value = serde_json::from_str(&output).unwrap();
+    let text = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let handed = commands.iter().filter(|command| text.contains(&format!("- {command}\n"))).count();
     assert!(handed * 2 >= commands.len(), "{handed} of {}: {text}", commands.len());
     assert!(text.contains("src/petrel.rs"), "{text}");
-    assert!(said.to_string().len() <= 9_000);
+    assert!(output.to_string().len() <= 9_000);
     // At the start of a new session nothing was in hand.
-    let said = tell(&home, "SessionStart", &json!({ "transcript_path": path, "source": "startup" }));
-    assert!(!said.contains("petrel_"), "{said}");
+    let output = report(&home, "SessionStart", &json!({ "transcript_path": path, "source": "startup" }));
+    assert!(!output.contains("petrel_"), "{output}");
 }

@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan};
 use crate::support::transcripts::{Claude, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json};
 
-/// A home with one session that mended a file.
+/// A home with one session that fixed a file.
 fn furnished() -> Home {
     let home = Home::new();
     let file = home.work().join("src/petrel.rs");
@@ -59,16 +59,12 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
     assert_eq!(home.run(&["history", "blame", "src/petrel.rs:9"]).code(), 1);
 
     let fact = home.json(&["history", "how", "cargo test"]);
-    let told = only(&fact);
-    assert_eq!((&told["succeeded"], &told["failed"]), (&json!(1), &json!(1)), "{fact}");
+    let row = only(&fact);
+    assert_eq!((&row["succeeded"], &row["failed"]), (&json!(1), &json!(1)), "{fact}");
     let fact = home.json(&["history", "fix", "cannot find value `storm` at line 99"]);
-    let told = only(&fact);
-    assert_eq!((&told["session"], &told["then"]), (&json!("s-1"), &json!(["cargo test"])), "{fact}");
-    assert_eq!(
-        (&told["changed"], &told["same_command"]),
-        (&json!(["src/petrel.rs"]), &json!(true)),
-        "{fact}"
-    );
+    let row = only(&fact);
+    assert_eq!((&row["session"], &row["then"]), (&json!("s-1"), &json!(["cargo test"])), "{fact}");
+    assert_eq!((&row["changed"], &row["same_command"]), (&json!(["src/petrel.rs"]), &json!(true)), "{fact}");
     let fact = home.json(&["history", "files", "petrel.rs"]);
     assert!(only(&fact)["mended"][0].as_str().unwrap().contains("E0425"), "{fact}");
     assert_eq!(home.json(&["history", "fix", "segmentation fault"])["facts"], json!([]));
@@ -98,9 +94,9 @@ fn what_made_an_error_go_away_is_looked_for_in_later_exchanges_and_other_success
         .write(&home);
     home.take_in();
     let fact = home.json(&["history", "fix", "auk has no wings"]);
-    let told = only(&fact);
-    assert_eq!((&told["then"], &told["changed"]), (&json!(["make auk"]), &json!(["src/auk.rs"])), "{fact}");
-    assert_ne!(told["mended_in"], told["id"], "{fact}");
+    let row = only(&fact);
+    assert_eq!((&row["then"], &row["changed"]), (&json!(["make auk"]), &json!(["src/auk.rs"])), "{fact}");
+    assert_ne!(row["mended_in"], row["id"], "{fact}");
     let shown = home.json(&["history", "show", "s-1"]);
     assert_eq!(shown["exchanges"][1]["proven"]["commits"][0]["subject"], "Wings for the auk", "{shown}");
     let words = home.run(&["history", "show", "s-1"]).success();
@@ -169,7 +165,7 @@ fn what_was_forgotten_does_not_come_back() {
 }
 
 #[test]
-fn the_context_names_what_was_left_off_where_only_a_transcript_tells() {
+fn the_context_names_unfinished_work_that_only_a_transcript_has() {
     let home = Home::new();
     let day = (Timestamp::now() - 24.hours()).strftime("%Y-%m-%d").to_string();
     let write = |session: Claude, id: &str| {
@@ -189,9 +185,9 @@ fn the_context_names_what_was_left_off_where_only_a_transcript_tells() {
     let context = |agent: &mut crate::support::Agent, bytes: usize| {
         agent.ok("mem_context", json!({ "max_bytes": bytes })).str("text").to_owned()
     };
-    let told = context(&mut agent, 4_096);
-    assert!(told.contains("s-1") && told.contains("wings") && told.contains("Teach the auk"), "{told}");
-    assert!(!told.contains("Feet") && !told.contains("</frame>"), "{told}");
+    let text = context(&mut agent, 4_096);
+    assert!(text.contains("s-1") && text.contains("wings") && text.contains("Teach the auk"), "{text}");
+    assert!(!text.contains("Feet") && !text.contains("</frame>"), "{text}");
     for bytes in [512, 700, 1_024] {
         assert!(context(&mut agent, bytes).len() <= bytes);
     }

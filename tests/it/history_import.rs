@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json, scaled, wait_for};
 
-/// Of a home that took in what lies in `from` from scratch: what every other way must come to.
+/// Of a home that took in what is in `from` from scratch: what every other way must come to.
 #[track_caller]
 fn assert_like_a_clean_import(home: &Home) {
     let clean = Home::new();
@@ -117,8 +117,8 @@ fn setting_an_agent_up_takes_nothing_in_without_a_yes() {
     let home = Home::new();
     Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
     let config = || fs::read_to_string(home.data().join("config.toml")).unwrap_or_default();
-    let said = home.run(&["setup", "claude-code"]);
-    assert!(said.stderr.contains("1 past sessions"), "what is there is told: {said:?}");
+    let run = home.run(&["setup", "claude-code"]);
+    assert!(run.stderr.contains("1 past sessions"), "what is there is named: {run:?}");
     home.run(&["setup", "claude-code", "--history", "no"]).success();
     assert!(!config().contains("enabled"), "{}", config());
     home.run(&["setup", "claude-code", "--history", "yes"]).success();
@@ -207,7 +207,7 @@ fn a_file_that_is_written_while_it_is_read_comes_to_the_same() {
 }
 
 #[test]
-fn a_file_that_was_rewritten_is_read_anew_and_keeps_nothing_twice() {
+fn a_file_that_was_rewritten_is_read_again_and_nothing_is_stored_twice() {
     let home = Home::new();
     let path = Claude::new("s-1", &home.work()).long(20).write(&home);
     home.take_in();

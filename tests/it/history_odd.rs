@@ -143,11 +143,12 @@ fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_work
         work.iter().skip(1).map(|part| part.to_string_lossy().replace(['_', '.'], "-")).collect();
     let folder = home.user().join(".cursor/projects").join(slug.join("-")).join("agent-transcripts");
     fs::create_dir_all(&folder).unwrap();
-    let said = |role: &str, text: &str| {
+    let message = |role: &str, text: &str| {
         let content = [json!({ "type": "text", "text": text })];
         format!("{}\n", json!({ "role": role, "message": { "content": content } }))
     };
-    let text = said("user", "<user_query>Mend the skua</user_query>") + said("assistant", "Yes.").as_str();
+    let text =
+        message("user", "<user_query>Mend the skua</user_query>") + message("assistant", "Yes.").as_str();
     fs::write(folder.join("c-1.jsonl"), &text).unwrap();
     home.take_in();
     let shown = home.json(&["history", "show", "c-1"]);
@@ -155,7 +156,7 @@ fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_work
     assert!(shown["project"].as_str().unwrap().starts_with("my_app-"), "a folder without Git: {shown}");
     let year: i32 = shown["exchanges"][0]["at"].as_str().unwrap()[..4].parse().unwrap();
     assert!(year >= 2026, "{shown}");
-    let more = said("user", "And the tern") + said("assistant", "Yes.").as_str();
+    let more = message("user", "And the tern") + message("assistant", "Yes.").as_str();
     append(&folder.join("c-1.jsonl"), more.as_bytes());
     home.take_in();
     assert_eq!(home.past_titles("c-1"), ["Mend the skua", "And the tern"]);

@@ -38,10 +38,10 @@ fn memory_files_are_for_the_others_and_go_with_their_file() {
     for query in ["puffin deployed Fridays", "razorbill style commits"] {
         assert_eq!((titles(&mut codex, query), titles(&mut claude, query)), (1, 0), "{query}");
     }
-    let told = codex.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
-    assert!(told["documents"].is_object(), "{told:?}");
-    let told = claude.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
-    assert!(told["documents"].is_null(), "it has that file already: {told:?}");
+    let found = codex.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
+    assert!(found["documents"].is_object(), "{found:?}");
+    let found = claude.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
+    assert!(found["documents"].is_null(), "it has that file already: {found:?}");
     assert!(!codex.ok("mem_context", json!({})).str("text").contains("puffin"));
 
     fs::write(&own, "# Rules\n\nThe puffin is deployed on Mondays.\n").unwrap();

@@ -152,10 +152,10 @@ fn a_kill_in_the_middle_of_an_import_loses_and_doubles_nothing() {
     let hits = found.list("hits");
     let of_it = hits.iter().filter(|hit| hit["title"] == "prompt number59");
     assert_eq!(of_it.count(), 8, "each once: {found:?}");
-    let told = home.json(&["doctor"]);
+    let report = home.json(&["doctor"]);
     let check = |row: &&Value| row["check"] == "history";
-    let row = told["checks"].as_array().unwrap().iter().find(check).cloned();
-    assert_eq!(row.unwrap()["state"], "ok", "{told:#}");
+    let row = report["checks"].as_array().unwrap().iter().find(check).cloned();
+    assert_eq!(row.unwrap()["state"], "ok", "{report:#}");
 }
 
 #[test]

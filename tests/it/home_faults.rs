@@ -11,7 +11,7 @@ use crate::support::{Disk, Home, PROGRAM, Pump, files, finish, json, wait_for};
 
 /// Asserts that neither the command line nor an agent hangs on this home, and that both say why.
 #[track_caller]
-fn assert_says(home: &Path, user: &Path, words: &[&str]) {
+fn assert_names(home: &Path, user: &Path, words: &[&str]) {
     let command = || {
         let mut command = Command::new(PROGRAM);
         command.env_clear().env("HOME", user).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -33,12 +33,12 @@ fn assert_says(home: &Path, user: &Path, words: &[&str]) {
             break;
         }
     }
-    let mut heard = String::new();
+    let mut received = String::new();
     wait_for("the agent to hear what is wrong", || {
         if let Ok(message) = agent.message(Duration::from_millis(20)) {
-            heard.push_str(&message.to_string());
+            received.push_str(&message.to_string());
         }
-        let all = format!("{heard}{}", agent.said());
+        let all = format!("{received}{}", agent.stderr_text());
         words.iter().all(|word| all.contains(word)).then_some(())
     });
 }
@@ -49,18 +49,18 @@ fn a_home_that_cannot_be_made_is_named() {
     let file = home.work().join("a-file");
     fs::write(&file, "not a folder").unwrap();
     let below = file.join("home");
-    assert_says(&below, &home.user(), &[below.to_str().unwrap()]);
+    assert_names(&below, &home.user(), &[below.to_str().unwrap()]);
 }
 
 #[test]
 fn a_read_only_home_is_named() {
     let home = Home::new();
     let Some(disk) = Disk::mount(&home, "read-only", "ro,size=1m,mode=700") else { return };
-    assert_says(disk.path(), &home.user(), &[disk.path().to_str().unwrap()]);
+    assert_names(disk.path(), &home.user(), &[disk.path().to_str().unwrap()]);
 }
 
 #[test]
-fn a_home_owned_by_another_process_is_told() {
+fn a_home_owned_by_another_process_is_reported() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.save("Owned", "By the daemon first.");
@@ -68,7 +68,7 @@ fn a_home_owned_by_another_process_is_told() {
     wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
     let file = fs::OpenOptions::new().read(true).write(true).open(home.data().join("daemon.lock")).unwrap();
     flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
-    assert_says(home.data(), &home.user(), &["daemon.lock"]);
+    assert_names(home.data(), &home.user(), &["daemon.lock"]);
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
     let home = Home::at("disk/data");
     let Some(disk) = Disk::mount(&home, "disk", "size=96m") else { return };
     let mut agent = home.agent();
-    let mut kept: Vec<(String, String)> = Vec::new();
+    let mut acknowledged: Vec<(String, String)> = Vec::new();
     let text = |n: usize| format!("Memory {n} {}", format!("{} ", crate::support::word(n)).repeat(300));
     for n in 0..10 {
-        kept.push((agent.save(&format!("Before {n}"), &text(n)), text(n)));
+        acknowledged.push((agent.save(&format!("Before {n}"), &text(n)), text(n)));
     }
     let filler = disk.path().join("filler");
     let mut piece = 16 * 1024 * 1024;
@@ -96,7 +96,7 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
         let id = agent.send("mem_save", arguments);
         match agent.answer(id) {
             Ok(result) if result["isError"] != true => {
-                kept.push((result["structuredContent"]["id"].as_str().unwrap().to_owned(), text(n)));
+                acknowledged.push((result["structuredContent"]["id"].as_str().unwrap().to_owned(), text(n)));
             }
             Ok(result) => {
                 refused = Some(result["content"][0]["text"].to_string());
@@ -109,21 +109,21 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
         }
     }
     let refused = refused.expect("3,000 memories fit on a full disk");
-    let said = refused.to_lowercase();
-    assert!(said.contains("disk") || said.contains("space"), "the cause is not said: {refused}");
+    let lowercase = refused.to_lowercase();
+    assert!(lowercase.contains("disk") || lowercase.contains("space"), "the cause is not said: {refused}");
 
     drop(file);
     fs::remove_file(&filler).unwrap();
     home.kill_daemon();
     let after = agent.save("After", "There is room again.");
     assert_eq!(agent.get(&after)["content"], "There is room again.");
-    for (id, text) in &kept {
+    for (id, text) in &acknowledged {
         assert!(agent.get(id)["content"] == **text, "{id} was acknowledged and is not whole");
     }
 }
 
 #[test]
-fn a_store_locked_by_another_program_is_told_and_waited_for() {
+fn a_store_locked_by_another_program_is_reported_and_waited_for() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Behind the lock", "Still here.");
@@ -131,7 +131,7 @@ fn a_store_locked_by_another_program_is_told_and_waited_for() {
     wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
     let file = hold_store(&home);
     let store = home.data().to_str().unwrap().to_owned();
-    assert_says(home.data(), &home.user(), &[&store, "process"]);
+    assert_names(home.data(), &home.user(), &[&store, "process"]);
     drop(file);
     let whole = wait_for("the store to be served again", || {
         let request = agent.send("mem_get_observation", json!({"id": id}));

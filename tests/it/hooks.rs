@@ -32,9 +32,9 @@ fn run(command: &mut Command, input: &[u8]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// As the agent in the folder `work` of the home tells it.
+/// Runs the hook as the agent does in the folder `work` of the home.
 #[track_caller]
-pub fn tell(home: &Home, agent: &str, event: &str, session: &str, more: Value) -> String {
+pub fn report(home: &Home, agent: &str, event: &str, session: &str, more: Value) -> String {
     let mut input = json!({"session_id": session, "cwd": home.work(), "hook_event_name": event});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     hook(home, agent, event, input.to_string().as_bytes())
@@ -72,20 +72,21 @@ fn each_agent_gets_the_context_in_its_own_words() {
     for (agent, event) in
         [("claude-code", "SessionStart"), ("codex", "SessionStart"), ("gemini-cli", "SessionStart")]
     {
-        let said = tell(&home, agent, event, "s-1", json!({"source": "startup"}));
-        let said: Value = serde_json::from_str(&said).unwrap();
-        let output = &said["hookSpecificOutput"];
+        let output = report(&home, agent, event, "s-1", json!({"source": "startup"}));
+        let output: Value = serde_json::from_str(&output).unwrap();
+        let output = &output["hookSpecificOutput"];
         assert_eq!(output["hookEventName"], event);
         let text = output["additionalContext"].as_str().unwrap();
         assert!(text.contains("The gannet nests on the pier"), "{text}");
         assert_eq!(text.matches("Stored notes").count(), 1, "{text}");
-        assert_eq!(said.as_object().unwrap().len(), 1, "{said}");
+        assert_eq!(output.as_object().unwrap().len(), 1, "{output}");
     }
     let input = json!({"conversation_id": "c", "workspace_roots": [home.work()]}).to_string();
-    let said: Value = serde_json::from_str(&hook(&home, "cursor", "sessionStart", input.as_bytes())).unwrap();
-    assert!(said["additional_context"].as_str().unwrap().contains("gannet"), "{said}");
-    let said = tell(&home, "opencode", "SessionStart", "s-2", json!({}));
-    assert!(said.starts_with("<cerebro-context>\n") && said.contains("gannet"), "{said}");
+    let output: Value =
+        serde_json::from_str(&hook(&home, "cursor", "sessionStart", input.as_bytes())).unwrap();
+    assert!(output["additional_context"].as_str().unwrap().contains("gannet"), "{output}");
+    let output = report(&home, "opencode", "SessionStart", "s-2", json!({}));
+    assert!(output.starts_with("<cerebro-context>\n") && output.contains("gannet"), "{output}");
     // To look at the context begins no session.
     assert!(sessions(&home).iter().all(|session| session["agent"] == "cerebro-cli"));
 }
@@ -124,13 +125,17 @@ fn nothing_stored_leaves_the_frame_it_is_shown_in() {
             agent.ok("mem_session_end", json!({}));
         }
     }
-    for (agent, event, place) in SHOWN {
-        let said = tell(&home, agent, event, "later", json!({}));
-        let text = match place {
-            "" => said,
-            place => {
-                serde_json::from_str::<Value>(&said).unwrap().pointer(place).unwrap().as_str().unwrap().into()
-            }
+    for (agent, event, pointer) in SHOWN {
+        let output = report(&home, agent, event, "later", json!({}));
+        let text = match pointer {
+            "" => output,
+            pointer => serde_json::from_str::<Value>(&output)
+                .unwrap()
+                .pointer(pointer)
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .into(),
         };
         let inside = text.strip_prefix("<cerebro-context>\n").unwrap_or_else(|| panic!("{agent}: {text}"));
         let inside = inside.trim_end().strip_suffix("\n</cerebro-context>").unwrap();
@@ -170,12 +175,12 @@ fn answers_quote_without_tags_and_the_exact_text_is_still_to_be_had() {
 }
 
 #[test]
-fn the_context_is_the_projects_and_an_empty_one_is_not_told() {
+fn the_context_is_the_projects_and_an_empty_one_is_not_shown() {
     let home = Home::new();
     home.json(&["daemon", "start"]);
-    assert_eq!(tell(&home, "codex", "SessionStart", "s", json!({})), "");
+    assert_eq!(report(&home, "codex", "SessionStart", "s", json!({})), "");
     home.json(&["save", "Elsewhere", "What: of another project.", "--project", "other"]);
-    assert_eq!(tell(&home, "codex", "SessionStart", "s", json!({})), "");
+    assert_eq!(report(&home, "codex", "SessionStart", "s", json!({})), "");
 }
 
 #[test]
@@ -186,9 +191,9 @@ fn the_whole_answer_fits_whatever_must_be_escaped() {
         home.json(&["save", &title, &"\"\\\n".repeat(200), "--project", &project(&home)]);
     }
     for agent in ["claude-code", "opencode"] {
-        let said = tell(&home, agent, "SessionStart", "s", json!({}));
-        assert!(said.len() <= OUTPUT_MAX, "{agent}: {} bytes", said.len());
-        assert!(said.len() > OUTPUT_MAX / 3, "{agent}: {} bytes", said.len());
+        let output = report(&home, agent, "SessionStart", "s", json!({}));
+        assert!(output.len() <= OUTPUT_MAX, "{agent}: {} bytes", output.len());
+        assert!(output.len() > OUTPUT_MAX / 3, "{agent}: {} bytes", output.len());
     }
 }
 
@@ -198,8 +203,8 @@ fn a_prompt_is_kept_in_the_session_of_the_agents_own_client() {
     let mut agent = home.pump().env("CLAUDE_CODE_SESSION_ID", "claude-1").client("claude-code").start();
     agent.save("Told by the agent", "What: something.");
     let prompt = "Mend the pier\n<system-reminder>be brief</system-reminder>";
-    let said = tell(&home, "claude-code", "UserPromptSubmit", "claude-1", json!({ "prompt": prompt }));
-    assert_eq!(said, "");
+    let output = report(&home, "claude-code", "UserPromptSubmit", "claude-1", json!({ "prompt": prompt }));
+    assert_eq!(output, "");
     let prompts = home.json(&["prompts"])["prompts"].as_array().unwrap().clone();
     assert_eq!(prompts.len(), 1, "{prompts:?}");
     assert_eq!(prompts[0]["content"], "Mend the pier");
@@ -216,16 +221,16 @@ fn a_prompt_is_kept_in_the_session_of_the_agents_own_client() {
 fn what_cerebro_gave_does_not_come_back_as_memory() {
     let home = Home::new();
     save(&home, "The gannet nests on the pier");
-    let said: Value =
-        serde_json::from_str(&tell(&home, "gemini-cli", "SessionStart", "g", json!({}))).unwrap();
-    let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let output: Value =
+        serde_json::from_str(&report(&home, "gemini-cli", "SessionStart", "g", json!({}))).unwrap();
+    let context = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     for prompt in [
         format!("{context}\n\nAsk the ostrich"),
         format!("<hook_context>{}</hook_context>\n\nAsk the emu", context.replace('<', "&lt;")),
         format!("<hook_context>{context}</hook_context>"),
         context[..context.len() / 2].to_owned(),
     ] {
-        tell(&home, "gemini-cli", "BeforeAgent", "g", json!({ "prompt": prompt }));
+        report(&home, "gemini-cli", "BeforeAgent", "g", json!({ "prompt": prompt }));
     }
     let prompts = home.json(&["prompts"])["prompts"].as_array().unwrap().clone();
     let mut contents: Vec<_> = prompts.iter().map(|prompt| prompt["content"].as_str().unwrap()).collect();
@@ -234,10 +239,10 @@ fn what_cerebro_gave_does_not_come_back_as_memory() {
 }
 
 #[test]
-fn a_last_message_stands_in_until_there_is_a_better_summary() {
+fn a_last_message_is_the_summary_until_there_is_a_better_one() {
     let home = Home::new();
     let last = |text: &str| {
-        tell(&home, "codex", "Stop", "x-1", json!({ "last_assistant_message": text }));
+        report(&home, "codex", "Stop", "x-1", json!({ "last_assistant_message": text }));
         session(&home, "x-1")["summary"].clone()
     };
     home.json(&["daemon", "start"]);
@@ -250,7 +255,7 @@ fn a_last_message_stands_in_until_there_is_a_better_summary() {
     assert!(last(&long).as_str().unwrap().chars().count() <= 4_000);
 
     let compaction = |text: &str| {
-        tell(&home, "codex", "PostCompact", "x-1", json!({ "compact_summary": text }));
+        report(&home, "codex", "PostCompact", "x-1", json!({ "compact_summary": text }));
         session(&home, "x-1")["summary"].clone()
     };
     assert_eq!(compaction("<analysis>hm</analysis><summary>Compacted once</summary>"), "Compacted once");
@@ -265,7 +270,7 @@ fn a_last_message_stands_in_until_there_is_a_better_summary() {
     let only = summaries(&home);
     assert_eq!((only.len(), &only[0]["revision"]), (1, &json!(3)), "{only:?}");
 
-    tell(&home, "codex", "SessionEnd", "x-1", json!({"reason": "exit"}));
+    report(&home, "codex", "SessionEnd", "x-1", json!({"reason": "exit"}));
     let ended = session(&home, "x-1");
     assert_eq!((&ended["end_reason"], &ended["summary"]), (&json!("ended"), &json!("The agent's own words")));
 }
@@ -276,8 +281,8 @@ fn secrets_are_taken_out_of_what_hooks_bring() {
     // A hook waits a second at most: not for a store that is being opened on a busy machine.
     home.json(&["stats"]);
     let token = ["ghp_", &"a1B2".repeat(9)].concat();
-    tell(&home, "codex", "UserPromptSubmit", "r", json!({ "prompt": format!("use {token}") }));
-    tell(&home, "codex", "Stop", "r", json!({ "last_assistant_message": format!("used {token}") }));
+    report(&home, "codex", "UserPromptSubmit", "r", json!({ "prompt": format!("use {token}") }));
+    report(&home, "codex", "Stop", "r", json!({ "last_assistant_message": format!("used {token}") }));
     let all = home.export_text();
     assert!(all.contains("REDACTED") && !all.contains(&token), "{all}");
 }
@@ -286,8 +291,9 @@ fn secrets_are_taken_out_of_what_hooks_bring() {
 fn a_gemini_call_is_completed_by_its_session() {
     let home = Home::new();
     let call = json!({"tool_name": "mcp_cerebro_mem_save", "tool_input": {"title": "T", "content": "C"}});
-    let said: Value = serde_json::from_str(&tell(&home, "gemini-cli", "BeforeTool", "g-1", call)).unwrap();
-    let arguments = &said["hookSpecificOutput"]["tool_input"];
+    let output: Value =
+        serde_json::from_str(&report(&home, "gemini-cli", "BeforeTool", "g-1", call)).unwrap();
+    let arguments = &output["hookSpecificOutput"]["tool_input"];
     assert_eq!(arguments, &json!({"title": "T", "content": "C", "session_id": "g-1"}));
 }
 
@@ -360,8 +366,8 @@ fn the_beginning_of_a_session_wakes_the_daemon() {
     let home = Home::new();
     save(&home, "The gannet nests on the pier");
     home.json(&["daemon", "stop"]);
-    let said = tell(&home, "claude-code", "SessionStart", "s", json!({"source": "startup"}));
-    assert!(said.is_empty() || said.contains("gannet"), "{said}");
+    let output = report(&home, "claude-code", "SessionStart", "s", json!({"source": "startup"}));
+    assert!(output.is_empty() || output.contains("gannet"), "{output}");
     assert_eq!(home.daemons().len(), 1);
     assert!(Path::new(home.data()).join("run/daemon.sock").exists());
 }

@@ -181,7 +181,7 @@ fn only_who_brings_the_token_is_let_in() {
         assert_eq!(refused.status, 401, "{}", refused.body);
         assert_eq!(refused.header("www-authenticate").as_deref(), Some("Bearer"));
         assert_eq!(served.get("/metrics", &[]).status, 401);
-        // Health tells nothing, and asks for nothing.
+        // The health check reveals nothing, and asks for nothing.
         assert_eq!(served.get("/health", &[]).body, "ok\n");
     }
     // The log has neither the token nor what was brought instead of it.
@@ -201,8 +201,8 @@ fn a_directory_is_recorded_and_not_looked_at() {
         served.call(&session, "mem_session_start", json!({ "id": "far", "directory": repository.path() }));
     assert_eq!(started["project"], "general", "{started}");
     let export = home.export();
-    let kept = export.iter().find(|line| line["kind"] == "session" && line["id"] == "far").unwrap();
-    assert_eq!(kept["directory"], json!(repository.path()), "{kept}");
+    let stored = export.iter().find(|line| line["kind"] == "session" && line["id"] == "far").unwrap();
+    assert_eq!(stored["directory"], json!(repository.path()), "{stored}");
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn a_body_that_never_ends_is_refused_in_time() {
 }
 
 #[test]
-fn a_change_of_the_list_is_told_on_a_stream() {
+fn a_change_of_the_list_is_announced_on_a_stream() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok("mem_stats", json!({}));
@@ -443,8 +443,8 @@ fn a_change_of_the_list_is_told_on_a_stream() {
     let (length, head) = (body.len(), head.join("\r\n"));
     write!(stream, "POST /mcp HTTP/1.1\r\nContent-Length: {length}\r\n{head}\r\n\r\n{body}").unwrap();
     let mut lines = BufReader::new(stream).lines().map(|line| line.expect("the stream ended"));
-    let mut heard = |what: &str| lines.any(|line| line.contains(what));
-    assert!(heard("notifications/subscriptions/acknowledged"));
+    let mut received = |what: &str| lines.any(|line| line.contains(what));
+    assert!(received("notifications/subscriptions/acknowledged"));
     agent.save("News", "For whoever listens.");
-    assert!(heard("notifications/resources/list_changed"));
+    assert!(received("notifications/resources/list_changed"));
 }

@@ -80,7 +80,7 @@ fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
     let shown = home.run(&["consolidate", "--log", cycle["id"].as_str().unwrap()]).success();
     assert!(shown.contains(INSIGHT), "{shown}");
     // What is in the memories stands in quoted JSON alone.
-    let system = llm.heard()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    let system = llm.requests()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(!system.contains("Kestrel") && system.contains("data"), "{system}");
 
     let applied = home.json(&["consolidate", "--apply"]);
@@ -102,7 +102,7 @@ fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
     agent.refused("mem_get_observation", json!({ "id": id }));
     assert!(!agent.search("quiet for 30 seconds heartbeat").contains(&id.to_owned()));
     assert_eq!(again["cycle"]["derive"], 0, "{again}");
-    assert_eq!(llm.heard().len(), 1);
+    assert_eq!(llm.requests().len(), 1);
     assert_eq!(home.run(&["doctor"]).code(), 0);
 }
 
@@ -117,7 +117,7 @@ fn without_a_chat_model_nothing_is_asked() {
     let planned = home.json(&["consolidate"]);
     assert_eq!((&planned["asking"], &planned["cycle"]["requests"]), (&Value::Null, &json!(0)), "{planned}");
     home.end();
-    assert_eq!(llm.heard().len(), 0);
+    assert_eq!(llm.requests().len(), 0);
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn what_a_source_said_goes_with_it_out_of_plans_and_insights() {
 }
 
 #[test]
-fn an_answer_that_never_fits_costs_one_mending_and_ends() {
+fn an_answer_that_never_fits_costs_one_repair_and_ends() {
     let llm = Provider::start(vec![Scene::completion("I refuse.")]);
     let (home, _agent, _) = furnished(&llm);
     let plan = planned(&home, 2);
     assert_eq!((&plan["cycle"]["derive"], &plan["cycle"]["dropped"]), (&json!(0), &json!(1)), "{plan}");
     assert_eq!(home.json(&["jobs"])["dead"], 0);
-    assert_eq!(llm.heard().len(), 2);
+    assert_eq!(llm.requests().len(), 2);
 }

@@ -231,7 +231,7 @@ fn every_agent_that_is_found_is_set_up_after_its_changes_were_shown() {
     assert_eq!(tree(&home.user()), before, "changed by a dry run");
 
     let done = run(&home, &["setup", "--all", "--yes"]);
-    assert_eq!(done.code(), 1, "an agent that cannot be set up is told: {done:?}");
+    assert_eq!(done.code(), 1, "an agent that cannot be set up is named: {done:?}");
     assert!(done.stderr.contains(".gemini/settings.json"), "{done:?}");
     for file in [".codex/config.toml", ".cursor/mcp.json"] {
         assert!(fs::read_to_string(home.user().join(file)).unwrap().contains("cerebro"), "{file}");
@@ -245,7 +245,7 @@ fn every_agent_that_is_found_is_set_up_after_its_changes_were_shown() {
 }
 
 #[test]
-fn the_name_alone_greets_a_person_and_tells_a_hook_nothing_new() {
+fn the_name_alone_greets_a_person_and_changes_nothing_for_a_hook() {
     let home = Home::new();
     fs::create_dir_all(home.user().join(".codex")).unwrap();
     let seen = home.folder("terminal").join("seen");
@@ -264,13 +264,13 @@ fn the_name_alone_greets_a_person_and_tells_a_hook_nothing_new() {
 }
 
 #[test]
-fn an_upgrade_is_told_from_what_the_user_names_and_nothing_else() {
+fn an_upgrade_is_checked_against_what_the_user_names_and_nothing_else() {
     let home = Home::new();
     let check = |from: &str| run(&home, &["upgrade", "--check", "--from", from, "--json"]);
     let newer = write(&home, "server.json", "{\"name\": \"x/cerebro\", \"version\": \"99.0.0\"}");
-    let told = check(newer.to_str().unwrap());
-    assert_eq!(told.code(), 1, "{told:?}");
-    assert!(told.stdout.contains("\"is_newer\":true"), "{told:?}");
+    let checked = check(newer.to_str().unwrap());
+    assert_eq!(checked.code(), 1, "{checked:?}");
+    assert!(checked.stdout.contains("\"is_newer\":true"), "{checked:?}");
     let own = write(&home, "VERSION", concat!("v", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(check(own.to_str().unwrap()).json()["is_newer"], json!(false));
     for (from, words) in [
@@ -287,7 +287,7 @@ fn an_upgrade_is_told_from_what_the_user_names_and_nothing_else() {
 }
 
 #[test]
-fn an_address_is_asked_once_and_told_nothing_of_this_machine() {
+fn an_address_is_asked_once_and_learns_nothing_of_this_machine() {
     let home = Home::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/latest", listener.local_addr().unwrap());
@@ -304,10 +304,10 @@ fn an_address_is_asked_once_and_told_nothing_of_this_machine() {
         .unwrap();
         String::from_utf8_lossy(&request[..count]).into_owned()
     });
-    let told = run(&home, &["upgrade", "--check", "--from", &url]);
+    let checked = run(&home, &["upgrade", "--check", "--from", &url]);
     let request = server.join().unwrap();
-    assert_eq!(told.code(), 1, "{told:?}");
-    assert!(told.stdout.contains("newest\t99.1.0"), "{told:?}");
+    assert_eq!(checked.code(), 1, "{checked:?}");
+    assert!(checked.stdout.contains("newest\t99.1.0"), "{checked:?}");
     assert!(request.starts_with("GET /latest HTTP/1.1\r\n"), "{request}");
     let names: Vec<String> =
         request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0.to_lowercase())).collect();

@@ -15,17 +15,17 @@ fn names(list: &Value, field: &str) -> Vec<String> {
 }
 
 fn prompt(agent: &mut Agent, name: &str, arguments: Value) -> String {
-    let told = agent.request("prompts/get", json!({ "name": name, "arguments": arguments })).unwrap();
-    assert_eq!(told["messages"].as_array().map(Vec::len), Some(1), "{told}");
-    assert_eq!(told["messages"][0]["role"], "user", "{told}");
-    told["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
+    let reply = agent.request("prompts/get", json!({ "name": name, "arguments": arguments })).unwrap();
+    assert_eq!(reply["messages"].as_array().map(Vec::len), Some(1), "{reply}");
+    assert_eq!(reply["messages"][0]["role"], "user", "{reply}");
+    reply["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
 }
 
 fn read(agent: &mut Agent, uri: &str) -> String {
-    let told = agent.request("resources/read", json!({ "uri": uri })).unwrap();
-    assert_eq!(told["contents"][0]["uri"], uri, "{told}");
-    assert_eq!(told["contents"][0]["mimeType"], "text/markdown", "{told}");
-    told["contents"][0]["text"].as_str().unwrap().to_owned()
+    let reply = agent.request("resources/read", json!({ "uri": uri })).unwrap();
+    assert_eq!(reply["contents"][0]["uri"], uri, "{reply}");
+    assert_eq!(reply["contents"][0]["mimeType"], "text/markdown", "{reply}");
+    reply["contents"][0]["text"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn arguments_are_completed() {
     for mut agent in both(&home) {
         let mut offered = |reference: Value, argument: &str, value: &str| -> Vec<String> {
             let params = json!({ "ref": reference, "argument": { "name": argument, "value": value } });
-            let told = agent.request("completion/complete", params).unwrap();
-            let values = told["completion"]["values"].as_array().cloned().unwrap_or_default();
+            let reply = agent.request("completion/complete", params).unwrap();
+            let values = reply["completion"]["values"].as_array().cloned().unwrap_or_default();
             values.iter().filter_map(|value| Some(value.as_str()?.to_owned())).collect()
         };
         let prompt = |name: &str| json!({ "type": "ref/prompt", "name": name });
@@ -153,7 +153,7 @@ fn arguments_are_completed() {
 }
 
 /// Waits for a notification; gives it.
-fn heard(agent: &mut Agent, method: &str) -> Value {
+fn received(agent: &mut Agent, method: &str) -> Value {
     loop {
         let message = agent.message(DEADLINE).unwrap_or_else(|why| panic!("no {method}: {why}"));
         if message["method"] == method {
@@ -163,7 +163,7 @@ fn heard(agent: &mut Agent, method: &str) -> Value {
 }
 
 #[test]
-fn a_change_of_the_list_is_told_to_those_who_want_it() {
+fn a_change_of_the_list_is_announced_to_those_who_want_it() {
     const CHANGED: &str = "notifications/resources/list_changed";
     let home = Home::new();
     let [mut older, mut modern] = both(&home);
@@ -171,12 +171,12 @@ fn a_change_of_the_list_is_told_to_those_who_want_it() {
     older.ok("mem_stats", json!({}));
     let wanted = json!({ "resourcesListChanged": true, "promptsListChanged": true });
     modern.send_request("subscriptions/listen", json!({ "notifications": wanted }));
-    let accepted = heard(&mut modern, "notifications/subscriptions/acknowledged");
+    let accepted = received(&mut modern, "notifications/subscriptions/acknowledged");
     assert_eq!(accepted["params"]["notifications"]["resourcesListChanged"], true, "{accepted}");
     let mut writer = home.pump().project("other").start();
     writer.save("News", "Of another project, and listed all the same.");
-    heard(&mut older, CHANGED);
-    heard(&mut modern, CHANGED);
+    received(&mut older, CHANGED);
+    received(&mut modern, CHANGED);
     let listed = older.request("resources/list", json!({})).unwrap();
     assert!(listed.to_string().contains("News"), "{listed}");
 }

@@ -76,8 +76,12 @@ fn a_folder_reads_well_and_comes_back_unchanged() {
     assert!(fs::read_to_string(&session).unwrap().contains(&format!("[[{stem}|")), "no link back");
 
     let before = home.export_text();
-    let (code, told) = import(&home, &dir, &[]);
-    assert_eq!((code, told["updated"].is_null(), told["created"].is_null()), (0, true, true), "{told}");
+    let (code, imported) = import(&home, &dir, &[]);
+    assert_eq!(
+        (code, imported["updated"].is_null(), imported["created"].is_null()),
+        (0, true, true),
+        "{imported}"
+    );
     assert!(home.export_text() == before, "an unchanged folder changed the memory");
     exported(&home);
     assert_eq!(tree(&dir), notes, "a second export changed the folder");
@@ -110,8 +114,8 @@ fn edits_come_back_as_revisions_once() {
     edit(&kept, "Second text.", "Text by hand,\nin Obsidian.");
     edit(&kept, "tags:\n  - \"a\"\n  - \"b\"\n", "tags: [c]\n");
     let before = home.export_text();
-    let (code, told) = import(&home, &dir, &["--dry-run"]);
-    assert_eq!((code, &told["updated"]), (0, &json!(1)), "{told}");
+    let (code, imported) = import(&home, &dir, &["--dry-run"]);
+    assert_eq!((code, &imported["updated"]), (0, &json!(1)), "{imported}");
     assert!(home.export_text() == before, "a dry run wrote");
 
     assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
@@ -136,9 +140,9 @@ fn a_note_of_an_older_revision_is_not_taken() {
     let id = agent.search("second text")[0].clone();
     agent.ok("mem_update", json!({"id": id, "content": "The agent was quicker."}));
     edit(&kept, "Second text.", "Changed by hand.");
-    let (code, told) = import(&home, &dir, &[]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told["skipped"][0]["why"].as_str().unwrap().contains("revision 4"), "{told}");
+    let (code, imported) = import(&home, &dir, &[]);
+    assert_eq!(code, 1, "{imported}");
+    assert!(imported["skipped"][0]["why"].as_str().unwrap().contains("revision 4"), "{imported}");
     assert_eq!(agent.get(&id)["content"], "The agent was quicker.");
 }
 
@@ -182,10 +186,10 @@ fn new_notes_become_memories_once() {
     fs::write(dir.join("acme/pay/Why the skua.md"), format!("It is fast.\n\nToken {secret}\n")).unwrap();
     fs::write(dir.join("bad.md"), "---\ntitle: {odd}\n---\nText\n").unwrap();
     fs::write(dir.join("empty.md"), "").unwrap();
-    let (code, told) = import(&home, &dir, &[]);
-    assert_eq!((code, &told["created"]), (1, &json!(1)), "{told}");
-    let skipped = told["skipped"].to_string();
-    assert!(skipped.contains("bad.md") && skipped.contains("empty.md"), "{told}");
+    let (code, imported) = import(&home, &dir, &[]);
+    assert_eq!((code, &imported["created"]), (1, &json!(1)), "{imported}");
+    let skipped = imported["skipped"].to_string();
+    assert!(skipped.contains("bad.md") && skipped.contains("empty.md"), "{imported}");
     let found = home.json(&["search", "skua", "--project", "acme/pay"]);
     assert_eq!(found["hits"][0]["title"], "Why the skua", "{found}");
     assert!(!home.export_text().contains(&secret));
@@ -202,8 +206,8 @@ fn the_names_of_a_note_hold_no_secret() {
     fs::create_dir_all(&dir).unwrap();
     let note = "---\nproject: postgres://u:hunter2@h/db\n---\nIt is fast.\n";
     fs::write(dir.join("Why the skua.md"), note).unwrap();
-    let (_, told) = import(&home, &dir, &[]);
-    assert_eq!(told["created"], 1, "{told}");
+    let (_, imported) = import(&home, &dir, &[]);
+    assert_eq!(imported["created"], 1, "{imported}");
     let text = home.export_text();
     assert!(!text.contains("hunter2") && text.contains("It is fast."), "{text}");
 }

@@ -39,23 +39,23 @@ console.log("{}")
 "#;
 
 #[test]
-fn the_journal_tells_in_order_and_of_what_it_left_out() {
+fn the_journal_reports_in_order_and_counts_what_it_left_out() {
     let home = Home::new();
     let Some([_, journal]) = plugins(&home) else { return };
-    // In the place of the program: it notes what it is told.
-    let told = home.folder("plugins").join("told.jsonl");
+    // Instead of the program: it records what it is sent.
+    let received = home.folder("plugins").join("received.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     let line = text.lines().find(|line| line.starts_with("const COMMAND = ")).unwrap();
-    let noting = json!(["sh", "-c", format!("cat >> {0}; echo >> {0}", told.display())]);
+    let noting = json!(["sh", "-c", format!("cat >> {0}; echo >> {0}", received.display())]);
     fs::write(&journal, text.replace(line, &format!("const COMMAND = {noting}"))).unwrap();
     drive(&home, MANY, &[&journal]);
-    let told = fs::read_to_string(told).unwrap();
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let ids: Vec<&str> = told.iter().map(|call| call["tool_use_id"].as_str().unwrap()).collect();
-    let want: Vec<String> = (0..told.len()).map(|n| format!("c-{n}")).collect();
+    let received = fs::read_to_string(received).unwrap();
+    let received: Vec<Value> = received.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&str> = received.iter().map(|call| call["tool_use_id"].as_str().unwrap()).collect();
+    let want: Vec<String> = (0..received.len()).map(|n| format!("c-{n}")).collect();
     assert_eq!(ids, want, "in order");
-    let missed: u64 = told.iter().filter_map(|call| call["missed"]["count"].as_u64()).sum();
-    assert_eq!(told.len() as u64 + missed, 100, "{told:?}");
+    let missed: u64 = received.iter().filter_map(|call| call["missed"]["count"].as_u64()).sum();
+    assert_eq!(received.len() as u64 + missed, 100, "{received:?}");
     assert!((1..100).contains(&missed), "more than wait is counted: {missed}");
 }
 
@@ -79,34 +79,34 @@ created = Date.now() + 60000
 await ask("first", "Mend the PEM case")
 await journal["tool.execute.before"]({ tool: "bash", sessionID: "first", callID: "c" }, { args: { command: "make deploy" } })
 await plugin["experimental.text.complete"]({ sessionID: "first" }, { text: "I deploy" })
-const told = [await system("first")]
+const contexts = [await system("first")]
 await plugin.event({ event: { type: "session.compacted", properties: { sessionID: "first" } } })
-told.push(await system("first"))
+contexts.push(await system("first"))
 created = 0
 plugin = await begin()
-told.push(await system("first"))
+contexts.push(await system("first"))
 await plugin.event({ event: { type: "session.idle", properties: { sessionID: "first" } } })
 plugin = await begin()
-told.push(await system("first"))
-console.log(JSON.stringify(told))
+contexts.push(await system("first"))
+console.log(JSON.stringify(contexts))
 "#;
 
 #[test]
-fn a_session_is_told_its_own_work_after_a_compaction_and_when_it_goes_on() {
+fn a_session_is_given_its_own_work_after_a_compaction_and_when_it_goes_on() {
     let home = Home::new();
     let Some([plugin, journal]) = plugins(&home) else { return };
     home.json(&["projects"]);
     let words = [plugin.as_path(), &journal, Path::new(PROGRAM), home.data()];
-    let told = drive(&home, SHORTENED, &words);
-    let is_told: Vec<bool> = told
+    let contexts = drive(&home, SHORTENED, &words);
+    let has_work: Vec<bool> = contexts
         .as_array()
         .unwrap()
         .iter()
         .map(|text| text.as_str().unwrap().contains("Unfinished: \""))
         .collect();
     // At its beginning there is nothing; then a compaction, a process of its own, and a turn that ended.
-    assert_eq!(is_told, [false, true, true, false], "{told}");
-    assert!(told[1].as_str().unwrap().contains("Mend the PEM case"), "{told}");
+    assert_eq!(has_work, [false, true, true, false], "{contexts}");
+    assert!(contexts[1].as_str().unwrap().contains("Mend the PEM case"), "{contexts}");
 }
 
 /// The first system prompt of a session whose prompt came before it, as always with OpenCode.
@@ -121,15 +121,15 @@ console.log(JSON.stringify(output.system))
 "#;
 
 #[test]
-fn a_session_is_told_what_another_left_though_it_has_asked_first() {
+fn a_session_is_given_what_another_left_though_it_has_asked_first() {
     let home = Home::new();
     let Some([plugin, _]) = plugins(&home) else { return };
     home.json(&["projects"]);
     let server = home.pump().env("CLAUDE_CODE_SESSION_ID", "first").client("claude-code").start();
     let prompt = json!({ "prompt": "Mend the PEM case" });
-    crate::hooks::tell(&home, "claude-code", "UserPromptSubmit", "first", prompt);
+    crate::hooks::report(&home, "claude-code", "UserPromptSubmit", "first", prompt);
     drop(server);
     crate::work_hooks::wait_for(&home, "the loss is seen", |works| works[0]["stale"] == "lost");
-    let told = drive(&home, FIRST, &[&plugin]).to_string();
-    assert!(told.contains("Unfinished: ") && told.contains("Mend the PEM case"), "{told}");
+    let context = drive(&home, FIRST, &[&plugin]).to_string();
+    assert!(context.contains("Unfinished: ") && context.contains("Mend the PEM case"), "{context}");
 }

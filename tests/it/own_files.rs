@@ -88,7 +88,7 @@ fn a_note_that_cannot_be_read_any_more_is_kept_when_the_title_changes() {
 }
 
 #[test]
-fn a_file_that_stands_where_a_note_belongs_stays() {
+fn a_file_at_the_path_of_a_note_stays() {
     let vault = Vault::new();
     fs::write(&vault.note, "mine\n").unwrap();
     vault.assert_left(&vault.note, "mine\n");
@@ -201,10 +201,10 @@ fn the_doctor_removes_only_drafts_of_ours() {
         fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
         File::options().append(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
-    let told = home.json(&["doctor", "--fix"]);
-    let checks = told["checks"].as_array().unwrap();
+    let report = home.json(&["doctor", "--fix"]);
+    let checks = report["checks"].as_array().unwrap();
     let leftovers = checks.iter().find(|check| check["check"] == "leftovers").unwrap();
-    assert_eq!(leftovers["state"], "fixed", "{told:#}");
+    assert_eq!(leftovers["state"], "fixed", "{report:#}");
     assert!(ours.iter().all(|path| !path.exists()), "our drafts are left");
     assert!(others.iter().all(|path| path.exists()), "somebody else's files were removed");
 }

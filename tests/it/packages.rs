@@ -42,9 +42,9 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
         ("codex", "codex plugin remove"),
         ("gemini-cli", "gemini extensions uninstall"),
     ] {
-        let told = home.json(&["setup", agent]);
-        assert_eq!(told["files"], json!([]), "{told}");
-        assert!(told["notes"].to_string().contains(removal), "{told}");
+        let answer = home.json(&["setup", agent]);
+        assert_eq!(answer["files"], json!([]), "{answer}");
+        assert!(answer["notes"].to_string().contains(removal), "{answer}");
     }
     assert_eq!(files(&home.user()), before);
     let listed = home.json(&["setup"]).to_string();
@@ -52,19 +52,19 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
 
     // Turned off, it is set up as ever, and taken out again.
     write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": false}}\n");
-    let told = home.json(&["setup", "claude-code"]);
-    assert_ne!(told["files"], json!([]), "{told}");
+    let answer = home.json(&["setup", "claude-code"]);
+    assert_ne!(answer["files"], json!([]), "{answer}");
     home.run(&["unsetup", "claude-code"]).success();
 }
 
 #[test]
-fn a_host_that_was_set_up_before_it_got_the_package_is_told() {
+fn a_host_that_was_set_up_before_it_got_the_package_is_reported() {
     let home = Home::new();
     home.run(&["setup", "claude-code"]).success();
     let settings = home.user().join(".claude/settings.json");
     let mut value: serde_json::Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
     value["enabledPlugins"] = json!({ "cerebro@cerebro": true });
     fs::write(&settings, value.to_string()).unwrap();
-    let told = home.json(&["setup", "claude-code"]);
-    assert!(told["notes"].to_string().contains("unsetup claude-code"), "{told}");
+    let answer = home.json(&["setup", "claude-code"]);
+    assert!(answer["notes"].to_string().contains("unsetup claude-code"), "{answer}");
 }

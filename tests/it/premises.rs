@@ -8,7 +8,7 @@ use crate::support::{Home, json, wait_for};
 /// Saves until both happened: the old daemon is gone, and a save was acknowledged after it. Gives what was
 /// acknowledged.
 fn save_on(home: &Home, agent: &mut crate::support::Agent, old: &[u32]) -> Vec<(String, String)> {
-    let mut kept = Vec::new();
+    let mut saved = Vec::new();
     let mut n = 0;
     wait_for("a save by the next daemon", || {
         n += 1;
@@ -18,16 +18,16 @@ fn save_on(home: &Home, agent: &mut crate::support::Agent, old: &[u32]) -> Vec<(
             assert!(reply.text.contains("again"), "it is not said what to do: {reply:?}");
             return None;
         }
-        kept.push((reply.str("id").to_owned(), content));
+        saved.push((reply.str("id").to_owned(), content));
         (!home.daemons().iter().any(|pid| old.contains(pid))).then_some(())
     });
-    kept
+    saved
 }
 
-fn assert_kept(home: &Home, kept: &[(String, String)]) {
+fn assert_stored(home: &Home, saved: &[(String, String)]) {
     home.kill_daemon();
     let mut reader = home.agent();
-    for (id, content) in kept {
+    for (id, content) in saved {
         assert_eq!(reader.get(id)["content"], *content, "{id} was acknowledged and is lost");
     }
 }
@@ -42,14 +42,14 @@ fn remove(home: &Home) {
 }
 
 #[test]
-fn after_the_home_is_removed_saves_are_refused_or_kept_in_the_next() {
+fn after_the_home_is_removed_saves_are_refused_or_stored_in_the_next() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.save("Before", "In the home that was.");
     let old = home.daemons();
     remove(&home);
-    let kept = save_on(&home, &mut agent, &old);
-    assert_kept(&home, &kept);
+    let saved = save_on(&home, &mut agent, &old);
+    assert_stored(&home, &saved);
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn after_the_home_is_moved_away_the_next_daemon_works_in_a_new_one() {
     let old = home.daemons();
     fs::rename(home.data(), home.work().join("moved")).unwrap();
     let first = agent.call("mem_save", json!({"title": "First after", "content": "Of nowhere."}));
-    let kept = save_on(&home, &mut agent, &old);
+    let saved = save_on(&home, &mut agent, &old);
     if first.is_error {
         assert!(first.text.contains("removed or replaced") || first.text.contains("again"), "{first:?}");
     }
-    assert_kept(&home, &kept);
+    assert_stored(&home, &saved);
     assert!(agent.call("mem_get_observation", json!({"id": id})).is_error, "it is in the other folder");
 }
 
@@ -81,8 +81,8 @@ fn a_store_that_is_put_back_from_a_copy_is_noticed() {
     let old = home.daemons();
     fs::rename(&store, home.work().join("aside")).unwrap();
     fs::rename(&copy, &store).unwrap();
-    let kept = save_on(&home, &mut agent, &old);
-    assert_kept(&home, &kept);
+    let saved = save_on(&home, &mut agent, &old);
+    assert_stored(&home, &saved);
 }
 
 #[test]

@@ -44,10 +44,10 @@ fn a_server_gets_only_the_key_that_was_named_for_it() {
     ] {
         let (home, server) = (Home::new(), Provider::answering(VECTOR));
         choose(&home, &format!("{}/v1", server.address()), more).success();
-        let [heard] = server.heard().try_into().unwrap();
-        let brought = heard.headers.lines().find_map(|line| line.strip_prefix("authorization: "));
-        assert_eq!(brought, want.map(|key| format!("bearer {key}")).as_deref(), "{more:?}: {heard:?}");
-        assert!(!heard.headers.contains("org-mine"), "{more:?}: {heard:?}");
+        let [request] = server.requests().try_into().unwrap();
+        let brought = request.headers.lines().find_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!(brought, want.map(|key| format!("bearer {key}")).as_deref(), "{more:?}: {request:?}");
+        assert!(!request.headers.contains("org-mine"), "{more:?}: {request:?}");
     }
 }
 
@@ -76,7 +76,7 @@ fn what_goes_to_this_machine_goes_past_no_proxy() {
         command.env(variable, proxy.address());
     }
     finish(&mut command).success();
-    assert_eq!((server.heard().len(), proxy.heard().len()), (1, 0));
+    assert_eq!((server.requests().len(), proxy.requests().len()), (1, 0));
 }
 
 fn embed_settings(provider: Kind, address: &str) -> embed::Settings {
@@ -113,13 +113,13 @@ async fn errors(scene: impl Fn() -> Scene) -> Vec<(String, ProviderError)> {
         let server = Provider::start(vec![scene()]);
         let error = embed(&embed_settings(kind, server.address())).await.unwrap_err();
         errors.push((format!("vectors of {kind:?}"), error));
-        assert_eq!(server.heard().len(), 1, "{kind:?} is asked once");
+        assert_eq!(server.requests().len(), 1, "{kind:?} is asked once");
     }
     for dialect in Dialect::ALL {
         let server = Provider::start(vec![scene()]);
         let error = question(&llm_settings(dialect, server.address())).await.unwrap_err();
         errors.push((format!("text of {dialect:?}"), error));
-        assert_eq!(server.heard().len(), 1, "{dialect:?} is asked once");
+        assert_eq!(server.requests().len(), 1, "{dialect:?} is asked once");
     }
     errors
 }
@@ -130,11 +130,12 @@ async fn texts_do_not_follow_a_redirection() {
     for status in [301, 302, 307, 308] {
         let location: &'static str = format!("location: {}/v1/embeddings\r\n", other.address()).leak();
         for (who, error) in errors(|| Scene::Answer(status, location, String::new())).await {
-            let is_told = matches!(&error, ProviderError::Unusable(words) if words.contains("redirections"));
-            assert!(is_told, "{who}, {status}: {error:?}");
+            let names_redirections =
+                matches!(&error, ProviderError::Unusable(words) if words.contains("redirections"));
+            assert!(names_redirections, "{who}, {status}: {error:?}");
         }
     }
-    assert!(other.heard().is_empty(), "{:?}", other.heard());
+    assert!(other.requests().is_empty(), "{:?}", other.requests());
 }
 
 #[tokio::test]
@@ -197,8 +198,8 @@ async fn a_key_is_brought_as_the_provider_wants_it() {
         let settings =
             llm::Settings { api_key_file: file.clone(), ..llm_settings(dialect, server.address()) };
         question(&settings).await.unwrap_err();
-        let [heard] = server.heard().try_into().unwrap();
-        assert_eq!(heard.headers.matches("sk-of-a-file").count(), 1, "{heard:?}");
-        assert!(heard.headers.lines().any(|line| line == header), "{dialect:?}: {heard:?}");
+        let [request] = server.requests().try_into().unwrap();
+        assert_eq!(request.headers.matches("sk-of-a-file").count(), 1, "{request:?}");
+        assert!(request.headers.lines().any(|line| line == header), "{dialect:?}: {request:?}");
     }
 }

@@ -72,8 +72,8 @@ fn a_trial_that_still_holds_the_text_is_named() {
     let held = holders(home.data(), &["pangolinesque"]);
     let is_below = |file: &Path| file.canonicalize().unwrap().starts_with(&trial);
     assert!(!held.is_empty() && held.iter().all(|(file, _)| is_below(file)), "{held:?}");
-    let told = home.run(&["compact"]);
-    assert!(told.stderr.contains("whatif drop before"), "{told:?}");
+    let run = home.run(&["compact"]);
+    assert!(run.stderr.contains("whatif drop before"), "{run:?}");
     let checks = home.json(&["doctor"]);
     let check = checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "trials").unwrap();
     assert!(check["state"] == "ok" && check["words"].as_str().unwrap().contains("before"), "{checks:#}");

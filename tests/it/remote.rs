@@ -31,7 +31,7 @@ fn memories(home: &Home) -> Vec<Value> {
     home.export().into_iter().filter(|line| line["kind"] == "memory").collect()
 }
 
-/// What each home told the log.
+/// The events of all homes.
 fn all_events(homes: &[Home]) -> Vec<Value> {
     homes.iter().flat_map(Home::events).collect()
 }
@@ -113,14 +113,17 @@ fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
 
 /// The certificate of a server in these tests nobody trusts; that it speaks no TLS at all shows as much of the program.
 #[test]
-fn a_server_that_cannot_be_reached_safely_is_told() {
+fn a_server_that_cannot_be_reached_safely_is_refused() {
     let server = Surreal::start();
     for scheme in ["wss", "https"] {
         let home = server.home(scheme, "");
         let done = home.run(&["save", "Title", "Text."]);
-        let said = &done.stderr;
+        let stderr = &done.stderr;
         assert_ne!(done.code(), 0);
-        assert!(said.contains(&server.url(scheme)) && said.contains("cannot be reached"), "{scheme}: {said}");
+        assert!(
+            stderr.contains(&server.url(scheme)) && stderr.contains("cannot be reached"),
+            "{scheme}: {stderr}"
+        );
         let log = std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
         assert!(!log.contains("panicked"), "{scheme}: {log}");
     }
@@ -131,9 +134,9 @@ fn a_server_that_cannot_be_reached_safely_is_told() {
 fn meets_outage(agent: &mut Agent) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(20) {
-        let told = agent.call("mem_context", json!({}));
-        if told.is_error {
-            return told.text.contains("call again");
+        let reply = agent.call("mem_context", json!({}));
+        if reply.is_error {
+            return reply.text.contains("call again");
         }
     }
     false
@@ -201,7 +204,7 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_clearly() {
+fn what_cannot_be_used_is_named_clearly() {
     let server = Surreal::start();
     let refused = |home: &Home| {
         let saved = home.run(&["save", "--title", "a", "b"]);
@@ -261,7 +264,7 @@ fn users_of_a_namespace_or_a_database_are_enough() {
 }
 
 #[test]
-fn where_the_database_is_and_who_backs_it_up_is_told() {
+fn where_the_database_is_and_who_backs_it_up_is_shown() {
     let server = Surreal::start();
     let home = server.home("ws", "[backup]\nevery = \"1s\"");
     home.run(&["daemon", "start"]).success();
@@ -271,8 +274,9 @@ fn where_the_database_is_and_who_backs_it_up_is_told() {
     let log = || std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
     wait_for("the log to tell who backs it up", || log().contains("it is backed up there").then_some(()));
     assert!(!log().contains("backup failed"), "{}", log());
-    let told = finish(home.command().args(["doctor", "--json"])).json();
-    let backup = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "backup").unwrap();
+    let report = finish(home.command().args(["doctor", "--json"])).json();
+    let backup =
+        report["checks"].as_array().unwrap().iter().find(|check| check["check"] == "backup").unwrap();
     assert!(backup["state"] == "ok" && backup["words"].to_string().contains("on a server"), "{backup}");
 }
 
@@ -330,7 +334,7 @@ fn a_session_under_way_in_another_home_is_not_unfinished() {
 }
 
 #[test]
-fn homes_that_are_gone_do_not_keep_others_from_being_heard() {
+fn homes_that_are_gone_do_not_keep_others_from_being_followed() {
     let server = Surreal::start();
     let homes = [server.home("ws", ""), server.home("ws", "")];
     homes[0].agent().save("First", "The schema is there.");

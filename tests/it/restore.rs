@@ -1,4 +1,4 @@
-//! Stores that became others: restored from a file that somebody changed, put back, or made anew at the same path.
+//! Stores that became others: restored from a file that somebody changed, put back, or made again at the same path.
 
 use std::fs;
 use std::io::Read;
@@ -62,8 +62,8 @@ fn a_backup_that_plants_something_is_refused() {
         let other = Home::new();
         let refused = other.run(&["restore", forged.to_str().unwrap()]);
         assert_eq!(refused.code(), 1, "{planted}: {refused:?}");
-        let told = refused.stderr.contains(what) || refused.stderr.contains("permissions");
-        assert!(refused.stderr.contains("forged.surql.zst") && told, "{planted}: {refused:?}");
+        let is_named = refused.stderr.contains(what) || refused.stderr.contains("permissions");
+        assert!(refused.stderr.contains("forged.surql.zst") && is_named, "{planted}: {refused:?}");
         for left in ["store", "store.restoring", "store.compared"] {
             assert!(!other.data().join(left).exists(), "{planted}: {left} is left");
         }
@@ -180,7 +180,7 @@ fn stores_of_one_path_leave_each_others_backups_alone() {
 }
 
 #[test]
-fn another_store_is_backed_up_though_as_much_was_told_in_the_one_before() {
+fn another_store_is_backed_up_though_the_one_before_had_as_many_events() {
     let home = Home::with_config("[backup]\nevery = \"1s\"\ndir = \"safe\"\n");
     let dir = home.data().join("safe");
     let whole = || files(&dir).iter().filter(|name| name.ends_with(".surql.zst")).count();

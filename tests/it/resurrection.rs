@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::backup::backed_up;
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
 const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
@@ -44,12 +44,12 @@ const AUTOMATIC: [(&str, Way); 9] = [
     }),
     ("compaction", |home, _, of, n, text| {
         let session = format!("c-{}-{n}", of.door);
-        tell(home, "claude-code", "PostCompact", &session, json!({ "compact_summary": text }));
+        report(home, "claude-code", "PostCompact", &session, json!({ "compact_summary": text }));
     }),
     ("last-message", |home, _, of, n, text| {
         let session = format!("m-{}-{n}", of.door);
-        tell(home, "claude-code", "UserPromptSubmit", &session, json!({ "prompt": "Go on." }));
-        tell(home, "claude-code", "Stop", &session, json!({ "last_assistant_message": text }));
+        report(home, "claude-code", "UserPromptSubmit", &session, json!({ "prompt": "Go on." }));
+        report(home, "claude-code", "Stop", &session, json!({ "last_assistant_message": text }));
     }),
     ("finding", |_, agent, of, n, text| {
         let begun =
@@ -72,9 +72,9 @@ fn import(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) 
     });
     let file = home.work().join(format!("{}-{n}.jsonl", of.door));
     fs::write(&file, format!("{header}\n{memory}\n")).unwrap();
-    let told: Value =
+    let imported: Value =
         serde_json::from_str(&home.run(&["import", &file.to_string_lossy(), "--json"]).stdout).unwrap();
-    assert_eq!(told["created"], 0, "{told}");
+    assert_eq!(imported["created"], 0, "{imported}");
 }
 
 fn adoption(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) {
@@ -99,7 +99,7 @@ fn words(text: &str) -> String {
 }
 
 /// Everything that is said now: the texts of live memories, and the summaries of sessions.
-fn said(home: &Home) -> Vec<String> {
+fn current_texts(home: &Home) -> Vec<String> {
     let lines = home.export();
     let live = lines.iter().filter(|line| line["deleted_at"].is_null());
     live.filter_map(|line| {
@@ -127,7 +127,7 @@ fn a_corrected_text_comes_back_by_no_automatic_door() {
         let of = Corrected { door, project: &project, id: &id, topic: &topic, title: &title };
         for (n, form) in FORMS.iter().enumerate() {
             way(&home, &mut agent, &of, n, &form(&text));
-            assert!(!said(&home).contains(&words(&text)), "{door}, form {n}");
+            assert!(!current_texts(&home).contains(&words(&text)), "{door}, form {n}");
         }
         let got = agent.get(&id);
         assert_eq!(
@@ -139,7 +139,7 @@ fn a_corrected_text_comes_back_by_no_automatic_door() {
 }
 
 #[test]
-fn whoever_says_a_text_is_told_and_may_revive_it() {
+fn whoever_saves_a_text_that_no_longer_holds_is_warned_and_may_revive_it() {
     let home = Home::new();
     let mut agent = home.agent();
     let (title, text) = ("Ledger port", "The ledger listens on port 5432.");
@@ -210,7 +210,7 @@ fn what_did_not_hold_in_a_project_does_not_hold_where_it_is_merged() {
         let folder = home.folder(&format!("n{n}/new-name"));
         fs::write(folder.join("note.md"), format!("---\ntitle: Note\n---\n\n{text}\n")).unwrap();
         home.run(&["import", &folder.parent().unwrap().to_string_lossy()]);
-        assert!(!said(&home).contains(&words(text)), "{text}");
+        assert!(!current_texts(&home).contains(&words(text)), "{text}");
         let listed = home.json(&["tombstones"]);
         assert!(listed["tombstones"].to_string().contains(id), "{listed}");
     }
@@ -243,7 +243,7 @@ fn a_person_sees_tombstones_and_forgets_them() {
 }
 
 #[test]
-fn a_backup_in_a_new_home_knows_what_its_rows_tell() {
+fn a_backup_in_a_new_home_knows_what_its_rows_say() {
     let home = Home::new();
     let mut agent = home.agent();
     let texts = ["corrected", "superseded", "deleted", "said-again"].map(|why| {
@@ -269,11 +269,11 @@ fn a_backup_in_a_new_home_knows_what_its_rows_tell() {
     for (n, (_, text)) in texts.iter().enumerate() {
         fs::write(folder.join(format!("{n}.md")), format!("---\ntitle: Note {n}\n---\n\n{text}\n")).unwrap();
     }
-    let told: Value = serde_json::from_str(
+    let imported: Value = serde_json::from_str(
         &other.run(&["import", &folder.parent().unwrap().to_string_lossy(), "--json"]).stdout,
     )
     .unwrap();
-    assert_eq!(told["created"], 1, "only what is said again: {told}");
+    assert_eq!(imported["created"], 1, "only what is said again: {imported}");
     // Once is enough: what is forgotten stays forgotten.
     other.json(&["tombstones", "--forget", &texts[0].0, "--yes"]);
     other.run(&["daemon", "stop"]).success();
@@ -282,7 +282,7 @@ fn a_backup_in_a_new_home_knows_what_its_rows_tell() {
 }
 
 #[test]
-fn an_older_backup_tells_what_it_brings_back() {
+fn an_older_backup_reports_what_it_brings_back() {
     let home = Home::new();
     let mut agent = home.agent();
     let text = "The ledger of the northern office listens on port 5432.";

@@ -161,10 +161,10 @@ fn notes_are_of_what_was_put_in() {
         ("zed", "--no-instructions", "rules"),
     ] {
         let home = Home::new();
-        let said = setup(&home, &[agent, "--dry-run"]).stderr;
-        assert!(said.contains(word), "{agent}: {said}");
-        let said = setup(&home, &[agent, option]).stderr;
-        assert!(!said.contains(word), "{agent} {option}: {said}");
+        let stderr = setup(&home, &[agent, "--dry-run"]).stderr;
+        assert!(stderr.contains(word), "{agent}: {stderr}");
+        let stderr = setup(&home, &[agent, option]).stderr;
+        assert!(!stderr.contains(word), "{agent} {option}: {stderr}");
     }
 }
 
@@ -221,9 +221,9 @@ fn a_malformed_file_is_left_alone_and_so_are_the_others() {
         let checked = setup(&home, &[agent, "--check"]);
         assert_eq!(checked.code(), 1, "{agent}: {checked:?}");
         assert!(checked.stdout.contains("malformed"), "{agent}: {checked:?}");
-        let said = &checked.stderr;
-        assert!(said.contains("line 2") || said.contains("line 3"), "{agent}: {said}");
-        assert!(!said.contains("no entry"), "{agent}: {said}");
+        let stderr = &checked.stderr;
+        assert!(stderr.contains("line 2") || stderr.contains("line 3"), "{agent}: {stderr}");
+        assert!(!stderr.contains("no entry"), "{agent}: {stderr}");
     }
     let home = Home::new();
     write(&home, ".cursor/mcp.json", "{ \"mcpServers\": [] }");
@@ -302,7 +302,7 @@ fn without_an_agent_all_are_listed() {
 }
 
 #[test]
-fn a_check_tells_when_the_configured_program_does_not_serve() {
+fn a_check_reports_when_the_configured_program_does_not_serve() {
     let home = Home::new();
     setup(&home, &["codex"]).success();
     let path = home.user().join(".codex/config.toml");
@@ -435,7 +435,7 @@ console.log(JSON.stringify([first, second, await system()]))
 "#;
 
 #[test]
-fn opencodes_plugin_keeps_a_context_and_not_the_want_of_one() {
+fn opencodes_plugin_caches_a_context_and_not_its_absence() {
     let home = Home::new();
     let mut node = std::process::Command::new("node");
     if node.arg("--version").output().is_err() {

@@ -78,8 +78,8 @@ fn nothing_can_be_written_or_defined() {
     ] {
         home.run(&["sql", write]);
     }
-    let told = home.run(&["sql", "DELETE memory"]);
-    assert!(told.stderr.contains("nothing was written"), "{told:?}");
+    let run = home.run(&["sql", "DELETE memory"]);
+    assert!(run.stderr.contains("nothing was written"), "{run:?}");
     for refused in [
         "DEFINE TABLE x",
         "REMOVE TABLE memory",
@@ -122,7 +122,7 @@ fn answers_are_bounded() {
 }
 
 #[test]
-fn faults_are_told_where_they_are() {
+fn errors_are_reported_where_they_are() {
     let home = home();
     let odd = home.run(&["sql", "SELEC title FROM memory"]);
     assert!(odd.code() == 1 && odd.stderr.contains("Parse error"), "{odd:?}");

@@ -31,12 +31,12 @@ impl Studio {
         Self { process, access }
     }
 
-    fn says(&self, key: &str) -> &str {
+    fn field(&self, key: &str) -> &str {
         self.access[key].as_str().unwrap_or_else(|| panic!("no {key} in {}", self.access))
     }
 
     fn address(&self) -> &str {
-        self.says("endpoint").trim_start_matches("ws://")
+        self.field("endpoint").trim_start_matches("ws://")
     }
 
     fn signal(&self, signal: Signal) {
@@ -51,14 +51,14 @@ impl Studio {
     /// The visitors' account, with this password.
     fn account(&self, password: &str) -> Account {
         let [namespace, database, user] =
-            ["namespace", "database", "user"].map(|key| self.says(key).to_owned());
+            ["namespace", "database", "user"].map(|key| self.field(key).to_owned());
         Account::Database(namespace, database, user, password.to_owned())
     }
 
     async fn visit(&self) -> Client {
-        let db = Client::connect(self.says("endpoint")).await.unwrap();
-        db.sign_in(self.account(self.says("password"))).await.unwrap();
-        db.choose(self.says("namespace"), self.says("database")).await.unwrap();
+        let db = Client::connect(self.field("endpoint")).await.unwrap();
+        db.sign_in(self.account(self.field("password"))).await.unwrap();
+        db.choose(self.field("namespace"), self.field("database")).await.unwrap();
         db
     }
 
@@ -171,16 +171,16 @@ fn nobody_comes_in_without_the_password() {
     home.agent().save("Alpha", "First.");
     let studio = Studio::open(&home, &[]);
     let file = home.data().join("studio.json");
-    assert_eq!(studio.says("file"), file.canonicalize().unwrap().display().to_string());
+    assert_eq!(studio.field("file"), file.canonicalize().unwrap().display().to_string());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!(written["password"], studio.says("password"));
-    assert!(studio.says("endpoint").starts_with("ws://127.0.0.1:"));
+    assert_eq!(written["password"], studio.field("password"));
+    assert!(studio.field("endpoint").starts_with("ws://127.0.0.1:"));
     run(async {
-        let db = Client::connect(studio.says("endpoint")).await.unwrap();
+        let db = Client::connect(studio.field("endpoint")).await.unwrap();
         assert!(db.sign_in(studio.account("guess")).await.is_err());
         for user in ["root", "cerebro", "studio"] {
-            let root = Account::Root(user.to_owned(), studio.says("password").to_owned());
+            let root = Account::Root(user.to_owned(), studio.field("password").to_owned());
             assert!(db.sign_in(root).await.is_err(), "{user} is a root user");
         }
         let _ = db.choose("cerebro", "main").await;
@@ -191,7 +191,7 @@ fn nobody_comes_in_without_the_password() {
         }
     });
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
-    assert!(!log.contains(studio.says("password")), "the password is in the log");
+    assert!(!log.contains(studio.field("password")), "the password is in the log");
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn one_is_open_at_a_time_and_another_command_closes_it() {
     let port = studio.address().rsplit(':').next().unwrap().to_owned();
     let again = Studio::open(&home, &["--port", &port]);
     assert_eq!(again.address(), studio.address());
-    assert_ne!(again.says("password"), studio.says("password"));
+    assert_ne!(again.field("password"), studio.field("password"));
     run(async {
-        let db = Client::connect(again.says("endpoint")).await.unwrap();
-        let old = studio.account(studio.says("password"));
+        let db = Client::connect(again.field("endpoint")).await.unwrap();
+        let old = studio.account(studio.field("password"));
         assert!(db.sign_in(old).await.is_err(), "an old password is taken");
     });
     drop(again);

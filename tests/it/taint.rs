@@ -32,10 +32,10 @@ fn a_context_shows_no_more_than_the_title_of_a_flagged_memory() {
     let home = Home::new();
     home.json(&["save", "Deploy notes", ATTACK]);
     home.json(&["save", "Build notes", "The build needs Rust 1.94."]);
-    let told = home.json(&["context"]);
+    let context = home.json(&["context"]);
     let input = json!({"session_id": "s", "cwd": home.work(), "hook_event_name": "SessionStart"});
     let injected = hook(&home, "claude-code", "SessionStart", input.to_string().as_bytes());
-    for text in [told["text"].as_str().unwrap(), &injected] {
+    for text in [context["text"].as_str().unwrap(), &injected] {
         assert!(text.contains("Deploy notes") && text.contains("flag override exfiltration"), "{text}");
         assert!(text.contains("Rust 1.94") && !text.contains("evil.example"), "{text}");
     }
@@ -71,23 +71,23 @@ fn where_a_text_comes_from_is_kept() {
 fn a_title_that_is_an_attack_is_not_put_before_an_agent() {
     let home = Home::new();
     home.json(&["save", ATTACK, "The build needs Rust 1.94."]);
-    let told = home.json(&["context"]);
+    let context = home.json(&["context"]);
     let input = json!({"session_id": "s", "cwd": home.work(), "hook_event_name": "SessionStart"});
     let injected = hook(&home, "claude-code", "SessionStart", input.to_string().as_bytes());
-    for text in [told["text"].as_str().unwrap(), &injected] {
+    for text in [context["text"].as_str().unwrap(), &injected] {
         assert!(text.contains("manual (title left out: flag override)") && !text.contains("evil"), "{text}");
     }
 }
 
 #[test]
-fn an_unfinished_session_is_told_without_what_reads_like_an_order() {
+fn an_unfinished_session_is_shown_without_what_reads_like_an_order() {
     let home = Home::new();
-    let tell = |event: &str, more: Value| {
+    let report = |event: &str, more: Value| {
         let mut input = json!({"session_id": "one", "cwd": home.work(), "hook_event_name": event});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         hook(&home, "claude-code", event, input.to_string().as_bytes());
     };
-    tell("UserPromptSubmit", json!({ "prompt": ATTACK }));
+    report("UserPromptSubmit", json!({ "prompt": ATTACK }));
     home.json(&["save", ATTACK, "What was saved.", "--session", "one"]);
     home.kill_daemon();
     let input = json!({"session_id": "two", "cwd": home.work(), "hook_event_name": "SessionStart", "source": "startup"});
@@ -113,7 +113,7 @@ fn notes_of_a_folder_are_from_outside_whoever_reads_them_in() {
 }
 
 #[test]
-fn what_was_said_then_is_flagged_by_what_was_said_then() {
+fn an_earlier_text_is_flagged_by_its_own_words() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Deploy notes", ATTACK);

@@ -49,35 +49,35 @@ fn sources() -> Vec<Source> {
 }
 
 #[track_caller]
-fn assert_none(faults: Vec<String>, rule: &str) {
-    assert!(faults.is_empty(), "{rule}:\n{}", faults.join("\n"));
+fn assert_none(violations: Vec<String>, rule: &str) {
+    assert!(violations.is_empty(), "{rule}:\n{}", violations.join("\n"));
 }
 
 #[test]
 fn files_stay_small_and_say_what_they_are() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
         if lines > SOURCE_LINES_MAX {
-            faults.push(format!("{} has {lines} lines: two nouns", source.path.display()));
+            violations.push(format!("{} has {lines} lines: two nouns", source.path.display()));
         }
         if !source.text.starts_with("//!") {
-            faults.push(format!("{} does not begin by saying what it is", source.path.display()));
+            violations.push(format!("{} does not begin by saying what it is", source.path.display()));
         }
         let name = source.path.file_stem().unwrap().to_string_lossy().into_owned();
         if ["util", "utils", "helper", "helpers", "common", "manager", "types", "misc"]
             .contains(&name.as_str())
         {
-            faults.push(format!("{} is named for nothing", source.path.display()));
+            violations.push(format!("{} is named for nothing", source.path.display()));
         }
     }
     for path in files(&repository().join("tests"), "rs") {
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         if lines > TEST_LINES_MAX {
-            faults.push(format!("{} has {lines} lines", path.display()));
+            violations.push(format!("{} has {lines} lines", path.display()));
         }
     }
-    assert_none(faults, "small files that say what they are");
+    assert_none(violations, "small files that say what they are");
 }
 
 /// What the sources of the store include, by path from the root of the repository, without ending.
@@ -92,14 +92,14 @@ fn included() -> String {
 #[test]
 fn every_statement_is_used_and_every_use_has_a_statement() {
     let store = included();
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let statements = files(&repository().join("surql/statements"), "surql");
     assert!(!statements.is_empty(), "no statements");
     let names: BTreeSet<String> =
         statements.iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
     for name in &names {
         if !store.contains(&format!("\"{name}\"")) && !store.contains(&format!("statements/{name}.surql")) {
-            faults.push(format!("surql/statements/{name}.surql is used by nothing"));
+            violations.push(format!("surql/statements/{name}.surql is used by nothing"));
         }
     }
     let table =
@@ -107,37 +107,37 @@ fn every_statement_is_used_and_every_use_has_a_statement() {
     for line in table.lines().filter(|line| line.contains('=')) {
         let constant = line.split('=').next().unwrap_or_default().trim();
         if store.matches(&format!("statement::{constant}")).count() == 0 {
-            faults.push(format!("the statement {constant} is declared and never run"));
+            violations.push(format!("the statement {constant} is declared and never run"));
         }
     }
-    assert_none(faults, "statements");
+    assert_none(violations, "statements");
 }
 
 #[test]
 fn only_the_store_takes_a_text_for_redacted() {
-    let faults = sources()
+    let violations = sources()
         .into_iter()
         .filter(|source| !source.is_in("crates/store") && !source.path.ends_with("tests.rs"))
         .filter(|source| source.path != Path::new("crates/core/src/redact/redacted.rs"))
         .filter(|source| source.text.contains("from_store("))
         .map(|source| format!("{} calls RedactedText::from_store", source.path.display()))
         .collect();
-    assert_none(faults, "only redaction, and the store of what it holds, makes a RedactedText");
+    assert_none(violations, "only redaction, and the store of what it holds, makes a RedactedText");
 }
 
 #[test]
 fn every_surql_file_says_what_it_is_for() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let folders = ["surql", "schema"].map(|folder| files(&repository().join(folder), "surql"));
     assert!(folders.iter().all(|folder| !folder.is_empty()), "no files");
     for path in folders.concat() {
         let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap_or_default();
         if first.strip_prefix("-- ").is_none_or(|words| words.trim().len() < 10) {
-            faults.push(format!("{} begins: {first}", path.display()));
+            violations.push(format!("{} begins: {first}", path.display()));
         }
     }
-    assert_none(faults, "a first line `-- what it is for`");
+    assert_none(violations, "a first line `-- what it is for`");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn migrations_are_numbered_without_gaps_and_all_applied() {
 
 #[test]
 fn queries_for_people_need_no_parameters() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for path in files(&repository().join("surql/queries"), "surql") {
         let text = fs::read_to_string(&path).unwrap();
         let code =
@@ -166,11 +166,11 @@ fn queries_for_people_need_no_parameters() {
                 || code.contains(&format!("LET ${name}"));
             let is_closure = code.contains(&format!("|${name}")) || code.contains(&format!("FOR ${name}"));
             if !is_bound && !is_closure {
-                faults.push(format!("{} needs ${name}", path.display()));
+                violations.push(format!("{} needs ${name}", path.display()));
             }
         }
     }
-    assert_none(faults, "surql/queries run as they stand");
+    assert_none(violations, "surql/queries run as they stand");
 }
 
 #[test]
@@ -200,16 +200,16 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn what_the_documents_point_at_is_there() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let mut documents = files(&repository().join("docs"), "md");
     documents.push(repository().join("README.md"));
     for path in documents {
         let text = fs::read_to_string(&path).unwrap();
         let folder = path.parent().unwrap();
         let missing = links(&text).filter(|target| !folder.join(target).exists());
-        faults.extend(missing.map(|target| format!("{} points at {target}", path.display())));
+        violations.extend(missing.map(|target| format!("{} points at {target}", path.display())));
     }
-    assert_none(faults, "links lead to files");
+    assert_none(violations, "links lead to files");
 }
 
 #[test]
@@ -227,6 +227,6 @@ fn the_lineage_maps_every_seed_to_files_and_commands() {
             name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect();
         !commands.contains(&format!("\n    {variant}("))
     });
-    let faults = missing.map(|name| format!("there is no `cerebro {name}`")).collect();
-    assert_none(faults, "the lineage names commands that there are");
+    let violations = missing.map(|name| format!("there is no `cerebro {name}`")).collect();
+    assert_none(violations, "the lineage names commands that there are");
 }

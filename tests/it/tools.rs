@@ -1,4 +1,4 @@
-//! The published list of tools, and the texts that tell agents of them.
+//! The published list of tools, and the texts that explain them to agents.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -154,37 +154,37 @@ fn the_schemas_are_portable() {
         for union in ["anyOf", "oneOf", "allOf"] {
             assert!(schema.get(union).is_none(), "{union} at the root of {tool}");
         }
-        let mut faults = Vec::new();
-        lint(schema, tool["name"].as_str().unwrap(), &mut faults);
-        assert!(faults.is_empty(), "{faults:#?}");
+        let mut violations = Vec::new();
+        lint(schema, tool["name"].as_str().unwrap(), &mut violations);
+        assert!(violations.is_empty(), "{violations:#?}");
         // Clients hold results against a schema of them, and the contract publishes none.
         assert!(tool.get("outputSchema").is_none(), "{tool}");
     }
 }
 
 /// What the strict lint of the official Inspector objects to, and what clients are known to drop.
-fn lint(schema: &Value, path: &str, faults: &mut Vec<String>) {
+fn lint(schema: &Value, path: &str, violations: &mut Vec<String>) {
     let Some(object) = schema.as_object() else {
-        faults.push(format!("{path} is a bare {schema}"));
+        violations.push(format!("{path} is a bare {schema}"));
         return;
     };
     if object.get("type").is_some_and(Value::is_array) {
-        faults.push(format!("{path} has a list of types"));
+        violations.push(format!("{path} has a list of types"));
     }
     if ["type", "enum", "const", "$ref", "anyOf", "oneOf"].iter().all(|key| !object.contains_key(*key)) {
-        faults.push(format!("{path} says nothing of its type"));
+        violations.push(format!("{path} says nothing of its type"));
     }
     if object.get("default").is_some_and(Value::is_null) {
-        faults.push(format!("{path} defaults to null"));
+        violations.push(format!("{path} defaults to null"));
     }
     if object.get("type").is_some_and(|kind| kind == "array") && !object.contains_key("items") {
-        faults.push(format!("{path} is a list of nothing"));
+        violations.push(format!("{path} is a list of nothing"));
     }
     for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        lint(property, &format!("{path}.{name}"), faults);
+        lint(property, &format!("{path}.{name}"), violations);
     }
     if let Some(items) = object.get("items") {
-        lint(items, &format!("{path}[]"), faults);
+        lint(items, &format!("{path}[]"), violations);
     }
 }
 
@@ -198,9 +198,9 @@ fn the_lint_sees_what_it_looks_for() {
         json!({"type": "object", "properties": {"a": {"type": "array"}}}),
         json!({"type": "object", "properties": {"a": {"type": "array", "items": true}}}),
     ] {
-        let mut faults = Vec::new();
-        lint(&bad, "t", &mut faults);
-        assert_eq!(faults.len(), 1, "{bad}: {faults:?}");
+        let mut violations = Vec::new();
+        lint(&bad, "t", &mut violations);
+        assert_eq!(violations.len(), 1, "{bad}: {violations:?}");
     }
 }
 
@@ -217,7 +217,7 @@ fn the_prompt_template_knows_every_tool_and_no_other() {
 }
 
 #[test]
-fn the_texts_for_agents_tell_the_habits_in_plain_words() {
+fn the_texts_for_agents_explain_the_habits_in_plain_words() {
     let home = Home::new();
     let (short, full) = (home.run(&["prompt"]).success(), home.run(&["prompt", "--full"]).success());
     for text in [&short, &full] {

@@ -21,7 +21,7 @@ fn pretended(home: &Home, socket: &std::path::Path) -> fs::File {
 }
 
 #[test]
-fn nothing_is_said_to_a_socket_in_a_folder_of_others() {
+fn nothing_is_sent_to_a_socket_in_a_folder_of_others() {
     let home = Home::new();
     let folder = home.folder("open");
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
@@ -40,7 +40,7 @@ fn nothing_is_said_to_a_socket_in_a_folder_of_others() {
 
 /// Only root can become somebody else.
 #[test]
-fn nothing_is_said_to_another_user() {
+fn nothing_is_sent_to_another_user() {
     const LISTEN: &str = "use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) or die; bind(S, sockaddr_un($ARGV[0])) or die;\
         $> = 65534; listen(S, 9) or die; print \"listening\\n\"; $| = 1; print ''; alarm 60;\
         while (accept(C, S)) { my $said = <C>; print 'heard ', defined $said ? $said : \"nothing\\n\" }";
@@ -61,10 +61,10 @@ fn nothing_is_said_to_another_user() {
     });
     assert_ne!(refused.code(), 0, "{refused:?}");
     perl.kill().unwrap();
-    let mut heard = String::new();
-    perl.stdout.take().unwrap().read_to_string(&mut heard).unwrap();
+    let mut received = String::new();
+    perl.stdout.take().unwrap().read_to_string(&mut received).unwrap();
     perl.wait().unwrap();
-    assert!(!heard.contains("protocol") && !heard.contains("Secret"), "{heard}");
+    assert!(!received.contains("protocol") && !received.contains("Secret"), "{received}");
 }
 
 #[test]

@@ -102,12 +102,12 @@ fn a_place_that_cannot_be_taken_is_refused_and_nothing_is_saved() {
     ] {
         let before = home.export_text();
         let call = json!({ "title": "New", "content": "New text.", "supersedes": supersedes });
-        let said = agent.refused("mem_save", call);
-        assert!(said.contains(part), "{part}: {said}");
+        let refusal = agent.refused("mem_save", call);
+        assert!(refusal.contains(part), "{part}: {refusal}");
         assert_eq!(home.export_text(), before, "{part}");
     }
-    let said = agent.refused("mem_update", json!({ "id": here, "supersedes": [here] }));
-    assert!(said.contains("itself"), "{said}");
+    let refusal = agent.refused("mem_update", json!({ "id": here, "supersedes": [here] }));
+    assert!(refusal.contains("itself"), "{refusal}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_was_stored_on_a_day_is_found_as_it_was() {
     let id = agent.save("Queue bound", "The walrus queue holds 16.");
     let deleted = agent.save("Queue owner", "The walrus queue belongs to the gateway.");
     let first = agent.get(&deleted)["created_at"].clone();
-    // Answers tell moments to the second, which lasts to its end.
+    // Answers give moments to the second, which lasts to its end.
     crate::support::wait_for("the next second", || {
         (agent.ok("mem_save_prompt", json!({ "content": "tick" }))["id"].is_string()
             && now().as_str() > first.as_str().unwrap_or_default())
@@ -156,8 +156,8 @@ fn what_was_stored_on_a_day_is_found_as_it_was() {
         agent.ok("mem_get_observation", json!({ "id": deleted, "as_of": first }))["title"],
         "Queue owner"
     );
-    let said = agent.refused("mem_get_observation", json!({ "id": id, "as_of": "2020-01-01" }));
-    assert!(said.contains("first saved"), "{said}");
+    let refusal = agent.refused("mem_get_observation", json!({ "id": id, "as_of": "2020-01-01" }));
+    assert!(refusal.contains("first saved"), "{refusal}");
     let shown = home.run(&[
         "search",
         "walrus",
@@ -175,7 +175,7 @@ fn what_was_stored_on_a_day_is_found_as_it_was() {
     assert!(agent.refused("mem_get_observation", json!({ "id": id, "as_of": first })).contains("purged"));
 }
 
-/// The present moment as answers tell it.
+/// The present moment as answers give it.
 fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -230,9 +230,9 @@ fn a_corrected_text_is_not_saved_again_unawares() {
         "  The ledger\nlistens  on port 5432 ",
         "The ledger listens on port 5432!",
     ] {
-        let said = agent.refused("mem_save", json!({ "title": title, "content": again }));
+        let refusal = agent.refused("mem_save", json!({ "title": title, "content": again }));
         for part in ["corrected on 20", &id, "revive"] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(refusal.contains(part), "{part}: {refusal}");
         }
     }
     for other in ["The ledger listens on port 5433.", "The ledger never listens on port 5432."] {
@@ -255,12 +255,12 @@ fn a_corrected_text_is_not_saved_again_unawares() {
 fn a_topic_may_return_and_a_deleted_text_is_only_noted() {
     let home = Home::new();
     let mut agent = home.agent();
-    let mut say = |port: &str| {
+    let mut save_port = |port: &str| {
         let content = format!("The ledger listens on port {port}.");
         let call = json!({ "title": "Port", "content": content, "topic_key": "config/port" });
         agent.ok("mem_save", call)["outcome"].clone()
     };
-    assert_eq!(["1", "2", "1", "2"].map(&mut say), ["created", "updated", "updated", "updated"]);
+    assert_eq!(["1", "2", "1", "2"].map(&mut save_port), ["created", "updated", "updated", "updated"]);
     let mut agent = home.agent();
     let id = agent.save("Mascot", "The mascot is an ibis.");
     agent.ok("mem_delete", json!({ "id": id }));
@@ -331,7 +331,7 @@ fn no_automatic_door_brings_a_corrected_text_back() {
 }
 
 #[test]
-fn what_is_to_be_done_is_told_when_it_is_due_until_it_is_done() {
+fn what_is_to_be_done_is_shown_when_it_is_due_until_it_is_done() {
     let home = Home::new();
     let mut agent = home.agent();
     let mut remind = |title: &str, from: &str| {
@@ -346,8 +346,8 @@ fn what_is_to_be_done_is_told_when_it_is_due_until_it_is_done() {
         let part = text.split("\n## ").find(|part| part.starts_with("Due")).map(str::to_owned);
         part.unwrap_or_default()
     };
-    let told = section(&mut agent);
-    assert!(told.contains(&due) && !told.contains(&later), "{told}");
+    let shown = section(&mut agent);
+    assert!(shown.contains(&due) && !shown.contains(&later), "{shown}");
     let got = agent.get(&due);
     assert_eq!((&got["kind"], &got["strength"]), (&json!("prospective"), &json!(1.0)), "{got:?}");
     agent.ok("mem_update", json!({ "id": due, "done": true }));
@@ -359,7 +359,7 @@ fn what_is_to_be_done_is_told_when_it_is_due_until_it_is_done() {
 }
 
 #[test]
-fn what_is_to_be_done_somewhere_is_told_there() {
+fn what_is_to_be_done_somewhere_is_shown_there() {
     let home = Home::new();
     let repository = home.folder("app");
     std::fs::create_dir_all(repository.join(".git")).unwrap();

@@ -216,7 +216,7 @@ fn an_edit_begins_also_before_the_text_is_here() {
     let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
     screens.press("2");
     assert_eq!(screens.type_fast("<down>e"), Next::Go, "the text cannot be here yet");
-    let draft = wait_for("the edit to begin", || match screens.hear() {
+    let draft = wait_for("the edit to begin", || match screens.receive() {
         Next::Edit(draft) => Some(draft),
         _ => None,
     });
@@ -224,7 +224,7 @@ fn an_edit_begins_also_before_the_text_is_here() {
     // Another key in between means that it is not wanted any more.
     screens.type_fast("<down>e<up>");
     for _ in 0..3 {
-        assert_eq!(screens.hear(), Next::Go);
+        assert_eq!(screens.receive(), Next::Go);
     }
     screens.settle();
 }
@@ -282,7 +282,7 @@ fn a_daemon_that_goes_away_is_connected_to_again() {
 }
 
 #[test]
-fn without_colour_everything_is_told_by_marks() {
+fn without_colour_everything_is_shown_by_marks() {
     let home = filled(12, 2);
     let mut plain = Screens::open_with(&home, SMALL.0, SMALL.1, false);
     for keys in ["1", "2", "<enter>", "<tab>", "<esc>", "3", "4", "5", "p", "<esc>", "?"] {

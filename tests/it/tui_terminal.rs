@@ -38,30 +38,30 @@ fn screens_that_panic() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_before_it_is_told() {
+fn a_panic_gives_the_terminal_back_before_it_is_reported() {
     let home = Home::new();
     let (seen, before, after) = ("seen", "before", "after");
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name);
+    let path = |name: &str| folder.path().join(name);
     let program = std::env::current_exe().unwrap();
     let inside = format!(
         "stty -g >'{}'; '{}' --exact tui_terminal::screens_that_panic --ignored --nocapture; stty -g >'{}'",
-        place(before).display(),
+        path(before).display(),
         program.display(),
-        place(after).display(),
+        path(after).display(),
     );
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command", &inside])
-        .arg(place(seen))
+        .arg(path(seen))
         .env(HOME, home.data())
         .env("TERM", "xterm-256color")
         .output()
         .unwrap();
-    let read = |name| String::from_utf8_lossy(&std::fs::read(place(name)).unwrap()).into_owned();
+    let read = |name| String::from_utf8_lossy(&std::fs::read(path(name)).unwrap()).into_owned();
     let shown = read(seen);
     let at = |what: &str| shown.find(what).unwrap_or_else(|| panic!("no {what:?} in {shown:?}\n{output:?}"));
-    let (taken, left, cursor, told) = (at("\x1b[?1049h"), at("\x1b[?1049l"), at("\x1b[?25h"), at(WORDS));
-    assert!(taken < left && left < told && cursor < told, "{shown:?}");
+    let (taken, left, cursor, message) = (at("\x1b[?1049h"), at("\x1b[?1049l"), at("\x1b[?25h"), at(WORDS));
+    assert!(taken < left && left < message && cursor < message, "{shown:?}");
     assert_eq!(read(before), read(after), "the terminal's settings");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::net::TcpStream;
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::transcripts::Claude;
 use crate::support::{Browser, Home, alter, json};
 
@@ -195,7 +195,7 @@ fn a_click_does_what_the_command_does() {
     assert!(!browser.read("/memories").says("Alpha decision"));
     browser.post(&page, &format!("{page}/restore"), &[]);
     assert!(stored("deleted_at").is_null() && browser.read("/memories").says("Alpha decision"));
-    assert_eq!(kinds().len(), before + 4, "each change is told once: {:?}", kinds());
+    assert_eq!(kinds().len(), before + 4, "each change has one event: {:?}", kinds());
 
     let fields = [
         ("title", "Alpha, again"),
@@ -282,7 +282,7 @@ fn a_long_list_is_paged_and_nothing_is_missing() {
 }
 
 #[test]
-fn calls_are_told_as_they_happen() {
+fn calls_are_shown_as_they_happen() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.save("Before", "x");
@@ -297,14 +297,17 @@ fn calls_are_told_as_they_happen() {
     let mut stream = browser.begin(&format!("GET /live/stream?after={last}"), &[], "");
     Browser::head(&mut stream);
     agent.save("Later", "<b>y</b>");
-    let mut told = String::new();
-    while !told.contains("</tr>") {
+    let mut received = String::new();
+    while !received.contains("</tr>") {
         let mut line = String::new();
-        assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended: {told}");
-        told.push_str(&line);
+        assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended: {received}");
+        received.push_str(&line);
     }
-    assert!(told.contains("<tr>") && told.contains("Later") && !told.contains("<b>"), "{told}");
-    assert!(!told.contains("Before"), "only what is new: {told}");
+    assert!(
+        received.contains("<tr>") && received.contains("Later") && !received.contains("<b>"),
+        "{received}"
+    );
+    assert!(!received.contains("Before"), "only what is new: {received}");
 }
 
 #[test]
@@ -416,7 +419,7 @@ fn past_sessions_and_work_are_read_in_a_browser() {
         .turn("Thanks", "You are welcome, and the petrel flies again over the northern sea.")
         .write(&home);
     home.take_in();
-    tell(&home, "codex", "UserPromptSubmit", "s-2", json!({ "prompt": "Mend the pier" }));
+    report(&home, "codex", "UserPromptSubmit", "s-2", json!({ "prompt": "Mend the pier" }));
     let browser = Browser::open(&home);
     let session = first_link(&browser, "/history", "/history/");
     let exchange = first_link(&browser, &session, "/exchanges/");

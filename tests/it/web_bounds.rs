@@ -21,7 +21,7 @@ fn link(html: &str, words: &str) -> Option<String> {
 }
 
 #[test]
-fn long_texts_are_cut_by_their_bytes_and_told_to_their_end() {
+fn long_texts_are_cut_by_their_bytes_and_readable_to_their_end() {
     let home = Home::new();
     let mut agent = home.agent();
     let lines: String = (0..3_000).map(|n| format!("line {n} <of> \"many\"\n")).collect();
@@ -69,12 +69,12 @@ fn lists_of_the_longest_names_fit() {
     let sessions = browser.read("/sessions").body;
     let from = sessions.find("href=\"/sessions/").unwrap() + 6;
     let session = sessions[from..].split('"').next().unwrap().to_owned();
-    let story = small(&browser, &session);
-    assert!(story.contains("Show all texts whole"));
+    let page = small(&browser, &session);
+    assert!(page.contains("Show all texts whole"));
 }
 
 #[test]
-fn a_hundred_and_fifty_projects_are_told_page_by_page() {
+fn a_hundred_and_fifty_projects_are_listed_page_by_page() {
     let home = Home::new();
     let at = "2026-01-05T10:00:00.000001Z";
     let letter = |n: usize| char::from(b'a' + u8::try_from(n).unwrap());

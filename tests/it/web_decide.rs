@@ -34,14 +34,14 @@ fn merged_and_archived_memories_do_not_starve_the_list_of_pairs() {
     drop(agent);
     let twins: Vec<String> = (0..17).map(|n| relate(&ids[2 * n], &ids[2 * n + 1], "similar", 0.99)).collect();
     alter(&home, &twins.concat());
-    // All but the last pair are put aside; more of them than a page shows.
-    let aside: Vec<&str> = (0..16).map(|n| ids[2 * n].as_str()).collect();
-    home.run(&[&["archive"][..], aside.as_slice()].concat()).success();
+    // All but the last pair are archived; more of them than a page shows.
+    let half: Vec<&str> = (0..16).map(|n| ids[2 * n].as_str()).collect();
+    home.run(&[&["archive"][..], half.as_slice()].concat()).success();
     let browser = Browser::open(&home);
     let page = browser.read("/pairs?which=twins");
     assert_eq!(page.body.matches("class=\"pair\"").count(), 1, "{}", page.text());
     assert!(page.body.contains(&ids[33]));
-    home.run(&[&["unarchive"][..], aside.as_slice()].concat()).success();
+    home.run(&[&["unarchive"][..], half.as_slice()].concat()).success();
     assert_eq!(pairs_of(&browser, "/pairs?which=twins"), 10);
     let rest = browser.read("/pairs?which=twins&from=10");
     assert_eq!(rest.body.matches("class=\"pair\"").count(), 7);
@@ -54,7 +54,7 @@ fn merged_and_archived_memories_do_not_starve_the_list_of_pairs() {
 }
 
 #[test]
-fn both_kept_are_no_pair_until_one_is_revised() {
+fn a_settled_pair_is_none_until_one_is_revised() {
     let home = Home::new();
     let (old, new) = at_odds(&home);
     let browser = Browser::open(&home);
@@ -67,18 +67,18 @@ fn both_kept_are_no_pair_until_one_is_revised() {
             ("back", "pairs"),
         ]
     };
-    let told =
+    let is_marked =
         || home.run(&["search", "port", "--project", "demo", "--json"]).stdout.contains("conflicts_with");
-    assert!(told(), "agents hear of the claim");
+    assert!(is_marked(), "agents hear of the claim");
     let late = browser.post("/pairs", "/pairs/settle", &fields("7"));
     assert_eq!((late.status, pairs_of(&browser, "/pairs")), (409, 1), "only as it was read");
-    let kept = browser.post("/pairs", "/pairs/settle", &fields("1"));
-    assert_eq!(kept.header("location"), "/pairs?done=settled", "{kept:?}");
+    let settled = browser.post("/pairs", "/pairs/settle", &fields("1"));
+    assert_eq!(settled.header("location"), "/pairs?done=settled", "{settled:?}");
     assert!(browser.read("/pairs?done=settled").says("Both stand"));
     assert_eq!(pairs_of(&browser, "/pairs"), 0);
-    assert!(!told(), "and of it no more, once a person lets both stand");
+    assert!(!is_marked(), "and of it no more, once a person lets both stand");
     assert_eq!(home.json(&["health"])["health"]["review"], 0);
-    // Neither a pin nor a worker that draws the relation anew brings it back.
+    // Neither a pin nor a worker that draws the relation again brings it back.
     home.run(&["pin", &old]).success();
     assert_eq!(pairs_of(&browser, "/pairs"), 0);
     home.run(&["update", &old, "--content", "The port is 80 again."]).success();
@@ -93,7 +93,7 @@ fn both_kept_are_no_pair_until_one_is_revised() {
 }
 
 #[test]
-fn one_takes_the_place_of_the_other_with_one_click() {
+fn one_supersedes_the_other_with_one_click() {
     let home = Home::new();
     let (old, new) = at_odds(&home);
     let browser = Browser::open(&home);
@@ -180,7 +180,7 @@ fn an_edit_that_came_late_shows_both_texts_and_can_be_saved_then() {
 }
 
 #[test]
-fn place_and_validity_are_edited_and_an_archive_is_kept() {
+fn folder_and_validity_are_edited_and_an_archive_stays() {
     let home = Home::new();
     let id = home.agent().save("Alpha", "First text.");
     let browser = Browser::open(&home);
@@ -253,7 +253,7 @@ fn a_list_meets_every_condition_of_its_address() {
 }
 
 #[test]
-fn a_session_tells_its_prompts_whole_and_what_it_goes_on_with() {
+fn a_session_shows_its_prompts_whole_and_what_it_goes_on_with() {
     let home = Home::new();
     let mut agent = home.agent();
     let long = format!("{} and the end of it.", "Please look at every file. ".repeat(200));

@@ -1,21 +1,21 @@
 //! `cerebro work`: what people see of the journal, and what they can do with it.
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{Home, Value, json};
 
 /// A session that asked for something, edited a file and ran a command.
 fn sitting(home: &Home, session: &str, prompt: &str) {
-    tell(home, "codex", "UserPromptSubmit", session, json!({ "prompt": prompt }));
+    report(home, "codex", "UserPromptSubmit", session, json!({ "prompt": prompt }));
     let patch = "*** Begin Patch\n*** Update File: a.rs\n-x\n+y\n*** End Patch";
     let call = json!({
         "tool_name": "apply_patch", "tool_use_id": "c1", "tool_input": { "command": patch }, "tool_response": "ok",
     });
-    tell(home, "codex", "PostToolUse", session, call);
+    report(home, "codex", "PostToolUse", session, call);
     let call = json!({
         "tool_name": "Bash", "tool_use_id": "c2", "tool_input": { "command": "cargo test" },
         "tool_response": "Process exited with code 0\nOutput:\ntest result: ok. 3 passed; 0 failed",
     });
-    tell(home, "codex", "PostToolUse", session, call);
+    report(home, "codex", "PostToolUse", session, call);
 }
 
 /// Starts the daemon and waits for its store: a hook does not wait that long.
@@ -101,7 +101,7 @@ fn the_journal_can_be_checked_against_a_line_that_was_kept() {
 }
 
 #[test]
-fn to_look_at_work_is_nothing_that_happens_in_it() {
+fn reading_work_adds_no_event() {
     let home = Home::new();
     open(&home);
     sitting(&home, "s-1", "Mend the pier");
@@ -124,7 +124,7 @@ fn what_a_hook_may_not_know_is_not_taken_from_it() {
         json!({ "steps": [{ "kind": "closed", "outcome": "done" }], "prompt": "Ask" }),
         json!({ "kind": "claimed", "prompt": "Ask again", "holder": "me" }),
     ] {
-        tell(&home, "codex", "UserPromptSubmit", "s-1", input);
+        report(&home, "codex", "UserPromptSubmit", "s-1", input);
     }
     let works = listed(&home, &[]);
     assert_eq!((works.len(), &works[0]["status"]), (1, &json!("open")));
@@ -144,12 +144,12 @@ fn statements_can_be_tried_without_a_trace() {
     let file = home.folder("trial").join("trial.surql");
     std::fs::write(&file, "UPDATE memory SET title = 'gone'; DELETE session; SELECT * FROM memory;").unwrap();
     let tried = home.json(&["whatif", "run", file.to_str().unwrap()]);
-    let told = |table: &str, deed: &str| {
+    let rows_of = |table: &str, deed: &str| {
         let rows = tried["tables"].as_array().unwrap().iter();
         rows.filter(|row| row["place"] == table && row["deed"] == deed).map(|row| row["rows"].clone()).next()
     };
-    assert_eq!(told("memory", "update"), Some(json!(1)), "{tried}");
-    assert_eq!(told("session", "delete"), Some(json!(1)), "{tried}");
+    assert_eq!(rows_of("memory", "update"), Some(json!(1)), "{tried}");
+    assert_eq!(rows_of("session", "delete"), Some(json!(1)), "{tried}");
     assert!(tried["changes"].to_string().contains("memory:"), "{tried}");
     assert_eq!(stored(), before);
     assert_eq!(home.json(&["search", "pier"])["hits"].as_array().map(Vec::len), Some(1));
@@ -223,7 +223,7 @@ fn an_effect_is_announced_confirmed_and_never_proposed_again() {
 }
 
 #[test]
-fn two_agents_that_claim_get_one_holder_and_the_late_one_is_told() {
+fn two_agents_that_claim_get_one_holder_and_the_late_one_is_refused() {
     let home = Home::with_config("[work]\ntools = true\n");
     let (mut one, mut two) = (home.agent(), home.agent());
     let work = one.ok("work_begin", json!({ "title": "Shared" }))["work"].as_str().unwrap().to_owned();

@@ -1,11 +1,11 @@
-//! The journal where hooks alone do not tell everything: Gemini CLI's commands and compactions, a daemon that is away, and
+//! The journal where hooks alone do not report everything: Gemini CLI's commands and compactions, a daemon that is away, and
 //! a journal that is off.
 
 use std::fs;
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{Home, Value, json};
-use crate::work_hooks::{HINT, told, works};
+use crate::work_hooks::{HINT, context_at_start, works};
 
 const AGENT: &str = "gemini-cli";
 
@@ -21,7 +21,7 @@ fn ran(command: &str, report: &str) -> Value {
 }
 
 /// What a hook said to the agent.
-fn said(answer: &str) -> String {
+fn injected_text(answer: &str) -> String {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
 }
@@ -36,10 +36,10 @@ fn state(home: &Home) -> Value {
 fn a_command_of_gemini_that_was_under_way_has_an_unknown_outcome() {
     let home = Home::new();
     home.json(&["projects"]);
-    tell(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Mend the PEM case" }));
+    report(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Mend the PEM case" }));
     for _ in 0..2 {
-        tell(&home, AGENT, "BeforeTool", "g", shell("pytest -q"));
-        tell(
+        report(&home, AGENT, "BeforeTool", "g", shell("pytest -q"));
+        report(
             &home,
             AGENT,
             "AfterTool",
@@ -53,15 +53,15 @@ fn a_command_of_gemini_that_was_under_way_has_an_unknown_outcome() {
         (&before["test"]["ending"], &before["failed"]["text"]),
         (&json!("failed"), &json!("pytest -q"))
     );
-    tell(&home, AGENT, "BeforeTool", "g", shell("gh pr create --fill"));
+    report(&home, AGENT, "BeforeTool", "g", shell("gh pr create --fill"));
     let after = state(&home);
     assert_eq!(after["under_way"][0]["what"], "gh pr create --fill", "{after}");
-    let text = told(&home, AGENT, "g", "resume");
+    let text = context_at_start(&home, AGENT, "g", "resume");
     assert!(text.contains(HINT) && text.contains("`gh pr create --fill` had begun"), "{text}");
 }
 
 #[test]
-fn gemini_is_told_its_work_once_after_each_compaction() {
+fn gemini_is_given_its_work_once_after_each_compaction() {
     let home = Home::new();
     home.json(&["projects"]);
     let record = home.folder("chats").join("session.jsonl");
@@ -69,7 +69,7 @@ fn gemini_is_told_its_work_once_after_each_compaction() {
     let hook = |event: &str, more: Value| {
         let mut input = json!({ "transcript_path": record });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        said(&tell(&home, AGENT, event, "g", input))
+        injected_text(&report(&home, AGENT, event, "g", input))
     };
     assert_eq!(hook("BeforeAgent", json!({ "prompt": "Mend the PEM case" })), "");
     assert_eq!(hook("AfterTool", ran("make", "Output: (empty)\nProcess Group PGID: 7")), "");
@@ -92,15 +92,15 @@ fn gemini_is_told_its_work_once_after_each_compaction() {
 }
 
 #[test]
-fn what_hooks_missed_while_no_daemon_answered_is_told_as_a_gap() {
+fn what_hooks_missed_while_no_daemon_answered_is_reported_as_a_gap() {
     let home = Home::new();
     home.json(&["projects"]);
     for agent in [AGENT, "claude-code"] {
-        tell(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Mend it" }));
+        report(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Mend it" }));
     }
     home.kill_daemon();
     for _ in 0..3 {
-        tell(
+        report(
             &home,
             AGENT,
             "AfterTool",
@@ -108,19 +108,19 @@ fn what_hooks_missed_while_no_daemon_answered_is_told_as_a_gap() {
             ran("make", "Output: (empty)\nProcess Group PGID: 7"),
         );
     }
-    // Of Claude Code the transcript tells it.
+    // Of Claude Code the transcript has it.
     let call = json!({ "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" } });
-    tell(&home, "claude-code", "PreToolUse", "s-claude-code", call);
+    report(&home, "claude-code", "PreToolUse", "s-claude-code", call);
     let count = || fs::read_dir(home.data().join("missed")).unwrap().count();
     assert_eq!(count(), 1, "of one session");
 
     home.json(&["projects"]);
-    tell(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
+    report(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
     let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
     assert_eq!((&state["gaps"]["times"], &state["gaps"]["events"]), (&json!(1), &json!(3)), "{state}");
     assert_eq!(state["gaps"]["reason"], "no daemon answered");
     assert_eq!(count(), 0, "it was handed over");
-    tell(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
+    report(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
     let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
     assert_eq!(state["gaps"]["times"], 1, "once");
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
@@ -183,7 +183,7 @@ fn a_journal_that_is_off_has_no_hook_no_tool_and_no_file() {
             ("BeforeTool", shell("make")),
             ("AfterTool", ran("make", "Output: (empty)\nProcess Group PGID: 7")),
         ] {
-            assert_eq!(tell(&off, AGENT, event, "g", more), "");
+            assert_eq!(report(&off, AGENT, event, "g", more), "");
         }
     }
     assert!(!off.data().join("missed").exists());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{Agent, Disk, Home, Value, json, scaled};
 
 const ROUNDS: usize = 50;
@@ -54,7 +54,7 @@ impl Noting {
         texts.map(note).collect()
     }
 
-    fn hear(&mut self, sent: Vec<(u64, String)>) {
+    fn receive(&mut self, sent: Vec<(u64, String)>) {
         for (id, text) in sent {
             // Whether one without an answer was noted, nobody knows.
             if let Ok(result) = self.agent.answer(id)
@@ -67,25 +67,25 @@ impl Noting {
     }
 }
 
-/// What the hooks of a session tell in one round: a request, a command and an edit.
+/// What the hooks of a session report in one round: a request, a command and an edit.
 fn sitting(home: &Home, agent: &str, session: &str, round: usize) {
     let words = format!("request of round {round}");
-    let said = json!({ "prompt": words, "prompt_id": words, "turn_id": words });
-    tell(home, agent, "UserPromptSubmit", session, said);
+    let payload = json!({ "prompt": words, "prompt_id": words, "turn_id": words });
+    report(home, agent, "UserPromptSubmit", session, payload);
     let command = json!({
         "tool_name": "Bash", "tool_use_id": format!("c{round}"),
         "tool_input": { "command": format!("make part-{round}") }, "tool_response": { "stdout": "ok" },
     });
-    tell(home, agent, "PreToolUse", session, command.clone());
-    tell(home, agent, "PostToolUse", session, command);
+    report(home, agent, "PreToolUse", session, command.clone());
+    report(home, agent, "PostToolUse", session, command);
     let edit = json!({
         "tool_name": "Write", "tool_use_id": format!("e{round}"), "tool_response": {},
         "tool_input": { "file_path": format!("part-{round}.rs"), "content": "fn a() {}" },
     });
-    tell(home, agent, "PostToolUse", session, edit);
+    report(home, agent, "PostToolUse", session, edit);
 }
 
-/// What tells the events of hooks apart: the request, or the command or file with the kind.
+/// What distinguishes the events of hooks: the request, or the command or file with the kind.
 fn hooked(home: &Home, work: &str) -> Vec<String> {
     let events = home.json(&["work", "tail", work, "--limit", "500"])["events"].clone();
     let named = |event: &Value| {
@@ -127,7 +127,7 @@ fn what_was_noted_survives_kill_9() {
             home.kill_daemon();
         });
         for (one, sent) in noting.iter_mut().zip(sent) {
-            one.hear(sent);
+            one.receive(sent);
         }
     }
     for one in &noting {
@@ -146,12 +146,12 @@ fn what_was_noted_survives_kill_9() {
         let id = work["work"].as_str().unwrap();
         texts(&home, id);
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        hooked(&home, id).into_iter().for_each(|told| *counts.entry(told).or_default() += 1);
+        hooked(&home, id).into_iter().for_each(|text| *counts.entry(text).or_default() += 1);
         assert!(counts.values().all(|count| *count == 1), "{counts:?}");
         let before = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
         home.kill_daemon();
         let after = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
-        assert_eq!(after, before, "folded anew, it is the same");
+        assert_eq!(after, before, "folded again, it is the same");
     }
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
     assert_eq!(home.run(&["doctor"]).code(), 0);
@@ -162,7 +162,7 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
     let home = Home::at("disk/data");
     let Some(disk) = Disk::mount(&home, "disk", "size=96m") else { return };
     home.json(&["projects"]);
-    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "before" }));
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "before" }));
     let filler = disk.path().join("filler");
     let mut file = std::fs::File::create(&filler).unwrap();
     let mut piece = 16 << 20;
@@ -173,7 +173,7 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
     }
     for n in 0..FULL {
         let begun = Instant::now();
-        tell(
+        report(
             &home,
             "codex",
             "UserPromptSubmit",
@@ -186,11 +186,11 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
     std::fs::remove_file(&filler).unwrap();
     let missed = home.json(&["daemon", "status"])["journal"]["missed"].as_u64().unwrap();
     assert!(missed > 0, "the disk was full");
-    // It goes on by itself, and tells what is missing; so it does after a kill.
-    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
+    // It goes on by itself, and reports what is missing; so it does after a kill.
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
     home.kill_daemon();
     home.json(&["projects"]);
-    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "at last" }));
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "at last" }));
     let work = works(&home)[0]["work"].as_str().unwrap().to_owned();
     let texts = texts(&home, &work);
     assert_eq!(texts.first().map(String::as_str), Some("before"), "{texts:?}");
@@ -202,11 +202,11 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
 }
 
 #[test]
-fn what_no_daemon_heard_and_no_transcript_has_is_told_as_a_gap() {
+fn what_no_daemon_received_and_no_transcript_has_is_reported_as_a_gap() {
     let home = Home::new();
     home.json(&["projects"]);
     let ask = |session: &str, words: &str| {
-        tell(&home, "gemini-cli", "BeforeAgent", session, json!({ "prompt": words }))
+        report(&home, "gemini-cli", "BeforeAgent", session, json!({ "prompt": words }))
     };
     ask("s", "before");
     home.json(&["daemon", "stop"]);
@@ -232,10 +232,10 @@ fn what_no_daemon_heard_and_no_transcript_has_is_told_as_a_gap() {
 fn a_hook_that_is_killed_or_finds_no_daemon_leaves_no_half() {
     let home = Home::new();
     home.json(&["projects"]);
-    tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "before", "prompt_id": "p" }));
+    report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "before", "prompt_id": "p" }));
     home.json(&["daemon", "stop"]);
     let begun = Instant::now();
-    assert_eq!(tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "away" })), "");
+    assert_eq!(report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "away" })), "");
     assert!(begun.elapsed() < Duration::from_secs(3));
     home.json(&["projects"]);
     for n in 0..20_u64 {
@@ -253,14 +253,14 @@ fn a_hook_that_is_killed_or_finds_no_daemon_leaves_no_half() {
     }
     let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
     texts(&home, &id);
-    // Told once more, by hooks that live: each is there once.
+    // Reported once more, by hooks that live: each is there once.
     for n in 0..20 {
         let input = json!({ "command": format!("make part-{n}") });
-        let told = json!({
+        let payload = json!({
             "tool_name": "Bash", "tool_use_id": format!("c{n}"), "tool_input": input,
             "tool_response": { "stdout": "ok" },
         });
-        tell(&home, "claude-code", "PostToolUse", "s", told);
+        report(&home, "claude-code", "PostToolUse", "s", payload);
     }
     let events = home.json(&["work", "tail", &id, "--limit", "500"])["events"].clone();
     let ran = events.as_array().unwrap().iter().filter(|event| event["kind"] == "ran").count();

@@ -1,7 +1,7 @@
 //! The journal as agents write it: real hook processes, agents and daemons that are killed, and what the next
-//! session is told.
+//! session is given.
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{self, Agent, Home, Value, json};
 
 /// What a hint begins with. The context has a heading of a like name.
@@ -23,23 +23,23 @@ impl<'a> Sitting<'a> {
         home.json(&["projects"]);
         let server = home.pump().env("CLAUDE_CODE_SESSION_ID", session).client("claude-code").start();
         let sitting = Self { home, session, _server: server };
-        sitting.tell("SessionStart", json!({ "source": "startup" }));
+        sitting.report("SessionStart", json!({ "source": "startup" }));
         sitting
     }
 
     #[track_caller]
-    fn tell(&self, event: &str, more: Value) -> String {
-        tell(self.home, "claude-code", event, self.session, more)
+    fn report(&self, event: &str, more: Value) -> String {
+        report(self.home, "claude-code", event, self.session, more)
     }
 
     fn ask(&self, prompt: &str) {
-        self.tell("UserPromptSubmit", json!({ "prompt": prompt, "prompt_id": prompt }));
+        self.report("UserPromptSubmit", json!({ "prompt": prompt, "prompt_id": prompt }));
     }
 
     fn edit(&self, file: &str, text: &str) {
         let path = self.home.work().join(file);
         std::fs::write(&path, text).unwrap();
-        self.tell(
+        self.report(
             "PostToolUse",
             json!({
                 "tool_name": "Write", "tool_use_id": format!("e-{file}"), "tool_response": {},
@@ -49,14 +49,14 @@ impl<'a> Sitting<'a> {
     }
 
     fn start(&self, id: &str, command: &str) {
-        self.tell(
+        self.report(
             "PreToolUse",
             json!({ "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": command } }),
         );
     }
 
     fn fail(&self, id: &str, command: &str, error: &str) {
-        self.tell(
+        self.report(
             "PostToolUseFailure",
             json!({
                 "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": command }, "error": error,
@@ -77,14 +77,14 @@ impl<'a> Sitting<'a> {
     }
 }
 
-/// What a session that begins is told.
-pub fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
-    let said = tell(home, agent, "SessionStart", session, json!({ "source": source }));
-    if said.is_empty() {
-        return said;
+/// The context that a session is given at its start.
+pub fn context_at_start(home: &Home, agent: &str, session: &str, source: &str) -> String {
+    let output = report(home, agent, "SessionStart", session, json!({ "source": source }));
+    if output.is_empty() {
+        return output;
     }
-    let said: Value = serde_json::from_str(&said).unwrap();
-    said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+    let output: Value = serde_json::from_str(&output).unwrap();
+    output["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
 }
 
 /// Waits until a list of work says something.
@@ -112,7 +112,7 @@ fn assert_names_all(text: &str) {
 }
 
 #[test]
-fn the_next_session_is_told_what_a_killed_agent_left() {
+fn the_next_session_is_given_what_a_killed_agent_left() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.up_to_the_middle();
@@ -120,7 +120,7 @@ fn the_next_session_is_told_what_a_killed_agent_left() {
     drop(sitting);
     wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
     for agent in ["codex", "claude-code", "gemini-cli"] {
-        let text = told(&home, agent, &format!("next-{agent}"), "startup");
+        let text = context_at_start(&home, agent, &format!("next-{agent}"), "startup");
         assert_names_all(&text);
         assert!(text.starts_with("<cerebro-context>"), "{text}");
         let hint = text.trim_start_matches("<cerebro-context>\n").split("\n\n").next().unwrap();
@@ -138,21 +138,21 @@ fn a_killed_daemon_loses_nothing_that_a_hook_was_answered() {
     home.kill_daemon();
     drop(sitting);
     home.json(&["projects"]);
-    assert_names_all(&told(&home, "codex", "second", "startup"));
+    assert_names_all(&context_at_start(&home, "codex", "second", "startup"));
     let verified = home.run(&["work", "verify", "--json"]).json();
     assert_eq!(verified["findings"], json!([]), "{verified}");
 }
 
 #[test]
-fn what_changed_since_is_told() {
+fn what_changed_since_is_reported() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.up_to_the_middle();
     drop(sitting);
     wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
-    let before = told(&home, "codex", "second", "startup");
+    let before = context_at_start(&home, "codex", "second", "startup");
     std::fs::write(home.work().join("rules.rs"), "somebody else\n").unwrap();
-    let after = told(&home, "codex", "third", "startup");
+    let after = context_at_start(&home, "codex", "third", "startup");
     let changed = |text: &str| {
         let line = text.lines().find(|line| line.starts_with("Since then")).map(str::to_owned);
         line.is_some_and(|line| line.contains("rules.rs"))
@@ -165,15 +165,15 @@ fn a_session_that_ended_in_order_leaves_no_hint() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.ask("Say hello");
-    sitting.tell("Stop", json!({ "last_assistant_message": "Hello" }));
-    sitting.tell("SessionEnd", json!({ "reason": "prompt_input_exit" }));
+    sitting.report("Stop", json!({ "last_assistant_message": "Hello" }));
+    sitting.report("SessionEnd", json!({ "reason": "prompt_input_exit" }));
     drop(sitting);
     // Nothing is left of it in the list of what is open; a further request opens it again.
     assert_eq!(works(&home)[0]["status"], "closed");
-    tell(&home, "claude-code", "UserPromptSubmit", "first", json!({ "prompt": "One more thing" }));
+    report(&home, "claude-code", "UserPromptSubmit", "first", json!({ "prompt": "One more thing" }));
     assert_eq!(works(&home)[0]["status"], "open");
-    tell(&home, "claude-code", "SessionEnd", "first", json!({ "reason": "other" }));
-    let text = told(&home, "codex", "second", "startup");
+    report(&home, "claude-code", "SessionEnd", "first", json!({ "reason": "other" }));
+    let text = context_at_start(&home, "codex", "second", "startup");
     assert!(!text.contains(HINT), "{text}");
 }
 
@@ -182,28 +182,28 @@ fn one_that_was_lost_between_two_turns_left_nothing_undone() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.ask("Say hello");
-    sitting.tell("Stop", json!({ "last_assistant_message": "Hello" }));
+    sitting.report("Stop", json!({ "last_assistant_message": "Hello" }));
     drop(sitting);
     wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
-    let text = told(&home, "codex", "second", "startup");
+    let text = context_at_start(&home, "codex", "second", "startup");
     assert!(!text.contains(HINT), "{text}");
 }
 
 #[test]
-fn a_session_hears_of_its_own_work_after_a_compaction_only() {
+fn a_session_is_given_its_own_work_after_a_compaction_only() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.up_to_the_middle();
-    sitting.tell("PreCompact", json!({ "trigger": "auto" }));
-    assert!(!told(&home, "claude-code", "first", "startup").contains(HINT));
-    assert_names_all(&told(&home, "claude-code", "first", "compact"));
-    // Another one that begins while the first is at work is not told to take it over.
-    let text = told(&home, "codex", "second", "startup");
+    sitting.report("PreCompact", json!({ "trigger": "auto" }));
+    assert!(!context_at_start(&home, "claude-code", "first", "startup").contains(HINT));
+    assert_names_all(&context_at_start(&home, "claude-code", "first", "compact"));
+    // Another one that begins while the first is at work is not asked to take it over.
+    let text = context_at_start(&home, "codex", "second", "startup");
     assert!(!text.contains(HINT), "{text}");
 }
 
 #[test]
-fn a_call_that_is_told_twice_is_one_event() {
+fn a_call_that_is_reported_twice_is_one_event() {
     let home = Home::new();
     let sitting = Sitting::begin(&home, "first");
     sitting.ask("Mend it");
@@ -217,36 +217,36 @@ fn a_call_that_is_told_twice_is_one_event() {
 }
 
 #[test]
-fn no_secret_in_any_field_is_kept_or_told() {
+fn no_secret_in_any_field_is_stored_or_shown() {
     let home = Home::new();
     let token = ["ghp_", &"a1B2".repeat(9)].concat();
     let sitting = Sitting::begin(&home, "first");
-    let said = format!("use {token} now");
-    sitting.ask(&said);
+    let secret = format!("use {token} now");
+    sitting.ask(&secret);
     sitting.start("t-1", &format!("curl -H 'Authorization: Bearer {token}' x"));
     sitting.fail("t-2", &format!("deploy --token {token}"), &format!("Exit code 1\nbad token {token}"));
     sitting.edit("a.rs", &token);
     for (event, more) in [
         (
             "PostToolUse",
-            json!({ "tool_name": "Edit", "tool_use_id": said,
-            "tool_input": { "file_path": format!("/w/{token}.rs"), "old_string": token, "new_string": said } }),
+            json!({ "tool_name": "Edit", "tool_use_id": secret,
+            "tool_input": { "file_path": format!("/w/{token}.rs"), "old_string": token, "new_string": secret } }),
         ),
         (
             "PostToolUse",
             json!({ "tool_name": "TodoWrite", "tool_use_id": "p",
-            "tool_input": { "todos": [{ "content": said, "status": "pending", "id": token }] } }),
+            "tool_input": { "todos": [{ "content": secret, "status": "pending", "id": token }] } }),
         ),
         (
             "PostToolUse",
-            json!({ "tool_name": "ExitPlanMode", "tool_input": { "plan": format!("- {said}") } }),
+            json!({ "tool_name": "ExitPlanMode", "tool_input": { "plan": format!("- {secret}") } }),
         ),
-        ("PreCompact", json!({ "trigger": said })),
-        ("StopFailure", json!({ "error": said, "error_details": token })),
-        ("Stop", json!({ "last_assistant_message": said, "prompt_id": token })),
-        ("SessionEnd", json!({ "reason": said })),
+        ("PreCompact", json!({ "trigger": secret })),
+        ("StopFailure", json!({ "error": secret, "error_details": token })),
+        ("Stop", json!({ "last_assistant_message": secret, "prompt_id": token })),
+        ("SessionEnd", json!({ "reason": secret })),
     ] {
-        sitting.tell(event, more);
+        sitting.report(event, more);
     }
     drop(sitting);
     let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
@@ -279,7 +279,7 @@ fn a_journal_that_is_off_leaves_nothing() {
     sitting.up_to_the_middle();
     drop(sitting);
     assert_eq!(works(&home), Vec::<Value>::new());
-    let text = told(&home, "codex", "second", "startup");
+    let text = context_at_start(&home, "codex", "second", "startup");
     assert!(!text.contains(HINT), "{text}");
     for table in ["work", "work_event", "artifact", "seal"] {
         let query = format!("SELECT count() FROM {table} GROUP ALL");

@@ -154,9 +154,10 @@ fn a_trial_is_a_home_of_its_own() {
     home.json(&["save", "The pier", "What: it stands."]);
     let made = home.json(&["whatif", "new", "pier-2"]);
     assert_eq!(made["skipped"], 0, "{made}");
-    let place = made["home"].as_str().unwrap();
-    let inside =
-        |words: &[&str]| finish(home.bare_command().args(["--home", place]).args(words).arg("--json")).json();
+    let folder = made["home"].as_str().unwrap();
+    let inside = |words: &[&str]| {
+        finish(home.bare_command().args(["--home", folder]).args(words).arg("--json")).json()
+    };
     assert_eq!(home.json(&["whatif", "diff", "pier-2"])["count"], 0);
     assert_eq!(inside(&["work", "verify"])["foreign"], 0);
     inside(&["save", "The mole", "What: it is planned."]);
@@ -164,14 +165,14 @@ fn a_trial_is_a_home_of_its_own() {
     inside(&["delete", &id, "--yes"]);
     inside(&["work", "close", &work]);
     let diff = home.json(&["whatif", "diff", "pier-2"]);
-    let told: Vec<String> = diff["changes"]
+    let changes: Vec<String> = diff["changes"]
         .as_array()
         .unwrap()
         .iter()
         .map(|one| format!("{} {} {}", one["deed"], one["kind"], one["what"]).replace('"', ""))
         .collect();
     for wanted in ["create memory The mole", "update memory The pier", "update work Release 2.0"] {
-        assert!(told.iter().any(|one| one == wanted), "{wanted}: {told:#?}");
+        assert!(changes.iter().any(|one| one == wanted), "{wanted}: {changes:#?}");
     }
     assert_eq!(home.json(&["search", "mole"])["hits"].as_array().map(Vec::len), Some(0));
     for (words, code) in [
@@ -184,6 +185,6 @@ fn a_trial_is_a_home_of_its_own() {
     }
     assert_eq!(home.json(&["whatif", "list"])["trials"][0]["name"], "pier-2");
     home.run(&["whatif", "drop", "pier-2"]).success();
-    assert!(!std::path::Path::new(place).exists());
+    assert!(!std::path::Path::new(folder).exists());
     assert_eq!(home.json(&["whatif", "list"])["trials"], json!([]));
 }

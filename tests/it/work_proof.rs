@@ -1,11 +1,11 @@
 //! `cerebro work` on what was tampered with and on what was written down outside, and what people can do with work that
 //! somebody holds.
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{Home, Value, alter, json};
 
 fn prompt(home: &Home, session: &str, words: &str) {
-    tell(home, "codex", "UserPromptSubmit", session, json!({ "prompt": words }));
+    report(home, "codex", "UserPromptSubmit", session, json!({ "prompt": words }));
 }
 
 /// A home with a session whose work was left half-way, and the end of its daemon.
@@ -142,7 +142,7 @@ fn the_hint_of_a_command_and_of_a_tool_knows_the_files_as_they_are() {
         "tool_name": "Write", "tool_use_id": "c1", "tool_response": {},
         "tool_input": { "file_path": path, "content": "fn a() {}\n" },
     });
-    tell(&home, "claude-code", "PostToolUse", "s-1", write);
+    report(&home, "claude-code", "PostToolUse", "s-1", write);
     let work = only_work(&home);
     let mut agent = home.pump().cwd(&home.work()).start();
     assert!(!home.run(&["work", "resume", &work]).success().contains("Since then"));

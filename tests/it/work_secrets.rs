@@ -1,7 +1,7 @@
-//! No secret of any form, in any field of any agent's hooks, is kept or told by the journal.
+//! No secret of any form, in any field of any agent's hooks, is stored or shown by the journal.
 
 use crate::contract_redaction::{files_with, secrets};
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::{Home, Value, json};
 use crate::work_hooks::works;
 
@@ -91,12 +91,12 @@ fn no_form_of_a_secret_passes_any_field() {
     for agent in ["claude-code", "codex", "gemini-cli", "opencode"] {
         for (n, text) in planted().iter().enumerate() {
             for (event, more) in payloads(agent, n, text) {
-                tell(&home, agent, event, &format!("s-{agent}"), more);
+                report(&home, agent, event, &format!("s-{agent}"), more);
             }
         }
-        // Left in the middle of a turn, so that there is something to tell.
-        tell(&home, agent, "UserPromptSubmit", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
-        tell(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
+        // Left in the middle of a turn, so that there is something to report.
+        report(&home, agent, "UserPromptSubmit", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
+        report(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
     }
     let found = works(&home);
     assert_eq!(found.len(), 4, "{found:?}");
@@ -111,13 +111,13 @@ fn no_form_of_a_secret_passes_any_field() {
         }
         let session = work["session_id"].as_str().unwrap();
         let agent = session.trim_start_matches("s-");
-        all += &tell(&home, agent, "SessionStart", session, json!({ "source": "resume" }));
+        all += &report(&home, agent, "SessionStart", session, json!({ "source": "resume" }));
     }
     assert!(all.contains("REDACTED:"), "{all}");
     // Nor anywhere on the disk, logs among it, once all is written out.
     home.json(&["daemon", "stop"]);
     for (kind, _, secret) in secrets() {
-        assert!(!all.contains(&secret), "{kind} is told");
+        assert!(!all.contains(&secret), "{kind} is shown");
         let files = files_with(home.data(), &secret);
         assert!(files.is_empty(), "{kind} is in {files:?}");
     }

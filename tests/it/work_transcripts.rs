@@ -1,8 +1,8 @@
-//! The second source of the journal: what hooks did not tell of a session comes from its transcript, once.
+//! The second source of the journal: what hooks did not report of a session comes from its transcript, once.
 
 use std::path::Path;
 
-use crate::hooks::tell;
+use crate::hooks::report;
 use crate::support::transcripts::{append, claude_file, codex_file};
 use crate::support::{self, Home, Value, json};
 
@@ -38,19 +38,25 @@ fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Va
 }
 
 fn stop(home: &Home, agent: &str, session: &str, transcript: &Path) {
-    let said = json!({ "last_assistant_message": "Done.", "transcript_path": transcript });
-    tell(home, agent, "Stop", session, said);
+    let payload = json!({ "last_assistant_message": "Done.", "transcript_path": transcript });
+    report(home, agent, "Stop", session, payload);
 }
 
 #[test]
-fn what_hooks_missed_comes_from_the_transcript_and_what_both_tell_is_one_event() {
+fn what_hooks_missed_comes_from_the_transcript_and_what_both_report_is_one_event() {
     for config in ["", "[history]\nenabled = true\n"] {
         let home = Home::with_config(config);
         home.json(&["projects"]);
-        tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it", "prompt_id": "p" }));
+        report(
+            &home,
+            "claude-code",
+            "UserPromptSubmit",
+            "s",
+            json!({ "prompt": "Mend it", "prompt_id": "p" }),
+        );
         let input = json!({ "command": "cargo test" });
-        let told = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": input, "tool_response": { "stdout": "ok" } });
-        tell(&home, "claude-code", "PostToolUse", "s", told);
+        let payload = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": input, "tool_response": { "stdout": "ok" } });
+        report(&home, "claude-code", "PostToolUse", "s", payload);
         let file = claude_file(&home, "s");
         let edit = json!({ "file_path": "/work/b.rs", "new_string": "x" });
         let make = json!({ "command": "make" });
@@ -82,8 +88,12 @@ fn what_hooks_missed_comes_from_the_transcript_and_what_both_tell_is_one_event()
         let found = wait_for(&home, "the rest", |events| events.len() >= 11);
         assert_eq!(kinds(&found)[8..], ["turn_ended", "gap", "edited"], "{found:#?}");
         assert_eq!(home.run(&["work", "verify"]).code(), 0);
-        let kept = home.json(&["history", "show"])["sessions"].as_array().map_or(0, Vec::len);
-        assert_eq!(kept, usize::from(!config.is_empty()), "past sessions are kept only where that is wanted");
+        let count = home.json(&["history", "show"])["sessions"].as_array().map_or(0, Vec::len);
+        assert_eq!(
+            count,
+            usize::from(!config.is_empty()),
+            "past sessions are kept only where that is wanted"
+        );
     }
 }
 
@@ -92,12 +102,12 @@ fn put(file: &Path, text: &str) {
 }
 
 #[test]
-fn the_outcome_that_codex_does_not_tell_is_in_its_transcript() {
+fn the_outcome_that_codex_does_not_report_is_in_its_transcript() {
     let home = Home::new();
     home.json(&["projects"]);
-    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
-    let told = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": { "command": "cargo test" }, "tool_response": "boom" });
-    tell(&home, "codex", "PostToolUse", "s", told);
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
+    let payload = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": { "command": "cargo test" }, "tool_response": "boom" });
+    report(&home, "codex", "PostToolUse", "s", payload);
     let line = |kind: &str, payload: Value| {
         let at = jiff::Timestamp::now().to_string();
         format!("{}\n", json!({ "timestamp": at, "type": kind, "payload": payload }))
@@ -120,13 +130,13 @@ fn the_outcome_that_codex_does_not_tell_is_in_its_transcript() {
     let work = home.json(&["work", "list"])["works"][0]["work"].as_str().unwrap().to_owned();
     let state = home.json(&["work", "show", &work])["state"].clone();
     let last: Vec<&str> =
-        state["last"].as_array().unwrap().iter().filter_map(|said| said["text"].as_str()).collect();
+        state["last"].as_array().unwrap().iter().filter_map(|entry| entry["text"].as_str()).collect();
     assert_eq!(last, ["cargo test → exit 101"], "one line, with the outcome");
     assert_eq!(state["gaps"]["times"], 0);
 }
 
 #[test]
-fn a_session_that_no_hook_told_of_gets_no_piece_of_work() {
+fn a_session_that_no_hook_reported_gets_no_piece_of_work() {
     let home = Home::new();
     home.json(&["projects"]);
     let file = claude_file(&home, "other");
@@ -136,7 +146,7 @@ fn a_session_that_no_hook_told_of_gets_no_piece_of_work() {
         &[claude("other", 0, "user", &json!("Ask")), call("other", 1, "c", "Bash", &input, "ok", false)]
             .concat(),
     );
-    tell(
+    report(
         &home,
         "claude-code",
         "SessionStart",
@@ -144,7 +154,7 @@ fn a_session_that_no_hook_told_of_gets_no_piece_of_work() {
         json!({ "source": "resume", "transcript_path": file }),
     );
     // What comes after it in the same queue was read.
-    tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
+    report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
     let own = claude_file(&home, "s");
     put(
         &own,

@@ -110,7 +110,7 @@ fn a_refused_memory_is_given_up_and_can_be_tried_again() {
     assert_eq!(home.json(&["jobs", "retry"])["revived"], 1);
     let done = drained(&home);
     assert_eq!(done["dead"], 0, "{done}");
-    // A change of a memory that was given up begins anew.
+    // A change of a memory that was given up begins again.
     provider.is(Mood::Picky);
     agent.ok("mem_update", json!({"id": bad, "content": "Still poison."}));
     wait_for("the dead letter", || (worker(&home)["dead"] == 1).then_some(()));
@@ -165,7 +165,7 @@ fn a_budget_that_a_whole_batch_would_break_is_spent_in_parts() {
 }
 
 #[test]
-fn who_only_looks_on_does_not_hold_the_worker_off() {
+fn reading_does_not_delay_the_worker() {
     let provider = Fickle::start();
     let home = Home::with_config(&provider.config("batch = 1"));
     let mut agent = home.agent();

@@ -167,7 +167,7 @@ impl Agent {
         reply
     }
 
-    /// Calls a tool that must refuse in a way the agent can mend; gives the text.
+    /// Calls a tool that must refuse in a way the agent can correct; gives the text.
     #[track_caller]
     pub fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let shown: String = arguments.to_string().chars().take(500).collect();
@@ -254,7 +254,7 @@ impl Agent {
     #[track_caller]
     pub fn send_raw(&mut self, line: &str) {
         self.try_send_bytes(format!("{line}\n").as_bytes())
-            .unwrap_or_else(|e| panic!("cannot write to the pump: {e}; {}", self.said()));
+            .unwrap_or_else(|e| panic!("cannot write to the pump: {e}; {}", self.stderr_text()));
     }
 
     /// Sends bytes as they are, without a line end.
@@ -283,7 +283,7 @@ impl Agent {
                 Ok(message) => message,
                 Err(why) => {
                     let asked = self.asked.get(&id).map_or("a raw line", String::as_str);
-                    panic!("no answer within {deadline:?} ({why}) to {asked}; {}", self.said())
+                    panic!("no answer within {deadline:?} ({why}) to {asked}; {}", self.stderr_text())
                 }
             };
             if let Some(answered) = message["id"].as_u64()
@@ -324,7 +324,7 @@ impl Agent {
     }
 
     /// What the pump has said on standard error.
-    pub fn said(&self) -> String {
+    pub fn stderr_text(&self) -> String {
         format!("stderr of the pump: {:?}", self.stderr.lock().unwrap())
     }
 }

@@ -90,7 +90,7 @@ impl Fickle {
 
     fn serve(&self, stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while let Some(http::Heard { body, .. }) = http::hear(&mut reader) {
+        while let Some(http::Request { body, .. }) = http::read_request(&mut reader) {
             self.requests.fetch_add(1, Ordering::SeqCst);
             let texts: Vec<String> = match &body["input"] {
                 Value::String(one) => vec![one.clone()],

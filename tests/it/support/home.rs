@@ -109,7 +109,7 @@ impl Home {
         home
     }
 
-    /// A home whose data folder lies at `below` the temporary folder.
+    /// A home whose data folder is at `below` the temporary folder.
     pub fn at(below: &str) -> Self {
         let root = tempfile::Builder::new().prefix("cerebro-it-").tempdir().unwrap();
         let data = root.path().join(below);
@@ -211,7 +211,7 @@ impl Home {
         u32::try_from(pid).unwrap()
     }
 
-    /// The processes that serve this home, by `/proc`: the program's own, those aside that stay with a client.
+    /// The processes that serve this home, by `/proc`: the program's own, and those that stay with a client.
     pub fn daemons(&self) -> Vec<u32> {
         let client = |pid: &u32| {
             arguments(*pid)

@@ -1,4 +1,4 @@
-//! What the servers of tests need of HTTP: to hear a request, and to answer it.
+//! What the servers of tests need of HTTP: to read a request, and to answer it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use super::Value;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct Request {
     /// Its first line.
     pub line: String,
     /// Its headers, in lowercase.
@@ -17,7 +17,7 @@ pub struct Heard {
 }
 
 /// The next request of a connection; none when it ended.
-pub fn hear(reader: &mut BufReader<TcpStream>) -> Option<Heard> {
+pub fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
     let mut headers = String::new();
@@ -27,11 +27,11 @@ pub fn hear(reader: &mut BufReader<TcpStream>) -> Option<Heard> {
     let mut body = vec![0; length.map_or(0, |text| text.trim().parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    Some(Heard { line: line.trim().to_owned(), headers, body })
+    Some(Request { line: line.trim().to_owned(), headers, body })
 }
 
 /// Answers with a status, more headers (each with its line end), a body, and the length that is claimed for it;
-/// tells whether the other side still listens.
+/// shows whether the other side still listens.
 pub fn answer(mut stream: &TcpStream, status: u16, headers: &str, body: &str, length: usize) -> bool {
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n"

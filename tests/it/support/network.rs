@@ -13,7 +13,7 @@ use super::{Home, wait_for};
 /// The tables of sockets that could lead off the machine.
 const TABLES: [&str; 6] = ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"];
 /// How often they are looked at: a look-up of a name takes longer, the more where nobody answers.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const CHECK_EVERY: Duration = Duration::from_millis(2);
 
 /// The sockets of the internet that a process has open: kind, own address and the other side's, as the kernel writes
 /// them. None for a process that is gone.
@@ -44,15 +44,15 @@ pub fn internet_sockets(pid: u32) -> BTreeSet<String> {
 /// Watches the processes of a home until it is asked what it saw.
 pub struct Watch {
     stop: Arc<AtomicBool>,
-    looks: Arc<AtomicUsize>,
+    checks: Arc<AtomicUsize>,
     thread: JoinHandle<BTreeSet<String>>,
 }
 
 impl Watch {
     /// Begins to watch.
     pub fn begin(home: &Arc<Home>) -> Self {
-        let (stop, looks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (home, ended, counted) = (Arc::clone(home), Arc::clone(&stop), Arc::clone(&looks));
+        let (stop, checks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (home, ended, counted) = (Arc::clone(home), Arc::clone(&stop), Arc::clone(&checks));
         let thread = std::thread::spawn(move || {
             let mut seen = BTreeSet::new();
             while !ended.load(Ordering::SeqCst) {
@@ -61,18 +61,18 @@ impl Watch {
                     seen.extend(internet_sockets(*pid));
                 }
                 counted.fetch_add(processes.len(), Ordering::SeqCst);
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(CHECK_EVERY);
             }
             seen
         });
-        Self { stop, looks, thread }
+        Self { stop, checks, thread }
     }
 
     /// Ends it, once the processes that run now were looked at a hundred times more; gives the sockets that were seen.
     pub fn end(self) -> BTreeSet<String> {
-        let before = self.looks.load(Ordering::SeqCst);
+        let before = self.checks.load(Ordering::SeqCst);
         wait_for("the processes to be looked at", || {
-            (self.looks.load(Ordering::SeqCst) >= before + 100).then_some(())
+            (self.checks.load(Ordering::SeqCst) >= before + 100).then_some(())
         });
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().unwrap()

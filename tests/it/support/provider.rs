@@ -1,10 +1,10 @@
-//! A server that answers by a script, on a real socket, and keeps what it heard.
+//! A server that answers by a script, on a real socket, and records the requests.
 
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::http::{self, Heard};
+use super::http::{self, Request};
 use super::json;
 
 /// What happens to one request.
@@ -34,7 +34,7 @@ impl Scene {
 /// The server. Each connection serves one request; the last scene repeats.
 pub struct Provider {
     address: String,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Provider {
@@ -48,23 +48,23 @@ impl Provider {
     }
 
     /// Starts to answer what each request asks for.
-    pub fn thinking(mut think: impl FnMut(&Heard) -> Scene + Send + 'static) -> Self {
+    pub fn thinking(mut think: impl FnMut(&Request) -> Scene + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&heard);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
         std::thread::spawn(move || {
             // Connections that hang stay open as long as the test runs.
             let mut open = Vec::new();
             for stream in listener.incoming().flatten() {
-                if let Some(request) = http::hear(&mut BufReader::new(stream.try_clone().unwrap())) {
+                if let Some(request) = http::read_request(&mut BufReader::new(stream.try_clone().unwrap())) {
                     let scene = think(&request);
-                    kept.lock().unwrap().push(request);
+                    recorded.lock().unwrap().push(request);
                     open.extend(play(&scene, stream));
                 }
             }
         });
-        Self { address, heard }
+        Self { address, requests }
     }
 
     /// A server that gives every request the same answer.
@@ -78,8 +78,8 @@ impl Provider {
     }
 
     /// The requests so far.
-    pub fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
     }
 }
 

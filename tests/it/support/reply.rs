@@ -79,8 +79,8 @@ impl Reply {
 
     /// The session that a memory belongs to.
     pub fn session(&self) -> &str {
-        let places = [&self["session"], &self["session"]["id"], &self["session_id"]];
-        places.iter().find_map(|place| place.as_str()).unwrap_or_else(|| panic!("no session in {self:?}"))
+        let candidates = [&self["session"], &self["session"]["id"], &self["session_id"]];
+        candidates.iter().find_map(|value| value.as_str()).unwrap_or_else(|| panic!("no session in {self:?}"))
     }
 
     /// Asserts that each of the texts stands in both halves.

@@ -105,28 +105,28 @@ impl Screens {
                 return;
             }
             assert!(start.elapsed() < DEADLINE, "no answer in {DEADLINE:?}:\n{}", self.text());
-            self.hear();
+            self.receive();
         }
     }
 
     /// Takes in one message, if one comes soon.
-    pub fn hear(&mut self) -> Next {
+    pub fn receive(&mut self) -> Next {
         let app = &mut self.app;
         self.runtime.block_on(async {
-            let heard = tokio::time::timeout(Duration::from_millis(100), app.heard()).await;
-            match heard {
+            let message = tokio::time::timeout(Duration::from_millis(100), app.next_message()).await;
+            match message {
                 Ok(Some(message)) => app.take(message),
                 _ => Next::Go,
             }
         })
     }
 
-    /// Hears and ticks until the screen shows a text.
+    /// Receives messages and ticks until the screen shows a text.
     pub fn wait_for(&mut self, text: &str) {
         let start = Instant::now();
         while !self.text().contains(text) {
             assert!(start.elapsed() < DEADLINE, "`{text}` did not appear:\n{}", self.text());
-            self.hear();
+            self.receive();
             self.tick();
         }
     }

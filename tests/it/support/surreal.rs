@@ -15,7 +15,7 @@ const SERVE: &str = "CEREBRO_TEST_SURREAL";
 /// The password of `root`.
 pub const PASSWORD: &str = "a-secret";
 
-/// The server, which can be killed and started anew on the same data and port.
+/// The server, which can be killed and started again on the same data and port.
 pub struct Surreal {
     folder: tempfile::TempDir,
     address: SocketAddr,

@@ -99,7 +99,7 @@ pub fn codex(session: &str, cwd: &Path, turns: &[(&str, &str)]) -> String {
     let line = |kind: &str, payload: Value| {
         format!("{}\n", json!({ "timestamp": "2026-10-02T03:04:05.006Z", "type": kind, "payload": payload }))
     };
-    let said = |role: &str, form: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": form, "text": text }] });
+    let message = |role: &str, form: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": form, "text": text }] });
     let mut text = line(
         "session_meta",
         json!({ "id": session, "cwd": cwd, "originator": "codex_cli_rs", "source": "cli" }),
@@ -107,8 +107,8 @@ pub fn codex(session: &str, cwd: &Path, turns: &[(&str, &str)]) -> String {
     for (n, (prompt, answer)) in turns.iter().enumerate() {
         text +=
             &line("turn_context", json!({ "turn_id": format!("{session}-{n}"), "cwd": cwd, "model": "m" }));
-        text += &line("response_item", said("user", "input_text", prompt));
-        text += &line("response_item", said("assistant", "output_text", answer));
+        text += &line("response_item", message("user", "input_text", prompt));
+        text += &line("response_item", message("assistant", "output_text", answer));
     }
     text
 }
