@@ -153,8 +153,8 @@ impl Replay {
                     Pinned { name: symbol.name.clone(), bytes: span.len(), digest: Digest::of(span) };
                 let anchor = Anchor { path: path.clone(), file: Digest::of(bytes), symbol: Some(pinned) };
                 let verdict = anchor.verdict(present, &mut || true);
-                let is_unchanged = present
-                    .is_some_and(|text| is_unchanged(text, line_before(bytes, symbol.span.start), span));
+                let is_unchanged =
+                    present.is_some_and(|text| is_present(text, line_before(bytes, symbol.span.start), span));
                 for share in [Some(&mut tally.all), is_hot.then_some(&mut tally.hot)].into_iter().flatten() {
                     share.judged += 1;
                     share.stale += u32::from(verdict.is_stale());
