@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{containment::says_all, is_exempt, nature, strength};
+use super::{is_exempt, nature, strength};
 use crate::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, limits};
 use crate::hygiene::{Shingles, jaccard, near_keys, summary_key};
 use crate::redact::RedactedText;
