@@ -123,7 +123,7 @@ impl Service {
 
     /// Whether agents write records that are not known. It is told and is no fault: the rest of them is read.
     async fn transcripts_checked(&self) -> Found {
-        let drift = self.history.drift().await?;
+        let drift = self.intake.drift().await?;
         if drift.is_empty() {
             return Ok(Check::sound("transcripts", "all records of past sessions that were read are known"));
         }

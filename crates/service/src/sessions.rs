@@ -5,8 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::{Caller, ServiceError, fields::Fields, lock};
-use crate::{base::Base, memories::KnownProjects};
+use crate::{Caller, ServiceError, base::Base, fields::Fields, lock, projects::KnownProjects};
 use cerebro_core::domain::{EndReason, Project, Session, SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};

@@ -49,30 +49,6 @@ pub const REPLACED: &str = "store.replaced-";
 /// Where a database is made that a restored one is compared with.
 pub const SCRATCH: &str = "store.compared";
 
-/// When backups are made by themselves, and where they lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// How often; zero is never.
-    pub every: Duration,
-    /// How many are kept; without it all are.
-    pub keep: Option<NonZeroUsize>,
-    /// The folder, from the home's own if it is relative.
-    pub dir: PathBuf,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self { every: Duration::ZERO, keep: NonZeroUsize::new(7), dir: PathBuf::from("backups") }
-    }
-}
-
-impl Plan {
-    /// The folder of a home's backups.
-    pub fn dir_in(&self, home: &Path) -> PathBuf {
-        home.join(&self.dir)
-    }
-}
-
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRequest {

@@ -44,7 +44,7 @@ impl Consolidating {
         if is_wanted {
             let subject = Subject::Other { table: "cycle".to_owned(), key: plan.as_str().to_owned() };
             self.base.store.owe_jobs(JobKind::Derive, &[subject]).await?;
-            self.jobs.wake_derive();
+            self.jobs.queue(JobKind::Derive).wake();
         }
         Ok(is_wanted)
     }
@@ -227,17 +227,4 @@ fn own_word(word: &str) -> RedactedText {
 pub(crate) fn take_back(write: &mut Write<'_>, memory: &Memory) {
     let emptied = update::emptied(memory, write.at());
     write.take_back_memory(memory, &emptied);
-}
-
-/// The insights that rest on a memory and that nobody revised since.
-///
-/// # Errors
-/// A failing store.
-pub(crate) async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
-    let ids = write.store().derived_of(memory).await?;
-    let mut found = write.store().memories_by_id(&ids).await?;
-    found.retain(|insight| {
-        !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
-    });
-    Ok(found)
 }

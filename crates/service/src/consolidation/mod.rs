@@ -11,20 +11,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Deserialize;
-
+mod derive;
 mod insight;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use insight::{Asking, resting_on};
+pub(crate) use derive::Derive;
 
 use crate::{
     ServiceError,
     base::Base,
     index::{MemoryIndex, VectorSearch},
-    jobs::{Jobs, Spending},
-    memories::Memories,
+    jobs::Jobs,
+    memories::{Memories, supersede::reinstate},
+    settings::Consolidate,
+    spending::Spending,
     traffic::Traffic,
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
@@ -47,19 +48,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 const QUIET: Duration = Duration::from_secs(5 * 60);
 /// How long after one plan the clock has the next one made.
 const NIGHT: Duration = Duration::from_secs(20 * 60 * 60);
-
-/// What the clock does about consolidation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Consolidate {
-    /// Nothing.
-    Off,
-    /// It has a plan made every night, which changes nothing.
-    #[default]
-    Plan,
-    /// It has it carried out too.
-    Apply,
-}
 
 /// A consolidation as it is shown, with the titles of its memories.
 #[derive(Debug, Clone, PartialEq)]
@@ -451,13 +439,4 @@ impl Decision for Undo {
         write.put_cycle(&cycle, Vec::new());
         Ok(cycle)
     }
-}
-
-/// Gives a memory that comes out of the archive its place back, if consolidation gave that to another one.
-pub(crate) async fn reinstate(write: &mut Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
-    let edges = write.supersessions(&[memory.id]).await?;
-    for edge in edges.iter().filter(|edge| edge.older == memory.id && edge.by == Supersession::CYCLE) {
-        write.reinstate_memory(edge.newer, memory);
-    }
-    Ok(())
 }

@@ -132,7 +132,7 @@ impl Distilling {
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
         self.owe_arranging(&[project.cloned()]).await?;
-        self.jobs.poke_distil();
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(())
     }
 

@@ -1,15 +1,15 @@
 //! A person's word on a candidate: it becomes a memory, or is not wanted.
 
-use crate::{Caller, Distilling, Door, SaveOutcome, SaveRequest, ServiceError, memories::save};
+use crate::{
+    Caller, Distilling, Door, SaveOutcome, SaveRequest, ServiceError,
+    memories::{handbook::TAG, save},
+};
 use cerebro_core::distil;
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, SessionId,
     Validity,
 };
 use cerebro_store::{Decision, Write};
-
-/// The tag of memories that were made of candidates.
-pub(crate) const TAG: &str = "distilled";
 
 /// What became of a candidate.
 #[derive(Debug, Clone)]

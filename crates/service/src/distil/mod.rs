@@ -9,36 +9,35 @@ mod arrange;
 mod corroborate;
 mod decide;
 mod export;
+mod job;
 mod plan;
 mod retract;
 mod session;
-mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use arrange::HandbookPlan;
-pub(crate) use arrange::Task;
 pub use decide::Decided;
-pub(crate) use decide::TAG;
 pub(super) use export::{CandidateLine, candidate};
+pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession};
 pub(super) use retract::retract;
-pub(crate) use settings::MODEL_TABLE;
-pub use settings::{DistilOptions, DistilSettings, Review};
 
 use std::sync::Arc;
 
 use crate::{
     ServiceError, WorkerState,
     base::Base,
-    jobs::{Jobs, Spending},
+    jobs::Jobs,
     memories::Memories,
+    settings::{DistilOptions, DistilSettings, Review},
+    spending::Spending,
 };
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession, Project, SessionId,
 };
 use cerebro_core::pace::{Budget, Spent};
-use cerebro_store::DistilCounts;
+use cerebro_store::{DistilCounts, JobKind};
 
 /// How distilling stands.
 #[derive(Debug, Clone)]
@@ -104,7 +103,7 @@ impl Distilling {
     pub async fn report(&self) -> Result<DistilReport, ServiceError> {
         let settings = self.settings();
         Ok(DistilReport {
-            state: self.jobs.distil_state(),
+            state: self.jobs.queue(JobKind::Distil).state(),
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_counts().await?,

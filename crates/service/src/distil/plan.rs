@@ -60,7 +60,7 @@ impl Distilling {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
         self.owe(&due).await?;
-        self.jobs.poke_distil();
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(due.len())
     }
 

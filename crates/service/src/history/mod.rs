@@ -24,44 +24,22 @@ pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
 pub use told::agent_slug;
 
-use std::sync::Arc;
-
-use crate::{
-    ServiceError, base::Base, documents::Documents, index::EvidenceIndexes, intake::IntakeState,
-    memories::Memories, traffic::Traffic, work::Journal,
-};
+use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
 
-/// The use cases of past sessions: taking them in ([`crate::intake`]), finding in them, and forgetting.
+/// The use cases of past sessions: keeping what was read of them, finding in them, and forgetting.
 #[derive(Clone)]
 pub struct History {
     pub(crate) base: Base,
     pub(crate) evidence: EvidenceIndexes,
     pub(crate) memories: Memories,
-    pub(crate) documents: Documents,
-    pub(crate) journal: Journal,
-    pub(crate) traffic: Arc<Traffic>,
-    pub(crate) intake: Arc<IntakeState>,
 }
 
 impl History {
-    pub(crate) fn new(
-        memories: &Memories,
-        documents: &Documents,
-        journal: &Journal,
-        traffic: &Arc<Traffic>,
-    ) -> Self {
-        Self {
-            base: memories.base.clone(),
-            evidence: memories.evidence.clone(),
-            memories: memories.clone(),
-            documents: documents.clone(),
-            journal: journal.clone(),
-            traffic: Arc::clone(traffic),
-            intake: Arc::clone(&journal.intake),
-        }
+    pub(crate) fn new(memories: &Memories) -> Self {
+        Self { base: memories.base.clone(), evidence: memories.evidence.clone(), memories: memories.clone() }
     }
 
     /// Every source of an agent that was ever read or tried, with how it stands.

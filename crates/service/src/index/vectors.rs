@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
-    num::NonZeroUsize,
     sync::{
         Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -16,14 +15,9 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{
-    DistilOptions, ServiceError,
-    base::Base,
-    jobs::{InferenceSettings, Spending},
-    lock,
-};
+use crate::{ServiceError, base::Base, lock, settings::Embedding, spending::Spending};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
-use cerebro_core::pace::{self, Breaker, Budget, Spent};
+use cerebro_core::pace::{self, Breaker, Spent};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
 use cerebro_core::sync::{read, write};
@@ -51,41 +45,6 @@ const LIKENESS_PASSAGES_MAX: usize = 4;
 const ASKING_MAX: usize = 2 * SEARCHES_AT_ONCE_MAX;
 /// Questions whose vectors are kept.
 const QUERIES_MAX: usize = 128;
-
-/// Opens a provider of vectors: the one of the settings, or the one that makes the vectors of a stored
-/// model, by its name. `None` when there is none.
-pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, ProviderError> + Send + Sync>;
-
-/// How texts become vectors.
-#[derive(Clone)]
-pub struct Embedding {
-    /// Opens a provider; cheap.
-    pub open: Opener,
-    /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
-    pub batch: Option<NonZeroUsize>,
-    /// What may be spent in a day with a provider that is paid for.
-    pub budget: Budget,
-    /// How long an unused model stays in memory; zero is for ever.
-    pub unload_after: Duration,
-    /// Who says how memories stand to each other.
-    pub inference: InferenceSettings,
-    /// Whether past sessions are distilled, and by whom.
-    pub distil: DistilOptions,
-}
-
-impl Embedding {
-    /// No vectors at all.
-    pub fn none() -> Self {
-        Self {
-            open: Arc::new(|_| Ok(None)),
-            batch: None,
-            budget: Budget::default(),
-            unload_after: Duration::ZERO,
-            inference: InferenceSettings::nobody(),
-            distil: DistilOptions::off(),
-        }
-    }
-}
 
 /// What is near to a question.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Intake;
 use super::{
     folders::{TranscriptFolder, agents},
     walk,
@@ -17,16 +18,16 @@ const UNNAMED: &str = "(at the end of a file)";
 /// Records that were not understood, by their agent and their name.
 pub(crate) type Drift = BTreeMap<&'static str, BTreeMap<String, u64>>;
 
-impl History {
+impl Intake {
     /// The records of unknown types in what was read so far.
     pub(crate) async fn drift(&self) -> Result<Drift, ServiceError> {
         let mut drift = Drift::new();
         for agent in agents() {
-            let sources = self.sources(agent).await?;
+            let sources = self.history.sources(agent).await?;
             let odd = sources.iter().filter(|source| source.unknown > 0).take(SOURCES_MAX);
             for source in odd {
                 let told = drift.entry(agent_slug(agent)).or_default();
-                let names = Self::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
+                let names = History::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
                 // Of the last records the state says nothing yet.
                 let named: u64 = names.values().sum();
                 for (name, count) in names {

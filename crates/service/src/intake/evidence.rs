@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
+use super::Intake;
 use super::{
     folders::{Form, TranscriptFolder},
     state::HistoryOptions,
     walk,
 };
-use crate::History;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{
@@ -32,11 +32,11 @@ const COMMAND_BYTES_MAX: usize = 100;
 /// Longest text in all.
 pub const IN_HAND_BYTES_MAX: usize = 2_400;
 
-impl History {
+impl Intake {
     /// The files that a session changed last and the commands that it ran last, from the end of its transcript.
     /// `None` where the transcript is not one of a known agent, says nothing, or takes too long to read.
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
-        let HistoryOptions { settings, places, .. } = self.intake.options.get()?;
+        let HistoryOptions { settings, places, .. } = self.state.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let settings = settings();

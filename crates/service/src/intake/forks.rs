@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Intake;
 use super::{
     reading::{Fault, Reading},
     take::{Trouble, blocking},
     walk::Found,
 };
-use crate::{History, ServiceError};
+use crate::ServiceError;
 use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
 use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 
@@ -71,7 +72,7 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
-impl History {
+impl Intake {
     /// Takes out what the session copied from another one. Only a session that is new, or known as a copy, can begin
     /// with what is another's: those whose beginning was copied since have the same ids. `whole` is the file, where the
     /// batch is only its beginning.
@@ -96,7 +97,7 @@ impl History {
             return Ok(());
         };
         let own = batch.session.id.clone();
-        let mut owners = self.owners(&[&first]).await?;
+        let mut owners = self.history.owners(&[&first]).await?;
         if is_new && owners.iter().any(|(_, session)| session.as_str() != own) {
             *younger = self.younger(batch, whole).await?;
         }
@@ -158,7 +159,7 @@ impl History {
                 parent: parent.map(SessionId::as_str),
                 own_since: own_since(&theirs, &said),
             };
-            if lineage::is_original(one, another) && self.hand_over(&other, &own_id, &said).await? {
+            if lineage::is_original(one, another) && self.history.hand_over(&other, &own_id, &said).await? {
                 younger.insert(other.as_str().to_owned());
             }
         }
@@ -167,13 +168,13 @@ impl History {
 
     async fn stored(&self, session: &str) -> Result<Option<PastSession>, Trouble> {
         match SessionId::parse(session) {
-            Ok(id) => Ok(self.session(&id).await?),
+            Ok(id) => Ok(self.history.session(&id).await?),
             Err(_) => Ok(None),
         }
     }
 
     async fn stored_outline(&self, session: &SessionId) -> Result<Outline, Trouble> {
-        let exchanges = self.exchanges_of_session(session).await?;
+        let exchanges = self.history.exchanges_of_session(session).await?;
         let turns = |first: Option<String>, last: Option<String>| first.clone().zip(last.or(first));
         let entry = |exchange: cerebro_core::domain::Exchange| {
             (exchange.seq, (turns(exchange.first, exchange.last), Some(exchange.at)))
@@ -184,6 +185,6 @@ impl History {
     async fn owners_of(&self, exchanges: &[Exchange]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
         let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
-        self.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+        self.history.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
     }
 }

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Intake;
 use super::{
     forks::Copying,
     reading::Cursor,
@@ -13,7 +14,7 @@ use super::{
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::Found,
 };
-use crate::{History, agent_slug, lock, work};
+use crate::{agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
@@ -33,7 +34,7 @@ impl Remainder {
     }
 }
 
-impl History {
+impl Intake {
     /// Takes in the sessions of a database that have changed.
     pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
@@ -43,7 +44,7 @@ impl History {
             Ok::<_, super::reading::Fault>((database, heads))
         })
         .await??;
-        let known = self.sources(found.agent).await?;
+        let known = self.history.sources(found.agent).await?;
         let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
         let known: HashMap<String, Option<String>> =
             known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
@@ -76,16 +77,16 @@ impl History {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.intake.progress).mended(&at);
+                    lock(&self.state.progress).mended(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.intake.progress).fault(&at, &fault.to_string());
+                    lock(&self.state.progress).fault(&at, &fault.to_string());
                 }
             }
             self.make_way().await;
         }
-        lock(&self.intake.progress).bytes_done += found.stat.size;
+        lock(&self.state.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
     }
 
@@ -118,7 +119,7 @@ impl History {
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.put_source(&read.to_source()).await?;
+        self.history.put_source(&read.to_source()).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -168,13 +169,13 @@ impl History {
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
             self.make_way().await;
         }
-        lock(&self.intake.progress).bytes_done += end;
+        lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await
     }
 
     /// Whether a session is in a source other than this one.
     fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
-        let known = lock(&self.intake.known);
+        let known = lock(&self.state.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }

@@ -11,8 +11,9 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
+use super::Intake;
 use super::{folders::TranscriptFolder, settings::HistorySettings, slug::plain, take::Pass, walk};
-use crate::{DocumentRead, History, ServiceError, agent_slug, index::Evidence};
+use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
     redact::redact_text,
@@ -76,10 +77,10 @@ struct MemoryFile {
     folder: Option<PathBuf>,
 }
 
-impl History {
+impl Intake {
     /// Takes memory files in, where the settings want that, and leaves those out that are gone or no longer wanted.
     pub(super) async fn take_memory_files(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let settings = self.intake.settings().unwrap_or_default();
+        let settings = self.state.settings().unwrap_or_default();
         let wants = settings.enabled && settings.memory_files;
         if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
@@ -124,10 +125,10 @@ impl History {
 
     /// The memory files that are there, of wanted agents.
     async fn memory_files(&self, settings: &HistorySettings) -> Result<Vec<MemoryFile>, ServiceError> {
-        let Some(options) = self.intake.options.get() else { return Ok(Vec::new()) };
+        let Some(options) = self.state.options.get() else { return Ok(Vec::new()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-        for session in self.sessions(None, 0, SESSIONS_MAX).await? {
+        for session in self.history.sessions(None, 0, SESSIONS_MAX).await? {
             let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));
             if let Some(folder) = folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX)
             {

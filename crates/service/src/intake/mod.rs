@@ -1,6 +1,6 @@
 //! Past sessions, taken in from what agents write down of them.
 //!
-//! One task does it, [`History::keep`](crate::History::keep), for as long as the daemon runs: it looks through the agents' folders
+//! One task does it, [`Intake::keep`], for as long as the daemon runs: it looks through the agents' folders
 //! when it begins, at each interval, and when somebody asks, and reads what a hook names. Data flows one way:
 //!
 //! | file | step |
@@ -39,5 +39,43 @@ pub use drift::glance;
 pub use folders::{TranscriptFolder, agent_named, agents, places};
 pub use preview::Preview;
 pub use settings::HistorySettings;
-pub(crate) use state::IntakeState;
 pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};
+
+use std::sync::Arc;
+
+use crate::{
+    base::Base, documents::Documents, history::History, index::EvidenceIndexes, traffic::Traffic,
+    work::Journal,
+};
+use state::IntakeState;
+
+/// The use cases of taking past sessions in.
+#[derive(Clone)]
+pub struct Intake {
+    base: Base,
+    evidence: EvidenceIndexes,
+    documents: Documents,
+    history: History,
+    journal: Journal,
+    traffic: Arc<Traffic>,
+    state: Arc<IntakeState>,
+}
+
+impl Intake {
+    pub(crate) fn new(
+        history: &History,
+        documents: &Documents,
+        journal: &Journal,
+        traffic: &Arc<Traffic>,
+    ) -> Self {
+        Self {
+            base: history.base.clone(),
+            evidence: history.evidence.clone(),
+            documents: documents.clone(),
+            history: history.clone(),
+            journal: journal.clone(),
+            traffic: Arc::clone(traffic),
+            state: Arc::new(IntakeState::new(journal.retention().is_some())),
+        }
+    }
+}

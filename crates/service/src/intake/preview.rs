@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Intake;
 use super::{
     folders::Form,
     many::by_session,
@@ -11,7 +12,7 @@ use super::{
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::redact::redact_secrets;
 use cerebro_transcript::typed;
 
@@ -31,7 +32,7 @@ pub struct Preview {
 /// A session of a file: the folder that it was in, and its length.
 type Part = (Option<String>, u64);
 
-impl History {
+impl Intake {
     /// What there is to take in, by agent, and what cannot be looked at. Where it depends on the project which sessions
     /// are wanted, the beginnings of the files are read; nothing is kept of them.
     ///
@@ -49,7 +50,7 @@ impl History {
         let mut pass = self.pass(request.project.clone(), oldest);
         for file in walked.files {
             let Some(bytes) = self.wanted_of(&file, &mut pass).await else { continue };
-            let known = lock(&self.intake.known);
+            let known = lock(&self.state.known);
             let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
             let preview = found.entry(agent_slug(file.agent)).or_default();
             preview.files += 1;

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Intake;
 use super::{
     folders::{Form, TranscriptFolder, agents},
     settings::HistorySettings,
@@ -14,7 +15,7 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SourceState};
 use cerebro_transcript::READER_VERSION;
 
@@ -45,10 +46,10 @@ pub(super) async fn named_files(
     looked.await.map_err(|_| broke_off("a look at a transcript broke off"))
 }
 
-impl History {
+impl Intake {
     /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
     pub fn set_options(&self, options: HistoryOptions) {
-        if self.intake.options.set(options).is_err() {
+        if self.state.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
     }
@@ -61,10 +62,10 @@ impl History {
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {
-                    lock(&self.intake.wanted).scan = true;
+                    lock(&self.state.wanted).scan = true;
                     next = tokio::time::Instant::now() + EVERY;
                 }
-                () = self.intake.wake.notified() => {}
+                () = self.state.wake.notified() => {}
                 () = &mut stopping => return,
             }
             tokio::select! {
@@ -75,19 +76,19 @@ impl History {
                 // Half a batch is undone with its transaction, and the cursor says where to go on.
                 () = &mut stopping => return,
             };
-            lock(&self.intake.progress).running = false;
+            lock(&self.state.progress).running = false;
         }
     }
 
     /// Does what is wanted, until nothing is.
     async fn serve(&self) -> Result<(), ServiceError> {
-        while self.intake.is_asked() {
-            if !lock(&self.intake.named).is_empty() {
+        while self.state.is_asked() {
+            if !lock(&self.state.named).is_empty() {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Before it is taken, so that nobody who waits for it sees a moment of rest.
-            lock(&self.intake.progress).running = self.is_taken_in();
-            let wanted = std::mem::take(&mut *lock(&self.intake.wanted));
+            lock(&self.state.progress).running = self.is_taken_in();
+            let wanted = std::mem::take(&mut *lock(&self.state.wanted));
             let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
@@ -110,7 +111,7 @@ impl History {
 
     /// Reads the files that hooks have named since.
     async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.intake.named));
+        let paths = std::mem::take(&mut *lock(&self.state.named));
         let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
         else {
             return Ok(());
@@ -119,7 +120,7 @@ impl History {
         for (known, path) in named_files(places, paths).await? {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.intake.progress).fault(&path, &why),
+                Err(why) => lock(&self.state.progress).fault(&path, &why),
             }
         }
         Ok(())
@@ -130,12 +131,12 @@ impl History {
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
         let begun = Instant::now();
         self.know().await?;
-        let gates = lock(&self.intake.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        let gates = lock(&self.state.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
         let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
         let Walk { files, faults, roots } =
             walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             progress.seen = files.len();
             progress.faults.clear();
             for (_, path, why) in &faults {
@@ -151,7 +152,7 @@ impl History {
         };
         let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             progress.scan = begun.elapsed();
             progress.scanned_at = Some(self.base.now());
         }
@@ -169,7 +170,7 @@ impl History {
         // Prompts of deleted sessions come last: only then it is known which are.
         files.sort_by_key(|file| file.form == Form::Typed);
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
             progress.bytes = files.iter().map(|file| file.stat.size).sum();
         }
@@ -179,9 +180,9 @@ impl History {
                 self.read_named(pass).await?;
             }
             self.read_one(found, pass).await?;
-            lock(&self.intake.progress).files_done += 1;
+            lock(&self.state.progress).files_done += 1;
         }
-        lock(&self.intake.progress).read = begun.elapsed();
+        lock(&self.state.progress).read = begun.elapsed();
         Ok(())
     }
 
@@ -194,7 +195,7 @@ impl History {
         match taken {
             Ok(taken) => {
                 {
-                    let mut progress = lock(&self.intake.progress);
+                    let mut progress = lock(&self.state.progress);
                     progress.of(found.agent).read += 1;
                     progress.mended(&found.path);
                 }
@@ -224,12 +225,12 @@ impl History {
         for path in missing {
             for agent in agents() {
                 let key = path.to_string_lossy();
-                if let Some(mut source) = self.source(agent, &key).await? {
+                if let Some(mut source) = self.history.source(agent, &key).await? {
                     source.state = SourceState::Gone;
-                    self.put_source(&source).await?;
+                    self.history.put_source(&source).await?;
                 }
             }
-            if let Some(known) = lock(&self.intake.known).as_mut() {
+            if let Some(known) = lock(&self.state.known).as_mut() {
                 known.gates.remove(path);
             }
         }
@@ -237,19 +238,19 @@ impl History {
     }
 
     pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
-        Pass::new(self.intake.settings().unwrap_or_default(), only, oldest)
+        Pass::new(self.state.settings().unwrap_or_default(), only, oldest)
     }
 
     /// Reads from the store what is known of the files: once, and again when other ones are wanted.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let HistorySettings { include, exclude, .. } = self.intake.settings().unwrap_or_default();
+        let HistorySettings { include, exclude, .. } = self.state.settings().unwrap_or_default();
         let chosen = (include, exclude);
-        if lock(&self.intake.known).as_ref().is_some_and(|known| known.chosen == chosen) {
+        if lock(&self.state.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }
         let mut known = Known { chosen, ..Known::default() };
         for agent in agents() {
-            for source in self.sources(agent).await? {
+            for source in self.history.sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
@@ -272,12 +273,12 @@ impl History {
                 }
             }
         }
-        *lock(&self.intake.known) = Some(known);
+        *lock(&self.state.known) = Some(known);
         Ok(())
     }
 
     fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.intake.known).as_mut() {
+        if let Some(known) = lock(&self.state.known).as_mut() {
             known.gates.insert(path, stat);
         }
     }

@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
+use super::Intake;
 use super::{
     take::{Pass, blocking},
     walk::Found,
 };
-use crate::History;
 use cerebro_transcript::{
     Agent, Batch, Exchange,
     turn::{Action, Call},
@@ -24,7 +24,7 @@ const ENTRIES_MAX: usize = 20_000;
 /// How long that may take: the folder may lie on a disk that does not answer.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 
-impl History {
+impl Intake {
     /// Adds to what was read of Cursor's CLI the folder that it was in, where that can be told.
     pub(super) async fn place_in_folder(&self, found: &Found, batch: &mut Batch, pass: &mut Pass) {
         if found.agent != Agent::Cursor || batch.session.cwd.is_some() {

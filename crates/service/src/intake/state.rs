@@ -11,8 +11,9 @@ use std::{
 
 use tokio::sync::Notify;
 
+use super::Intake;
 use super::{aside::Aside, folders::TranscriptFolder, settings::HistorySettings, walk::Stat};
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
 use cerebro_store::{EngineError, StoreError};
@@ -232,35 +233,16 @@ impl IntakeState {
         }
         self.wake.notify_one();
     }
-
-    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
-    /// wrote last.
-    pub(crate) fn reread_transcript(&self, session: &SessionId) {
-        let path = {
-            let known = lock(&self.known);
-            let holders = known.iter().flat_map(|known| &known.holders);
-            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
-            own.next().map(|(_, (path, _))| path.clone())
-        };
-        let path = path.or_else(|| {
-            let aside = lock(&self.aside);
-            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
-            own.next().map(|(path, _)| path.clone())
-        });
-        if path.is_some() {
-            self.note_transcript(path);
-        }
-    }
 }
 
-impl History {
+impl Intake {
     /// Asks to take sessions in, and returns at once; [`Self::progress`] tells how far it is.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
     pub fn import(&self, request: ImportRequest) -> Result<(), ServiceError> {
         const WAITING_MAX: usize = 8;
-        let mut wanted = lock(&self.intake.wanted);
+        let mut wanted = lock(&self.state.wanted);
         if wanted.imports.len() >= WAITING_MAX {
             let problem = "others wait already; try again when they are done";
             return Err(ServiceError::invalid("agents", "", problem));
@@ -269,36 +251,55 @@ impl History {
             wanted.imports.push(request);
         }
         drop(wanted);
-        self.intake.wake.notify_one();
+        self.state.wake.notify_one();
         Ok(())
     }
 
     /// Notes that an agent wrote to a file of its sessions, or to some file. What it is, and whether it is wanted, is
     /// looked at later.
     pub fn note_transcript(&self, path: Option<PathBuf>) {
-        self.intake.note_transcript(path);
+        self.state.note_transcript(path);
+    }
+
+    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
+    /// wrote last.
+    pub fn reread_transcript(&self, session: &SessionId) {
+        let path = {
+            let known = lock(&self.state.known);
+            let holders = known.iter().flat_map(|known| &known.holders);
+            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
+            own.next().map(|(_, (path, _))| path.clone())
+        };
+        let path = path.or_else(|| {
+            let aside = lock(&self.state.aside);
+            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
+            own.next().map(|(path, _)| path.clone())
+        });
+        if path.is_some() {
+            self.note_transcript(path);
+        }
     }
 
     /// How far taking sessions in is.
     pub fn progress(&self) -> Progress {
-        let progress = lock(&self.intake.progress).clone();
-        let waits = self.intake.is_asked() && self.is_taken_in();
+        let progress = lock(&self.state.progress).clone();
+        let waits = self.state.is_asked() && self.is_taken_in();
         Progress { running: progress.running || waits, ..progress }
     }
 
     /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
     pub(super) fn is_taken_in(&self) -> bool {
-        self.is_kept() || !lock(&self.intake.wanted).imports.is_empty()
+        self.is_kept() || !lock(&self.state.wanted).imports.is_empty()
     }
 
     /// Whether sessions are taken in by themselves.
     pub fn is_kept(&self) -> bool {
-        self.intake.keeps_history()
+        self.state.keeps_history()
     }
 
     /// The places that a request is about, and the time before which a file is too old, in microseconds.
     pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<TranscriptFolder>, i64)> {
-        let options = self.intake.options.get()?;
+        let options = self.state.options.get()?;
         let settings = (options.settings)();
         let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
         let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();

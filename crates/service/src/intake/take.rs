@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Intake;
 use super::{
     forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
@@ -165,11 +166,11 @@ fn cursor_of(source: &Source) -> Option<Cursor> {
     })
 }
 
-impl History {
+impl Intake {
     /// Takes in what is new in a file.
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
-        let stored = self.source(found.agent, &key).await?;
+        let stored = self.history.source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
         let mut standing = SourceProgress::of(found.agent, &key, Counts::default());
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
@@ -198,7 +199,7 @@ impl History {
             if batch.session.id.is_empty() {
                 // Nothing was said yet.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.put_source(&read.to_source()).await?;
+                self.history.put_source(&read.to_source()).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -215,7 +216,7 @@ impl History {
                     self.journal.fill(told).await?;
                 }
             }
-            lock(&self.intake.progress).bytes_done += bytes;
+            lock(&self.state.progress).bytes_done += bytes;
             if is_last {
                 return Ok(Taken::Done(cursor.stat));
             }
@@ -245,7 +246,7 @@ impl History {
         let mut source = standing.read(None, SourceState::Excluded, error).to_source();
         // As it looks now, so that it is not looked at again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
-        self.put_source(&source).await?;
+        self.history.put_source(&source).await?;
         Ok(Some(Taken::Done(found.stat)))
     }
 
@@ -274,9 +275,9 @@ impl History {
                 typed: standing.typed,
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
-            let done = self.commit(batch).await?;
+            let done = self.history.commit(batch).await?;
             {
-                let mut progress = lock(&self.intake.progress);
+                let mut progress = lock(&self.state.progress);
                 let told = progress.of(standing.agent);
                 told.exchanges += (done.added + done.replaced) as u64;
                 told.redacted += done.redacted as u64;
@@ -297,7 +298,7 @@ impl History {
         if let Some(project) = pass.projects.get(cwd) {
             return project.clone();
         }
-        let Some(HistoryOptions { project_of, .. }) = self.intake.options.get() else {
+        let Some(HistoryOptions { project_of, .. }) = self.state.options.get() else {
             return Project::general();
         };
         let project = project_of(PathBuf::from(cwd)).await;
@@ -309,18 +310,18 @@ impl History {
     }
 
     pub(super) fn note_counts(&self, agent: Agent, before: &Counts, after: &Counts) {
-        lock(&self.intake.progress).of(agent).count(before, after);
+        lock(&self.state.progress).of(agent).count(before, after);
     }
 
     pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {
-        if let Some(known) = lock(&self.intake.known).as_mut() {
+        if let Some(known) = lock(&self.state.known).as_mut() {
             let holder = (PathBuf::from(key), found.stat.size);
             known.holders.insert((found.agent, session.to_owned()), holder);
         }
     }
 
     fn is_held_elsewhere(&self, found: &Found, session: &str) -> bool {
-        let known = lock(&self.intake.known);
+        let known = lock(&self.state.known);
         known
             .as_ref()
             .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
@@ -329,9 +330,9 @@ impl History {
     /// Puts down that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.intake.progress).fault(&found.path, &words);
+        lock(&self.state.progress).fault(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
-        let mut source = match self.source(found.agent, &key).await? {
+        let mut source = match self.history.source(found.agent, &key).await? {
             Some(source) => source,
             None => {
                 let standing = SourceProgress::of(found.agent, &key, Counts::default());
@@ -341,6 +342,6 @@ impl History {
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
         source.state = SourceState::Failed;
-        self.put_source(&source).await
+        self.history.put_source(&source).await
     }
 }

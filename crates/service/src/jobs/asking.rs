@@ -4,8 +4,11 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::{JobError, Spending};
-use crate::lock;
+use super::{
+    WorkerState,
+    runner::{Blocked, JobError, Readiness, SPENT},
+};
+use crate::{ServiceError, lock, settings::InferenceSettings, spending::Spending};
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{Misfit, json_in};
@@ -14,6 +17,31 @@ use cerebro_models::provider::ProviderError;
 
 /// How often a model may mend an answer that does not fit.
 pub(crate) const REPAIRS_MAX: usize = 1;
+
+/// What a question about memories is taken to cost before it is known.
+const TOKENS_GUESSED: u64 = 4_000;
+
+/// The model of the settings, for all that ask it about memories.
+pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
+    match (settings.open)() {
+        Ok(Some(llm)) => Ok(llm),
+        Ok(None) => Err(Blocked::until_woken(WorkerState::Off)),
+        Err(error) => Err(Blocked::until_woken(WorkerState::Unusable(error.to_string()))),
+    }
+}
+
+/// Whether one more question about memories may be paid for.
+pub(crate) async fn paid_for(
+    settings: &InferenceSettings,
+    spending: &Spending,
+    llm: Option<&Llm>,
+) -> Result<Readiness, ServiceError> {
+    let metered = llm.is_some_and(Llm::is_metered);
+    if metered && !spending.fits_budget(settings.budget, TOKENS_GUESSED).await {
+        return Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))));
+    }
+    Ok(Readiness::Ready { at_once: 1 })
+}
 
 /// What a model is asked.
 pub(crate) struct Question<'a> {

@@ -1,17 +1,19 @@
 //! The one loop over a kind of job: leases, renewal, attempts, pauses, the breaker, waiting and stopping.
 //!
-//! A [`JobHandler`] does the work of one kind. The loop decides what becomes of a job that fails.
+//! A [`JobHandler`] does the work of one kind; the capability that the work belongs to has it. The loop decides what
+//! becomes of a job that fails.
 
 use std::{
     collections::VecDeque,
     future::Future,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::{Worker, WorkerState, queue::Queue};
-use crate::ServiceError;
+use super::{Jobs, WorkerState, queue::Queue};
+use crate::{ServiceError, base::Base, traffic::Traffic};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
@@ -20,21 +22,23 @@ use cerebro_store::{Job, JobKind};
 /// How long a lease lasts; it is renewed well before, while a step is under way too.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often a loop looks without being woken: for work of other processes, or a newly installed model.
-pub(super) const LOOK: Duration = Duration::from_secs(20);
+pub(crate) const LOOK: Duration = Duration::from_secs(20);
 /// How long a blocked loop waits before it looks again, if nobody changes anything: a wrong key, a spent budget.
-pub(super) const HELD_OFF: Duration = Duration::from_secs(60);
+pub(crate) const HELD_OFF: Duration = Duration::from_secs(60);
 /// How long a loop waits after a fault of the store.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// The shortest wait for a job that is due soon.
 const WAIT_MIN: Duration = Duration::from_millis(10);
 
 /// The state's detail while the day's budget is spent.
-pub(super) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
+pub(crate) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
 /// How one kind of job is done.
-pub(super) trait JobHandler: Send + 'static {
+pub(crate) trait JobHandler: Send + 'static {
     /// The kind.
     const KIND: JobKind;
+    /// The name of the loop's task.
+    const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
     /// What a handler needs at hand to do one job.
@@ -87,13 +91,13 @@ pub(super) trait JobHandler: Send + 'static {
 }
 
 /// A leased job, and what its handler made of it.
-pub(super) struct Leased<T> {
-    pub(super) job: Job,
-    pub(super) task: T,
+pub(crate) struct Leased<T> {
+    pub(crate) job: Job,
+    pub(crate) task: T,
 }
 
 /// Whether jobs may be taken.
-pub(super) enum Readiness {
+pub(crate) enum Readiness {
     /// They may, at most so many at once.
     Ready {
         /// How many.
@@ -106,22 +110,27 @@ pub(super) enum Readiness {
 }
 
 /// Why a loop cannot go on for a while, unless a person changes something.
-pub(super) struct Blocked {
-    pub(super) state: WorkerState,
-    pub(super) wait: Duration,
+pub(crate) struct Blocked {
+    pub(crate) state: WorkerState,
+    pub(crate) wait: Duration,
     /// New work ends the wait, too.
-    pub(super) until_woken: bool,
+    pub(crate) until_woken: bool,
 }
 
 impl Blocked {
     /// For a time that only a person can cut short.
-    pub(super) fn lasting(state: WorkerState, wait: Duration) -> Self {
+    pub(crate) fn lasting(state: WorkerState, wait: Duration) -> Self {
         Self { state, wait, until_woken: false }
+    }
+
+    /// Until there is news of work.
+    pub(crate) fn until_woken(state: WorkerState) -> Self {
+        Self { state, wait: HELD_OFF, until_woken: true }
     }
 }
 
 /// How far a step came.
-pub(super) enum Step {
+pub(crate) enum Step {
     /// There is more to do for the first job.
     More,
     /// The first job is done.
@@ -166,11 +175,35 @@ impl From<ProviderError> for JobError {
     }
 }
 
-/// What a handler works with: the worker, the lease holder and the breaker.
-pub(super) struct Context {
-    pub(super) worker: Worker,
+/// What all loops have in common, and what starts them.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    pub(crate) base: Base,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) jobs: Arc<Jobs>,
+}
+
+impl Runner {
+    /// Ends the leases of an earlier process, before the loops start.
+    pub(crate) async fn end_old_leases(&self) {
+        if let Err(error) = self.base.store.orphaned_jobs().await {
+            tracing::warn!(%error, "leases of an earlier process could not be ended; they lapse by themselves");
+        }
+    }
+
+    /// Starts the loop of a kind of job.
+    pub(crate) fn start<H: JobHandler>(&self, handler: H) {
+        self.base.tasks.spawn(H::NAME, run(handler, self.clone()));
+    }
+}
+
+/// What a handler works with: the store, the lease holder and the breaker.
+pub(crate) struct Context {
+    pub(crate) base: Base,
+    traffic: Arc<Traffic>,
+    jobs: Arc<Jobs>,
     /// The holder of the leases.
-    pub(super) owner: String,
+    pub(crate) owner: String,
     kind: JobKind,
     breaker: Breaker,
     /// From where the breaker counts time.
@@ -180,47 +213,49 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn new(worker: Worker, kind: JobKind) -> Self {
-        let owner = format!("{}/{}", worker.base.store.writer(), cerebro_core::domain::SessionId::random());
-        Self { worker, owner, kind, breaker: Breaker::default(), begun: Instant::now(), usable_since: None }
+    fn new(runner: Runner, kind: JobKind) -> Self {
+        let Runner { base, traffic, jobs } = runner;
+        let owner = format!("{}/{}", base.store.writer(), cerebro_core::domain::SessionId::random());
+        let (breaker, begun) = (Breaker::default(), Instant::now());
+        Self { base, traffic, jobs, owner, kind, breaker, begun, usable_since: None }
     }
 
-    pub(super) fn queue(&self) -> &Queue {
-        self.worker.jobs.queue(self.kind)
+    pub(crate) fn queue(&self) -> &Queue {
+        self.jobs.queue(self.kind)
     }
 
-    pub(super) fn set(&self, state: WorkerState) {
+    pub(crate) fn set(&self, state: WorkerState) {
         self.queue().set(self.kind.as_str(), state);
     }
 
     /// Notes a useful answer of the provider.
-    pub(super) fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         self.breaker.succeed();
         self.queue().record(|record| record.fault = None);
     }
 
     /// Ends a job.
-    pub(super) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
-        Ok(self.worker.base.store.end_job(&self.owner, job).await?)
+    pub(crate) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
+        Ok(self.base.store.end_job(&self.owner, job).await?)
     }
 
     /// Waits until nobody calls, within bounds.
-    pub(super) async fn give_way(&self) {
+    pub(crate) async fn give_way(&self) {
         let begun = Instant::now();
-        while let Some(wait) = pace::give_way(self.worker.traffic.quiet(), begun.elapsed()) {
+        while let Some(wait) = pace::give_way(self.traffic.quiet(), begun.elapsed()) {
             tokio::time::sleep(wait).await;
         }
     }
 
     fn lease_end(&self) -> Timestamp {
-        self.worker.base.now() + LEASE
+        self.base.now() + LEASE
     }
 
     /// Notes a job that was done. How late it is counts from when it could be done: a model that was installed a day
     /// after a save is not a day late.
     fn count(&self, job: &Job) {
         let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
-        let lag = due.and_then(|at| Duration::try_from(self.worker.base.now().duration_since(at)).ok());
+        let lag = due.and_then(|at| Duration::try_from(self.base.now().duration_since(at)).ok());
         self.queue().record(|record| record.count_done(lag));
     }
 
@@ -228,18 +263,18 @@ impl Context {
         self.queue().record(|record| record.failures += 1);
         let (kind, dead) = (self.kind.as_str(), again.is_none());
         tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
-        Ok(self.worker.base.store.fail_job(&self.owner, job, again, reason).await?)
+        Ok(self.base.store.fail_job(&self.owner, job, again, reason).await?)
     }
 
     /// Notes a failed attempt: there is another one after a while, unless there were enough.
     async fn failed_for_now(&self, job: &Job, reason: &str) -> Result<(), ServiceError> {
         let again = (job.attempts < pace::ATTEMPTS_MAX)
-            .then(|| self.worker.base.now() + pace::backoff(job.attempts, rand::random()));
+            .then(|| self.base.now() + pace::backoff(job.attempts, rand::random()));
         self.failed(job, again, reason).await
     }
 
     async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
-        Ok(self.worker.base.store.release_jobs(&self.owner, jobs).await?)
+        Ok(self.base.store.release_jobs(&self.owner, jobs).await?)
     }
 }
 
@@ -259,9 +294,9 @@ struct Loop<H: JobHandler> {
 }
 
 /// Does the jobs of a kind until the store closes.
-pub(super) async fn run<H: JobHandler>(handler: H, worker: Worker) {
-    let stop = worker.base.tasks.stopping();
-    let mut work = Loop { handler, cx: Context::new(worker, H::KIND), blocked: None };
+async fn run<H: JobHandler>(handler: H, runner: Runner) {
+    let stop = runner.base.tasks.stopping();
+    let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None };
     while !stop.is_cancelled() {
         let next = tokio::select! {
             biased;
@@ -301,7 +336,7 @@ impl<H: JobHandler> Loop<H> {
                 return Ok(Next::In(left));
             }
         }
-        if self.cx.worker.base.store.worker_is_paused().await? {
+        if self.cx.base.store.worker_is_paused().await? {
             return Ok(self.block(Blocked::lasting(WorkerState::Paused, LOOK)));
         }
         if let Err(blocked) = self.handler.open(&self.cx).await? {
@@ -317,12 +352,12 @@ impl<H: JobHandler> Loop<H> {
             Readiness::Again => return Ok(Next::Now),
             Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
         };
-        self.cx.usable_since.get_or_insert_with(|| self.cx.worker.base.now());
+        self.cx.usable_since.get_or_insert_with(|| self.cx.base.now());
         if H::GIVES_WAY {
             self.cx.give_way().await;
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
-        let store = &self.cx.worker.base.store;
+        let store = &self.cx.base.store;
         let jobs = store.lease_jobs(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do().await;
@@ -343,13 +378,13 @@ impl<H: JobHandler> Loop<H> {
 
     async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
         // Of its own kind: others may wait for long, or for ever.
-        let (leased, next) = self.cx.worker.base.store.jobs_ahead(H::KIND).await?;
+        let (leased, next) = self.cx.base.store.jobs_ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
             return Ok(Next::Now);
         }
         self.cx.set(WorkerState::Idle);
         self.handler.rest(&self.cx);
-        let now = self.cx.worker.base.now();
+        let now = self.cx.base.now();
         let wait =
             next.map_or(LOOK, |next| Duration::try_from(next.duration_since(now)).unwrap_or(Duration::ZERO));
         Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
@@ -419,11 +454,11 @@ impl<H: JobHandler> Loop<H> {
         leased: &mut VecDeque<Leased<H::Task>>,
         renewal: &mut Interval,
     ) -> Result<Step, JobError> {
-        let (worker, owner) = (self.cx.worker.clone(), self.cx.owner.clone());
+        let (base, owner) = (self.cx.base.clone(), self.cx.owner.clone());
         let renewing = async {
             loop {
                 renewal.tick().await;
-                if let Err(error) = worker.base.store.renew_jobs(&owner, worker.base.now() + LEASE).await {
+                if let Err(error) = base.store.renew_jobs(&owner, base.now() + LEASE).await {
                     return ServiceError::from(error);
                 }
             }

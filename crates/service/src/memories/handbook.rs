@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::distil::TAG;
 use crate::{Caller, Door, Memories, ServiceError, agent_name};
 use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render};
 use cerebro_core::distil::operations::{Handbook, Item};
@@ -15,6 +14,9 @@ use cerebro_core::domain::{
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
 use cerebro_store::{Decision, Store, Write};
+
+/// The tag of memories that were made of candidates.
+pub(crate) const TAG: &str = "distilled";
 
 /// Most candidates that handbooks are made of.
 const CANDIDATES_MAX: usize = 5_000;

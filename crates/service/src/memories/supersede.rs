@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
 use cerebro_core::domain::{Memory, MemoryId, SessionId};
 use cerebro_core::truth;
-use cerebro_store::Write;
+use cerebro_store::{Supersession, Write};
 
 use crate::{Caller, ServiceError};
 
@@ -89,4 +89,13 @@ pub(crate) async fn may_supersede(
         level = next;
     }
     Ok(truth::check_place(newer, older, &below))
+}
+
+/// Gives a memory that comes out of the archive its place back, if consolidation gave that to another one.
+pub(crate) async fn reinstate(write: &mut Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
+    let edges = write.supersessions(&[memory.id]).await?;
+    for edge in edges.iter().filter(|edge| edge.older == memory.id && edge.by == Supersession::CYCLE) {
+        write.reinstate_memory(edge.newer, memory);
+    }
+    Ok(())
 }

@@ -1,12 +1,16 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
-use super::{Door, Memories, guard, handbook, summary::carry_summary, supersede::supersede};
+use super::{
+    Door, Memories, guard, handbook,
+    summary::carry_summary,
+    supersede::{reinstate, supersede},
+};
 use crate::{
-    Caller, ServiceError, consolidation,
+    Caller, ServiceError,
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Trigger, Validity,
+    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Trigger, Validity,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
@@ -375,7 +379,7 @@ impl Decision for EditMemory<'_> {
             Edit::Archive(archived) => archive(write, session, memory, *archived)?,
         };
         if before.is_archived() && memory.is_live() && !memory.is_archived() {
-            consolidation::reinstate(write, &memory).await?;
+            reinstate(write, &memory).await?;
         }
         if changed {
             carry_summary(write, &before, &memory).await?;
@@ -465,7 +469,7 @@ async fn purge(
     if before.purged {
         return Ok((before, false));
     }
-    let mut with_it = consolidation::resting_on(write, &before.id).await?;
+    let mut with_it = resting_on(write, &before.id).await?;
     if handbook::is_item(write.store(), &before.id).await? {
         for project in [Some(&before.project), None] {
             with_it.extend(handbook::rendered(write.store(), project).await?);
@@ -548,4 +552,17 @@ fn archive(
     memory.archived_at = archived.then(|| write.at());
     write.archive_memory(&memory, Some(session));
     Ok((memory, true))
+}
+
+/// The insights that rest on a memory and that nobody revised since.
+///
+/// # Errors
+/// A failing store.
+async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
+    let ids = write.store().derived_of(memory).await?;
+    let mut found = write.store().memories_by_id(&ids).await?;
+    found.retain(|insight| {
+        !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
+    });
+    Ok(found)
 }

@@ -13,7 +13,6 @@ mod graph;
 mod health;
 mod marks;
 mod pairs;
-mod past;
 mod search;
 mod stats;
 mod story;
@@ -33,7 +32,6 @@ pub(crate) use health::HealthCache;
 pub use health::{Health, PAIRS_COUNTED_MAX};
 pub use marks::{Mark, MarkDetail, Marks};
 pub use pairs::{Pair, Pairs};
-pub(crate) use past::{Past, PastIndex};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use stats::Stats;
 pub use story::Story;
@@ -47,7 +45,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::Base,
     feedback::Feedback,
-    index::{EvidenceIndexes, MemoryIndex, VectorSearch},
+    index::{EvidenceIndexes, MemoryIndex, Past, VectorSearch},
     sessions::Sessions,
 };
 

@@ -51,7 +51,7 @@ pub use slow::MISSED_FILE;
 pub(crate) use slow::note_missed;
 pub use words::*;
 
-use crate::{ServiceError, base::Base, intake::IntakeState, lock, memories::Memories, sessions::Sessions};
+use crate::{ServiceError, base::Base, lock, memories::Memories, sessions::Sessions, settings::Retention};
 
 /// Most pieces of work of one list.
 pub const WORKS_LISTED_MAX: usize = 100;
@@ -160,8 +160,6 @@ pub struct Journal {
     base: Base,
     pub(crate) memories: Memories,
     pub(crate) sessions: Sessions,
-    /// Where the transcript of a lost session is asked for.
-    pub(crate) intake: Arc<IntakeState>,
     pub(crate) held: Arc<Held>,
 }
 
@@ -171,7 +169,6 @@ impl Journal {
             base: memories.base.clone(),
             memories: memories.clone(),
             sessions: memories.sessions.clone(),
-            intake: Arc::new(IntakeState::new(held.retention.is_some())),
             held: Arc::new(held),
         }
     }

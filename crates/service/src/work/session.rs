@@ -30,9 +30,6 @@ impl Journal {
             return Ok(false);
         }
         self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
-        if let Some(session) = &actor.session {
-            self.intake.reread_transcript(session);
-        }
         Ok(true)
     }
 }

@@ -1,7 +1,5 @@
 //! What the use cases of the journal take and give.
 
-use std::time::Duration;
-
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Work};
@@ -250,15 +248,6 @@ pub struct WorkArtifact {
     pub full: u64,
 }
 
-/// How long what is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// Texts of work that is closed.
-    pub texts: Duration,
-    /// Closed work and its events.
-    pub works: Duration,
-}
-
 /// What went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrunedWork {
@@ -287,14 +276,6 @@ pub struct JournalReport {
 pub struct CloseWork {
     pub outcome: Outcome,
     pub text: Option<String>,
-}
-
-impl Default for Retention {
-    /// Texts for 90 days, work for a year.
-    fn default() -> Self {
-        let day = 24 * 60 * 60;
-        Self { texts: Duration::from_secs(90 * day), works: Duration::from_secs(365 * day) }
-    }
 }
 
 /// What was found open, in pieces of work.

@@ -4,7 +4,6 @@
 //! when somebody first asks about the past, follows the log from then on, and goes when the daemon ends: whoever never
 //! asks pays nothing. Nothing of it outlives a purge.
 
-use crate::base::Base;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     io,
@@ -12,7 +11,8 @@ use std::{
     sync::Arc,
 };
 
-use crate::{ServiceError, index::document};
+use super::document;
+use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Stretch};
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};

@@ -1,6 +1,7 @@
 //! Drawing what relates a memory to others: the worker's second task.
 
-use crate::{ServiceError, Worker};
+use super::Worker;
+use crate::ServiceError;
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::relate::{self, HOLDERS_MAX, Mention, Relation};
 use cerebro_store::{Provenance, StoredModel};
@@ -15,7 +16,7 @@ impl Worker {
     ///
     /// # Errors
     /// A failing store or index.
-    pub(crate) async fn relate(
+    pub(super) async fn relate(
         &self,
         memory: &Memory,
         model: &StoredModel,

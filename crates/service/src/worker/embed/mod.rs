@@ -17,11 +17,12 @@ use std::{
 use batch::{Batch, Work};
 use thread::Thread;
 
-use super::{
-    WorkerState,
-    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
+use super::Worker;
+use crate::{
+    ServiceError, WorkerState,
+    jobs::runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
+    lock,
 };
-use crate::{ServiceError, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project};
 use cerebro_core::pace::{self, Spent};
 use cerebro_core::passage::passages;
@@ -74,7 +75,8 @@ struct Provider {
 }
 
 /// The handler of [`JobKind::Embed`].
-pub(super) struct Embed {
+pub(crate) struct Embed {
+    worker: Worker,
     thread: Thread,
     provider: Option<Provider>,
     /// The provider has given vectors, so that a failure is the text's rather than the model's.
@@ -116,6 +118,7 @@ fn not_open() -> JobError {
 
 impl JobHandler for Embed {
     const KIND: JobKind = JobKind::Embed;
+    const NAME: &'static str = "embedding";
     const GIVES_WAY: bool = true;
     type Task = Task;
 
@@ -123,7 +126,7 @@ impl JobHandler for Embed {
         if self.provider.is_some() {
             return Ok(Ok(()));
         }
-        let worker = &cx.worker;
+        let worker = &self.worker;
         let blocked = |state| Ok(Err(Blocked::lasting(state, LOOK)));
         let embedder = match (worker.vectors.embedding().open)(None) {
             Ok(Some(embedder)) => embedder,
@@ -147,13 +150,13 @@ impl JobHandler for Embed {
             (None, None) => {
                 let first = StoredModel::new(&model.name, model.dimension, ModelState::Active);
                 worker.base.store.add_model(&first).await?;
-                worker.jobs.backfill.begin();
+                worker.backfill.begin();
                 first
             }
         };
-        if target.state == ModelState::Building && !worker.jobs.backfill.is_under_way() {
+        if target.state == ModelState::Building && !worker.backfill.is_under_way() {
             // What an earlier process began.
-            worker.jobs.backfill.begin();
+            worker.backfill.begin();
         }
         worker.vectors.look().await?;
         self.provider = Some(Provider { embedder, target });
@@ -163,11 +166,11 @@ impl JobHandler for Embed {
 
     async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
         let Some(Provider { embedder, target }) = &self.provider else { return Ok(Readiness::Again) };
-        if fill(cx, target).await? {
+        if fill(&self.worker, cx, target).await? {
             return Ok(Readiness::Again);
         }
-        let settings = &cx.worker.vectors.embedding();
-        if embedder.is_metered() && !cx.worker.spending.fits_budget(settings.budget, 0).await {
+        let settings = self.worker.vectors.embedding();
+        if embedder.is_metered() && !self.worker.spending.fits_budget(settings.budget, 0).await {
             let state = WorkerState::Waiting(SPENT.to_owned());
             return Ok(Readiness::Blocked(Blocked::lasting(state, HELD_OFF)));
         }
@@ -178,7 +181,7 @@ impl JobHandler for Embed {
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
         let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.worker.base.store.memories_by_id(&ids).await?;
+        let memories = cx.base.store.memories_by_id(&ids).await?;
         let task = |job: &Job| {
             let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
             let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
@@ -194,22 +197,22 @@ impl JobHandler for Embed {
             return Ok(Step::More);
         }
         let target = &self.provider.as_ref().ok_or_else(not_open)?.target;
-        Ok(if finish(cx, target, first).await? { Step::Done } else { Step::Void })
+        Ok(if finish(&self.worker, cx, target, first).await? { Step::Done } else { Step::Void })
     }
 
-    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
+    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
         let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
         if target.state != ModelState::Building {
             return Ok(false);
         }
-        switch(cx, target).await?;
+        switch(&self.worker, target).await?;
         self.provider = None;
         Ok(true)
     }
 
     /// Lets models that were not used for some time give their memory back.
-    fn rest(&mut self, cx: &Context) {
-        cx.worker.vectors.held.rest();
+    fn rest(&mut self, _cx: &Context) {
+        self.worker.vectors.held.rest();
         if self.asked.is_some_and(|asked| asked.elapsed() >= REST_AFTER)
             && let Some(provider) = &self.provider
         {
@@ -234,21 +237,21 @@ impl JobHandler for Embed {
 }
 
 impl Embed {
-    pub(super) fn new() -> Self {
-        Self { thread: Thread::start(), provider: None, proven: false, asked: None }
+    pub(crate) fn new(worker: Worker) -> Self {
+        Self { worker, thread: Thread::start(), provider: None, proven: false, asked: None }
     }
 
     /// Embeds some of the texts that the tasks still lack, from the front. A batch that cannot be done as it is,
     /// is split, until the memory that spoils it stands alone.
     async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
         let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
-        let settings = &cx.worker.vectors.embedding();
+        let settings = self.worker.vectors.embedding();
         let batch = Batch::of(works(tasks), step_max(embedder.as_ref(), settings.batch));
         let texts = batch.texts(works(tasks));
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !cx.worker.spending.fits_budget(settings.budget, tokens).await {
+            if !self.worker.spending.fits_budget(settings.budget, tokens).await {
                 return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(JobError::Spent) };
             }
         }
@@ -256,7 +259,7 @@ impl Embed {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            cx.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+            self.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
@@ -286,8 +289,8 @@ impl Embed {
 }
 
 /// Looks through a page of memories for missing vectors, if that was asked for. Says whether it was.
-async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
-    let backfill = &cx.worker.jobs.backfill;
+async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
+    let backfill = &worker.backfill;
     let at = *lock(&backfill.0);
     let after = match at {
         Fill::Done => return Ok(false),
@@ -296,7 +299,7 @@ async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> 
     };
     cx.set(WorkerState::Working);
     cx.give_way().await;
-    let (last, queued) = cx.worker.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
+    let (last, queued) = cx.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
     tracing::debug!(queued, "looked through a page of memories for missing vectors");
     *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
     Ok(true)
@@ -304,11 +307,12 @@ async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> 
 
 /// Relates a memory, puts its vectors and ends its job. `false` when that was not held any more.
 async fn finish(
+    worker: &Worker,
     cx: &Context,
     target: &StoredModel,
     Leased { job, task: Task { memory, work } }: &Leased<Task>,
 ) -> Result<bool, ServiceError> {
-    let (worker, vectors) = (&cx.worker, work.vectors());
+    let vectors = work.vectors();
     worker.relate(memory, target, vectors).await?;
     worker.want_claims(memory).await?;
     let put = |project: &Project| worker.vectors.held.put(target, project, &memory.id, vectors);
@@ -321,7 +325,7 @@ async fn finish(
 
 /// Lets searches ask the model whose vectors are complete now, and takes the others away.
 async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
-    let worker = &cx.worker;
+    let worker = &self.worker;
     worker.base.store.activate_model(target).await?;
     worker.vectors.look().await?;
     for old in worker.base.store.models().await?.iter().filter(|model| model.name != target.name) {

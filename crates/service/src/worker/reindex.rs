@@ -1,6 +1,7 @@
 //! Making the vectors anew with another model, and looking over the queue.
 
-use crate::{ServiceError, Worker};
+use super::Worker;
+use crate::ServiceError;
 use cerebro_store::{JobCounts, JobState, ListedJob, ModelState, StoredModel};
 
 /// What a call for new vectors began.
@@ -37,7 +38,7 @@ impl Worker {
             self.base.store.add_model(&StoredModel::new(&model.name, model.dimension, state)).await?;
         }
         self.base.store.retry_jobs().await?;
-        self.jobs.fill();
+        self.fill();
         let replaces = active.filter(|one| !is_it(one)).map(|one| one.name.clone());
         Ok(Reindexing { model: model.name.clone(), replaces })
     }
@@ -47,7 +48,7 @@ impl Worker {
     /// # Errors
     /// A failing store.
     pub async fn job_counts(&self) -> Result<(JobCounts, bool), ServiceError> {
-        Ok((self.base.store.job_counts().await?, self.jobs.is_filling()))
+        Ok((self.base.store.job_counts().await?, self.backfill.is_under_way()))
     }
 
     /// The jobs of one state.
