@@ -1,5 +1,5 @@
-//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory;
-//! what is kept beside them are the anchors of one, and the word that a pair is settled.
+//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory.
+//! The only writes are the anchors of a memory, and that a pair is settled.
 
 mod beside;
 mod browse;
