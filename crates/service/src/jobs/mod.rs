@@ -19,22 +19,22 @@ use queue::Queue;
 pub enum WorkerState {
     /// There is no model: jobs wait.
     Off,
-    /// A person told it to pause.
+    /// A person paused it.
     Paused,
     /// Nothing to do.
     Idle,
-    /// At work.
+    /// It is executing jobs.
     Working,
-    /// The provider failed, or the day's budget is spent: it goes on by itself.
+    /// The provider failed, or the day's budget is spent. It continues by itself.
     Waiting(String),
-    /// The settings name another model than the store's vectors are of.
+    /// The settings name another model than the one that made the store's vectors.
     Disagrees {
         /// The model of the store.
         stored: String,
         /// The model of the settings.
         configured: String,
     },
-    /// The model cannot be used; a person has to mend it.
+    /// The model cannot be used until a person changes something.
     Unusable(String),
 }
 
@@ -87,7 +87,7 @@ impl Jobs {
         }
     }
 
-    /// Says that a person did something that may let the loops go on.
+    /// Makes all loops look again at once, because a person changed something.
     pub(crate) fn poke(&self) {
         for kind in JobKind::ALL {
             self.queue(kind).poke();

@@ -37,12 +37,12 @@ impl Record {
     }
 }
 
-/// What happened since the last look.
+/// What happened since the loop looked last.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// There may be new work.
     pub(crate) woken: bool,
-    /// A person did something that may let the loop go on.
+    /// A person changed something that may unblock the loop.
     pub(crate) poked: bool,
 }
 
@@ -64,24 +64,24 @@ impl Queue {
         }
     }
 
-    /// Says that there may be work.
+    /// Wakes the loop: there may be work.
     pub(crate) fn wake(&self) {
         lock(&self.news).woken = true;
         self.bell.notify_one();
     }
 
-    /// Says that a person did something that may let the loop go on.
+    /// Wakes the loop and ends its block: a person changed something.
     pub(crate) fn poke(&self) {
         lock(&self.news).poked = true;
         self.wake();
     }
 
-    /// Waits for news; news from before the call counts.
+    /// Waits until the loop is woken. A wake-up before the call counts.
     pub(crate) async fn rung(&self) {
         self.bell.notified().await;
     }
 
-    /// Takes what happened since the last look.
+    /// Takes what happened since the loop looked last.
     pub(crate) fn take_news(&self) -> News {
         std::mem::take(&mut *lock(&self.news))
     }
@@ -95,7 +95,7 @@ impl Queue {
         self.state.borrow().clone()
     }
 
-    /// Hears each change of the state.
+    /// Receives each change of the state.
     pub(crate) fn states(&self) -> watch::Receiver<WorkerState> {
         self.state.subscribe()
     }
@@ -116,7 +116,7 @@ impl Queue {
         });
     }
 
-    /// Reads or changes what is counted.
+    /// Reads or changes the counts.
     pub(crate) fn record<T>(&self, act: impl FnOnce(&mut Record) -> T) -> T {
         act(&mut lock(&self.record))
     }

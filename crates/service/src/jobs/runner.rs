@@ -41,7 +41,7 @@ pub(crate) trait JobHandler: Send + 'static {
     const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
-    /// What a handler needs at hand to do one job.
+    /// What a handler has read to do one job.
     type Task: Send;
 
     /// Opens the provider, unless it is open.
@@ -53,27 +53,27 @@ pub(crate) trait JobHandler: Send + 'static {
     /// Whether jobs may be taken now.
     fn readiness(&mut self, cx: &Context) -> impl Future<Output = Result<Readiness, ServiceError>> + Send;
 
-    /// Reads what each of some jobs is about; `None` for one with nothing to do, which is ended.
+    /// Reads the subject of each job. `None` if there is nothing to do; the job is then ended.
     fn prepare(
         &mut self,
         jobs: &[Job],
         cx: &Context,
     ) -> impl Future<Output = Result<Vec<Option<Self::Task>>, ServiceError>> + Send;
 
-    /// Does a part of the work, from the front: for the first job, or for several together. It must end the first
-    /// job in the store before it returns [`Step::Done`]; an error is about the first job.
+    /// Does a part of the work, from the front, for the first job or for several together. It must end the first job in the
+    /// store before it returns [`Step::Done`]. An error is about the first job.
     fn step(
         &mut self,
         leased: &mut VecDeque<Leased<Self::Task>>,
         cx: &mut Context,
     ) -> impl Future<Output = Result<Step, JobError>> + Send;
 
-    /// Called when nothing of this kind waits or is under way. `true` for another look at once.
+    /// Called when no job of this kind waits or is leased. Returns whether the loop should look again at once.
     fn drained(&mut self, _cx: &Context) -> impl Future<Output = Result<bool, ServiceError>> + Send {
         std::future::ready(Ok(false))
     }
 
-    /// Called when there is nothing to do for now: frees what has been idle for long enough.
+    /// Called when there is nothing to do for now, to free resources that have been idle for long enough.
     fn rest(&mut self, _cx: &Context) {}
 
     /// Called when a person changed something or the provider failed: the next [`Self::open`] opens it again.
@@ -90,7 +90,7 @@ pub(crate) trait JobHandler: Send + 'static {
     }
 }
 
-/// A leased job, and what its handler made of it.
+/// A leased job, and what its handler has read for it.
 pub(crate) struct Leased<T> {
     pub(crate) job: Job,
     pub(crate) task: T,
@@ -98,18 +98,18 @@ pub(crate) struct Leased<T> {
 
 /// Whether jobs may be taken.
 pub(crate) enum Readiness {
-    /// They may, at most so many at once.
+    /// Jobs may be taken, at most so many at once.
     Ready {
         /// How many.
         at_once: usize,
     },
     /// Something else was done instead; the loop looks again at once.
     Again,
-    /// They may not.
+    /// No jobs may be taken.
     Blocked(Blocked),
 }
 
-/// Why a loop cannot go on for a while, unless a person changes something.
+/// Why a loop takes no jobs for a while, unless a person changes something.
 pub(crate) struct Blocked {
     pub(crate) state: WorkerState,
     pub(crate) wait: Duration,
@@ -118,24 +118,24 @@ pub(crate) struct Blocked {
 }
 
 impl Blocked {
-    /// For a time that only a person can cut short.
+    /// For a time that only a person can end early.
     pub(crate) fn lasting(state: WorkerState, wait: Duration) -> Self {
         Self { state, wait, until_woken: false }
     }
 
-    /// Until there is news of work.
+    /// For a time that new work also ends.
     pub(crate) fn until_woken(state: WorkerState) -> Self {
         Self { state, wait: HELD_OFF, until_woken: true }
     }
 }
 
-/// How far a step came.
+/// The result of a step.
 pub(crate) enum Step {
     /// There is more to do for the first job.
     More,
     /// The first job is done.
     Done,
-    /// The first job was not held any more: its subject changed or went.
+    /// The first job's lease was lost, because its subject changed or is gone.
     Void,
 }
 
@@ -145,7 +145,7 @@ pub(crate) enum JobError {
     /// The provider does not answer now: the job is tried again.
     #[error("{reason}")]
     Later {
-        /// What is noted of it.
+        /// The reason, as it is stored with the job.
         reason: String,
         /// The wait that was asked for.
         after: Option<Duration>,
@@ -153,13 +153,13 @@ pub(crate) enum JobError {
     /// The provider cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// This job can never be done: it is given up, and the others go on.
+    /// This job can never be done: it becomes a dead letter, and the other jobs continue.
     #[error("{0}")]
     Refused(String),
     /// Today's budget is spent.
     #[error("today's budget is spent")]
     Spent,
-    /// The store failed, which is no attempt of the jobs.
+    /// The store failed. That does not count as an attempt.
     #[error(transparent)]
     Store(#[from] ServiceError),
 }
@@ -206,9 +206,9 @@ pub(crate) struct Context {
     pub(crate) owner: String,
     kind: JobKind,
     breaker: Breaker,
-    /// From where the breaker counts time.
+    /// The moment from which the breaker counts time.
     begun: Instant,
-    /// Since when there is a model to do the jobs with; none while there is none.
+    /// Since when jobs could be done; `None` while there is no model.
     usable_since: Option<Timestamp>,
 }
 
@@ -239,7 +239,7 @@ impl Context {
         Ok(self.base.store.end_job(&self.owner, job).await?)
     }
 
-    /// Waits until nobody calls, within bounds.
+    /// Waits until no caller is being served, within bounds.
     pub(crate) async fn give_way(&self) {
         let begun = Instant::now();
         while let Some(wait) = pace::give_way(self.traffic.quiet(), begun.elapsed()) {
@@ -251,8 +251,8 @@ impl Context {
         self.base.now() + LEASE
     }
 
-    /// Notes a job that was done. How late it is counts from when it could be done: a model that was installed a day
-    /// after a save is not a day late.
+    /// Counts a job that was done. Its lag begins when it could be done: if a model is installed a day after a save, that day
+    /// does not count.
     fn count(&self, job: &Job) {
         let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
         let lag = due.and_then(|at| Duration::try_from(self.base.now().duration_since(at)).ok());
@@ -266,7 +266,7 @@ impl Context {
         Ok(self.base.store.fail_job(&self.owner, job, again, reason).await?)
     }
 
-    /// Notes a failed attempt: there is another one after a while, unless there were enough.
+    /// Records a failed attempt. The job is tried again after a backoff, or becomes a dead letter after the last attempt.
     async fn failed_for_now(&self, job: &Job, reason: &str) -> Result<(), ServiceError> {
         let again = (job.attempts < pace::ATTEMPTS_MAX)
             .then(|| self.base.now() + pace::backoff(job.attempts, rand::random()));
@@ -289,7 +289,7 @@ enum Next {
 struct Loop<H: JobHandler> {
     handler: H,
     cx: Context,
-    /// It cannot go on before this moment.
+    /// No jobs are taken before this moment.
     blocked: Option<(Instant, Blocked)>,
 }
 
@@ -318,14 +318,14 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
 }
 
 impl<H: JobHandler> Loop<H> {
-    /// One look at the queue, and the jobs that are taken there.
+    /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
         let news = self.cx.queue().take_news();
         if news.poked {
             self.blocked = None;
             self.handler.reopen();
         }
-        // While it cannot go on, saves must not cost a look each.
+        // While the loop is blocked, a save must not cause a look at the queue.
         if let Some((until, blocked)) = self.blocked.take() {
             let left = until.saturating_duration_since(Instant::now());
             let is_over = left.is_zero() || (news.woken && blocked.until_woken);
@@ -367,7 +367,7 @@ impl<H: JobHandler> Loop<H> {
         Ok(Next::Now)
     }
 
-    /// The state is told by the next round.
+    /// The next round sets the state.
     fn block(&mut self, blocked: Blocked) -> Next {
         if blocked.state == WorkerState::Off {
             self.cx.usable_since = None;
@@ -377,7 +377,7 @@ impl<H: JobHandler> Loop<H> {
     }
 
     async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
-        // Of its own kind: others may wait for long, or for ever.
+        // Only jobs of this kind: others may wait for long, or for ever.
         let (leased, next) = self.cx.base.store.jobs_ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
             return Ok(Next::Now);
@@ -390,12 +390,12 @@ impl<H: JobHandler> Loop<H> {
         Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
     }
 
-    /// Does the jobs, or gives back what it could not do.
+    /// Does the jobs, and releases those that it could not do.
     async fn work(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
         let held = jobs.clone();
         let done = self.work_off(jobs).await;
         if done.is_err() {
-            // The fault is the store's and not theirs: it is no attempt of them.
+            // The store is at fault and not the jobs, so this does not count as an attempt.
             self.cx.release(&held).await?;
         }
         done
@@ -429,7 +429,7 @@ impl<H: JobHandler> Loop<H> {
         Ok(())
     }
 
-    /// What the jobs are about. Those with nothing to do are ended, those that were begun too often given up.
+    /// Reads the subjects of the jobs. Ends jobs with nothing to do, and gives up jobs that were begun too often.
     async fn prepare(&mut self, jobs: Vec<Job>) -> Result<VecDeque<Leased<H::Task>>, ServiceError> {
         let tasks = self.handler.prepare(&jobs, &self.cx).await?;
         let mut leased = VecDeque::new();
@@ -470,7 +470,7 @@ impl<H: JobHandler> Loop<H> {
         }
     }
 
-    /// The work stopped at a job.
+    /// Handles an error that stops the whole batch at a job.
     async fn stopped(&mut self, job: Job, stop: JobError) -> Result<(), ServiceError> {
         let state = match stop {
             JobError::Store(error) => return Err(error),

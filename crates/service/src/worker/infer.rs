@@ -1,5 +1,4 @@
-//! Asks a language model how memories stand to each other. What it claims is shown with hits
-//! (`recall::claims`).
+//! Asks a language model how memories relate. Its claims are shown with hits (`recall::claims`).
 
 use std::collections::VecDeque;
 
@@ -16,8 +15,8 @@ use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS};
 use cerebro_models::llm::Llm;
 use cerebro_store::{Job, JobKind, Provenance};
 
-/// The handler of [`JobKind::InferRelations`]. It takes one job at a time, so that nothing waits for a slow
-/// model but itself.
+/// The handler of [`JobKind::InferRelations`]. It takes one job at a time, so that a slow model delays nothing but these
+/// jobs.
 pub(crate) struct RelationInference {
     worker: Worker,
     /// Opened for each look, because the settings may have changed.
@@ -71,10 +70,10 @@ impl JobHandler for RelationInference {
 }
 
 impl Worker {
-    /// The language model that says how memories stand to each other, if there is one.
+    /// The name of the language model that is asked how memories relate, if there is one.
     ///
     /// # Errors
-    /// Why the one of the settings cannot be used, in words for a person.
+    /// The reason why the model of the settings cannot be used, in words for a person.
     pub fn inference_model(&self) -> Result<Option<String>, String> {
         let llm = (self.vectors.embedding().inference.open)().map_err(|error| error.to_string())?;
         match (llm, self.jobs.queue(JobKind::InferRelations).record(|record| record.fault.clone())) {
@@ -83,7 +82,7 @@ impl Worker {
         }
     }
 
-    /// Queues a memory for the language model, if there is one.
+    /// Queues the job for a memory, if there is a language model.
     ///
     /// # Errors
     /// A failing store.
@@ -96,10 +95,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks a model how a memory stands to the ones that are near to it, and keeps what fits.
+    /// Asks a model how a memory relates to similar ones, and stores the claims that pass the check.
     ///
     /// # Errors
-    /// The provider's, or a failing store. An answer that does not fit, also when it was mended, is a
+    /// The provider's, or a failing store. An answer that does not fit the schema, even after its correction, is a
     /// refusal.
     async fn infer_relations(&self, memory: &Memory, llm: &Llm) -> Result<(), JobError> {
         let candidates = self.claim_candidates(memory).await?;
@@ -122,7 +121,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The memories that a model is shown beside one: those it is related to already, the strongest first.
+    /// The memories that a model is shown together with one: those that are related to it, the strongest relation first.
     async fn claim_candidates(&self, memory: &Memory) -> Result<Vec<Memory>, ServiceError> {
         let relations =
             self.base.store.relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;

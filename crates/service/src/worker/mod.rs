@@ -1,4 +1,4 @@
-//! What is derived from memories in the background, and what people see and want of the background jobs.
+//! What is derived from memories in the background; and the state, counts and control of all background jobs.
 //!
 //! [`embed`] makes vectors and draws relations, [`infer`] asks a language model how memories relate. Past sessions are
 //! distilled and insights asked for by the capabilities that they belong to (`distil`, `consolidation`).
@@ -26,10 +26,10 @@ use cerebro_core::pace::{self, Spent};
 use cerebro_store::JobKind;
 use embed::Backfill;
 
-/// How long a pause waits until the worker has heard of it.
+/// How long a call to pause waits until the worker has noticed it.
 const HEAR_MAX: Duration = Duration::from_secs(2);
 
-/// How the worker stands.
+/// The state and the counts of the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerReport {
     /// What it is doing.
@@ -42,11 +42,11 @@ pub struct WorkerReport {
     pub failures: u64,
     /// Memories embedded since the daemon began.
     pub done: u64,
-    /// From save to vector: the half, and 99 of 100, were done in this time.
+    /// The time from save to vector: the median and the 99th percentile.
     pub lag: Option<(Duration, Duration)>,
 }
 
-/// The background work on memories, and what people see and want of all background jobs.
+/// The background work on memories, and the control of all background jobs.
 #[derive(Clone)]
 pub struct Worker {
     pub(crate) base: Base,
@@ -77,7 +77,7 @@ impl Worker {
         }
     }
 
-    /// Has all memories looked through for missing vectors.
+    /// Begins to search all memories for missing vectors.
     fn fill(&self) {
         self.backfill.begin();
         self.jobs.poke();
@@ -91,7 +91,7 @@ impl Worker {
         self.spending.spent_today().await
     }
 
-    /// How many jobs keep the daemon from leaving: none while the worker cannot go on.
+    /// How many jobs keep the daemon from exiting: none while the worker cannot continue.
     pub fn runnable_jobs(&self) -> usize {
         let queue = self.jobs.queue(JobKind::Embed);
         let state = queue.state();
@@ -99,7 +99,7 @@ impl Worker {
         usize::from(state == WorkerState::Working || has_news)
     }
 
-    /// How the worker stands, which gives memories their vectors.
+    /// The state and the counts of the embedding loop.
     pub fn report(&self) -> WorkerReport {
         let queue = self.jobs.queue(JobKind::Embed);
         let state = queue.state();
@@ -117,8 +117,8 @@ impl Worker {
         })
     }
 
-    /// Tells the worker to pause, or to go on; it holds over restarts. Comes back when the worker has heard of
-    /// it, unless that is in the middle of something long.
+    /// Pauses the worker or ends the pause; this survives restarts. Returns when the worker has noticed, or after a short
+    /// while if it is in a long step.
     ///
     /// # Errors
     /// A failing store.
@@ -127,7 +127,7 @@ impl Worker {
         let mut states = self.jobs.queue(JobKind::Embed).states();
         self.jobs.poke();
         let heard = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
-        // In the middle of something long it pauses after that.
+        // In a long step, it pauses after that.
         let _ = tokio::time::timeout(HEAR_MAX, heard).await;
         Ok(())
     }

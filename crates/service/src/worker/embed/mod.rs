@@ -1,8 +1,7 @@
-//! Gives each memory its vectors, and what relates it to others, after it was saved.
+//! Makes the vectors and the relations of each memory after it was saved.
 //!
-//! Memories are embedded in small steps on a thread of low priority; callers come first. A provider that
-//! counts requests is asked for many memories at once. The vectors of a memory go into the transaction that
-//! ends its job.
+//! Memories are embedded in small steps on a thread of low priority, so that callers come first. A metered provider gets
+//! many memories in one request. The vectors of a memory are committed in the transaction that ends its job.
 
 mod batch;
 mod thread;
@@ -32,16 +31,16 @@ use cerebro_store::{Job, JobKind, ModelState, StoredModel};
 
 /// Most jobs that are taken at once, unless a step has more texts.
 const AT_ONCE: usize = 8;
-/// Most jobs that are taken at once in any case: their memories are held meanwhile.
+/// Most jobs that are taken at once in any case: their memories are in the process's memory meanwhile.
 const AT_ONCE_MAX: usize = 64;
-/// Most texts of one step on this machine: the loop looks for callers before each.
+/// Most texts of one step on this machine: the loop gives way to callers before each step.
 const STEP: usize = 1;
 /// How long the model stays in memory without work, at most.
 const REST_AFTER: Duration = Duration::from_secs(60);
-/// How many memories of a page are looked through for missing vectors.
+/// How many memories are checked for missing vectors at once.
 const FILL_PAGE: usize = 500;
 
-/// How far all memories are looked through for missing vectors.
+/// How far the search for missing vectors came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fill {
     Begin,
@@ -62,13 +61,13 @@ impl Backfill {
         *lock(&self.0) = Fill::Begin;
     }
 
-    /// Whether there are memories that were not looked at yet.
+    /// Whether the search is not at its end.
     pub(super) fn is_under_way(&self) -> bool {
         *lock(&self.0) != Fill::Done
     }
 }
 
-/// The provider of the settings, and where its vectors go.
+/// The provider of the settings, and the stored model that its vectors belong to.
 struct Provider {
     embedder: Arc<dyn Embedder>,
     target: StoredModel,
@@ -79,9 +78,9 @@ pub(crate) struct Embed {
     worker: Worker,
     thread: Thread,
     provider: Option<Provider>,
-    /// The provider has given vectors, so that a failure is the text's rather than the model's.
+    /// The provider has returned vectors before, so a failure is blamed on the text and not on the model.
     proven: bool,
-    /// When it was asked last.
+    /// The moment of the last request.
     asked: Option<Instant>,
 }
 
@@ -101,8 +100,8 @@ fn works_mut(tasks: &mut Tasks) -> impl Iterator<Item = &mut Work> {
     tasks.iter_mut().map(|leased| &mut leased.task.work)
 }
 
-/// Most texts of one step: on this machine it is short, so that nobody waits for it; of a provider that counts
-/// requests it is as long as it may be.
+/// Most texts of one step. On this machine a step is short, so that nobody waits for it; for a metered provider it is as
+/// long as a request may be.
 fn step_max(embedder: &dyn Embedder, set: Option<NonZeroUsize>) -> usize {
     match set {
         _ if embedder.is_metered() => embedder.batch_max(),
@@ -111,7 +110,7 @@ fn step_max(embedder: &dyn Embedder, set: Option<NonZeroUsize>) -> usize {
     }
 }
 
-/// The loop opens the provider before each look, so this is never seen.
+/// The loop opens the provider before each round, so this does not happen.
 fn not_open() -> JobError {
     JobError::Unusable("the provider is not open".to_owned())
 }
@@ -155,7 +154,7 @@ impl JobHandler for Embed {
             }
         };
         if target.state == ModelState::Building && !worker.backfill.is_under_way() {
-            // What an earlier process began.
+            // An earlier process began these vectors.
             worker.backfill.begin();
         }
         worker.vectors.look().await?;
@@ -210,7 +209,7 @@ impl JobHandler for Embed {
         Ok(true)
     }
 
-    /// Lets models that were not used for some time give their memory back.
+    /// Unloads models that were not used for some time.
     fn rest(&mut self, _cx: &Context) {
         self.worker.vectors.held.rest();
         if self.asked.is_some_and(|asked| asked.elapsed() >= REST_AFTER)
@@ -225,8 +224,8 @@ impl JobHandler for Embed {
         self.provider = None;
     }
 
-    /// Only a model of this process can end the process, again and again; elsewhere a job that did not end was
-    /// in the company of others when the process was ended.
+    /// Only a model in this process can crash the process, each time again. With a remote provider, a job that did not end
+    /// was merely under way when the process was ended for another reason.
     fn gives_up_unended(&self) -> bool {
         self.provider.as_ref().is_some_and(|provider| !provider.embedder.is_metered())
     }
@@ -241,8 +240,8 @@ impl Embed {
         Self { worker, thread: Thread::start(), provider: None, proven: false, asked: None }
     }
 
-    /// Embeds some of the texts that the tasks still lack, from the front. A batch that cannot be done as it is,
-    /// is split, until the memory that spoils it stands alone.
+    /// Embeds some of the remaining texts, from the front. A batch that fails is split until the memory that makes it fail is
+    /// alone.
     async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
         let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
         let settings = self.worker.vectors.embedding();
@@ -268,7 +267,7 @@ impl Embed {
                 return Err(JobError::Later { reason: "the provider did not answer".to_owned(), after });
             }
             Err(ProviderError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
-            // A model of this machine fails on a text, too.
+            // A model on this machine can also fail because of a text.
             Err(ProviderError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
                 return Ok(());
             }
@@ -288,7 +287,7 @@ impl Embed {
     }
 }
 
-/// Looks through a page of memories for missing vectors, if that was asked for. Says whether it was.
+/// Checks a page of memories for missing vectors, if the backfill is under way. Returns whether it is.
 async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
     let backfill = &worker.backfill;
     let at = *lock(&backfill.0);
@@ -305,7 +304,7 @@ async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<boo
     Ok(true)
 }
 
-/// Relates a memory, puts its vectors and ends its job. `false` when that was not held any more.
+/// Writes the relations and vectors of a memory and ends its job. `false` if the job's lease was lost.
 async fn finish(
     worker: &Worker,
     cx: &Context,
@@ -323,7 +322,7 @@ async fn finish(
     Ok(done)
 }
 
-/// Lets searches ask the model whose vectors are complete now, and takes the others away.
+/// Makes searches ask the model whose vectors are now complete, and removes the other models.
 async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
     let worker = &self.worker;
     worker.base.store.activate_model(target).await?;
