@@ -41,12 +41,12 @@ impl Evidence {
         }
     }
 
-    /// The same, as the index has it.
+    /// The same as the index's type.
     pub(crate) fn kind(self) -> Kind {
         Kind::parse(self.type_name()).unwrap_or_else(Kind::manual)
     }
 
-    /// Its name, in the name of its folder and in the log.
+    /// Its name, as its folder and the log use it.
     fn name(self) -> &'static str {
         match self {
             Self::History => "history",
