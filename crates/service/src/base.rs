@@ -1,4 +1,4 @@
-//! What every use case stands on: the open store, the settings, the background tasks and the clock.
+//! What every use case needs: the open store, the settings, the background tasks and the clock.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::{settings::Settings, tasks::Tasks};
 
-/// Tells the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
+/// Returns the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
 pub type Clock = fn() -> Timestamp;
 
 /// Who calls: facts of the connection, not of the call.
@@ -19,12 +19,12 @@ pub struct Caller {
     pub project: Project,
     /// The client's name, see [`crate::agent_name`].
     pub agent: RedactedText,
-    /// A person at the command line, who may do what is kept from agents.
+    /// A person at the command line, who may do more than agents.
     pub person: bool,
 }
 
 impl Caller {
-    /// Where a text comes from that the caller chose to write.
+    /// The origin of a text that the caller writes.
     pub(crate) fn origin(&self) -> Origin {
         if self.person { Origin::Person } else { Origin::Agent }
     }

@@ -369,7 +369,7 @@ fn prompt_line(prompt: &Prompt) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Nothing,
-    /// Sessions that are under way, or for which there is no room.
+    /// Sessions that are not shown: they are under way, or say nothing.
     Sessions,
     /// Older memories.
     Older,

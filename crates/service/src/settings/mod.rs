@@ -1,4 +1,4 @@
-//! What the user can set, as the capabilities are given it. `[history]` has its settings beside its code (`intake`).
+//! The settings of the user, in the form in which the capabilities get them. Those of `[history]` are in `intake`.
 
 mod distil;
 mod models;
@@ -79,20 +79,20 @@ impl BackupPlan {
     }
 }
 
-/// What the clock does about consolidation.
+/// What happens every night about consolidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consolidate {
     /// Nothing.
     Off,
-    /// It has a plan made every night, which changes nothing.
+    /// A plan is made, which changes nothing.
     #[default]
     Plan,
-    /// It has it carried out too.
+    /// The plan is made and carried out.
     Apply,
 }
 
-/// How long what is kept.
+/// How long the journal of work keeps what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Texts of work that is closed.

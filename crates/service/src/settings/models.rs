@@ -1,4 +1,4 @@
-//! The models of the settings: who makes vectors, and who says how memories stand to each other.
+//! The models of the settings: one makes vectors, one is asked how memories relate.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -8,8 +8,8 @@ use cerebro_models::embed::Embedder;
 use cerebro_models::llm::Llm;
 use cerebro_models::provider::ProviderError;
 
-/// Opens a provider of vectors: the one of the settings, or the one that makes the vectors of a stored
-/// model, by its name. `None` when there is none.
+/// Opens a provider of vectors: the one of the settings, or by its name the one that made the vectors of a stored model.
+/// `None` if there is none.
 pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, ProviderError> + Send + Sync>;
 
 /// How texts become vectors.
@@ -19,13 +19,13 @@ pub struct Embedding {
     pub open: Opener,
     /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
     pub batch: Option<NonZeroUsize>,
-    /// What may be spent in a day with a provider that is paid for.
+    /// The daily budget of a metered provider.
     pub budget: Budget,
     /// How long an unused model stays in memory; zero is for ever.
     pub unload_after: Duration,
-    /// Who says how memories stand to each other.
+    /// The chat model that is asked how memories relate.
     pub inference: InferenceSettings,
-    /// Whether past sessions are distilled, and by whom.
+    /// Whether past sessions are distilled, and by which model.
     pub distil: DistilOptions,
 }
 
@@ -46,19 +46,19 @@ impl Embedding {
 /// Opens the language model of the settings; cheap.
 pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, ProviderError> + Send + Sync>;
 
-/// Who says how memories stand to each other.
+/// The chat model that is asked how memories relate.
 #[derive(Clone)]
 pub struct InferenceSettings {
     /// Whether there is a model to ask: cheaper than to open it.
     pub wanted: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Opens the model, if there is one.
     pub open: LlmOpener,
-    /// What may be spent in a day if it is paid for.
+    /// The daily budget, if it is metered.
     pub budget: Budget,
 }
 
 impl InferenceSettings {
-    /// Nobody.
+    /// No model.
     pub fn nobody() -> Self {
         Self { wanted: Arc::new(|| false), open: Arc::new(|| Ok(None)), budget: Budget::default() }
     }
