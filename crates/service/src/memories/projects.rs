@@ -8,7 +8,7 @@ use cerebro_store::{Decision, Write};
 /// How many rows are moved in one transaction.
 const BATCH: usize = 200;
 
-/// What merging moved.
+/// How much a merge moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Memories, deleted ones too.
@@ -28,8 +28,8 @@ pub struct Merged {
 }
 
 impl Memories {
-    /// Makes everything of one project belong to another, in batches. Stopped half-way, it can be repeated.
-    /// A memory whose topic key is taken there keeps its text and loses the key.
+    /// Moves everything of one project to another, in batches. If it is stopped half-way, it can be repeated. A memory whose
+    /// topic key is taken there keeps its text and loses the key.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] when both are the same, [`ServiceError::EmptyProject`], or a failing store.
@@ -91,7 +91,7 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
     let mut memories = write.store().recent(Some(from), Timestamp::MAX, BATCH).await?;
     memories.extend(write.store().gone(from, BATCH).await?);
     for mut memory in memories {
-        // What is personal belongs to no project; older imports took it with one.
+        // A personal memory has no project, although older imports gave it one.
         memory.project = if memory.scope == Scope::Personal { Project::none() } else { into.clone() };
         if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
             && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
@@ -115,7 +115,7 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
     }
     for mut stored in write.store().works_of_project(from, BATCH).await?.readable {
         stored.work.project.clone_from(into);
-        // Begun again under its key, it is found in the other project, unless one of there has the key.
+        // It can be resumed by its key in the other project, unless a piece of work there has the key.
         if let (Some(_), Some(name)) = (&stored.work.name, stored.work.proper_name())
             && write.is_free_work_name(&name).await?
         {
