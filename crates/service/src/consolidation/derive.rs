@@ -1,4 +1,4 @@
-//! Asks a language model what memories say together, for a plan that waits: one topic at a time, within the plan's bounds.
+//! The job that asks a language model for insights, for a plan that waits: one topic at a time, within the plan's bounds.
 
 use std::collections::VecDeque;
 
@@ -77,7 +77,7 @@ impl JobHandler for Derive {
 }
 
 impl Consolidating {
-    /// Whether one more question may be paid for.
+    /// Whether the budget has room for one more question.
     async fn may_ask(&self, llm: Option<&Llm>) -> Result<Readiness, ServiceError> {
         asking::paid_for(&self.vectors.embedding().inference, &self.spending, llm).await
     }

@@ -1,5 +1,5 @@
-//! Asks a language model what is worth keeping of past sessions, one at a time, when they have been over for a while; and
-//! how handbooks are to be arranged.
+//! The job that asks a language model what is worth keeping of a past session that has been over for a while; and how to
+//! arrange a handbook.
 
 use std::{
     collections::VecDeque,
@@ -16,11 +16,11 @@ use cerebro_core::domain::SessionId;
 use cerebro_models::llm::{self, Llm};
 use cerebro_store::{Job, JobKind};
 
-/// How often it is looked for sessions that are over.
+/// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How many sessions are queued at once.
 const QUEUED_MAX: usize = 20;
-/// What a question is taken to cost at least.
+/// The assumed least cost of a question, in tokens.
 const TOKENS_LEAST: u64 = 1;
 
 /// The handler of [`JobKind::Distil`].
@@ -28,7 +28,7 @@ pub(crate) struct Distil {
     distilling: Distilling,
     /// Opened for each look, because the settings may have changed.
     asked: Option<(Llm, DistilSettings)>,
-    /// When it was looked for sessions.
+    /// When the loop last searched for sessions.
     looked: Option<Instant>,
 }
 
