@@ -39,7 +39,7 @@ struct EvidenceIndex {
     of: Evidence,
     dir: PathBuf,
     index: Mutex<Option<Arc<Index>>>,
-    /// Whether the store has any evidence of this kind; unset until it is first needed.
+    /// Whether the store has any evidence of this kind, once that was read.
     has_any: AtomicBool,
     was_asked: AtomicBool,
     /// The number of commits that the index must apply, plus one at first.

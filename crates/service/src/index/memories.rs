@@ -301,7 +301,7 @@ impl MemoryIndex {
         let mut after: Option<String> = None;
         let mut count = 0;
         index.belong(self.base.store.id());
-        // A fill that is cut off starts again at the beginning of the log.
+        // After a fill that was cut off, the index follows the log from its beginning.
         index.reach(self.base.store.writer(), 0);
         loop {
             let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
