@@ -1,5 +1,5 @@
-//! Insights of a plan: which memories a chat model is shown together, which of its answers become steps, and how such a step
-//! becomes a memory. That happens only when a person has the plan carried out.
+//! Insights of a plan: which memories a chat model is shown together, which of its answers become steps, and how such a
+//! step becomes a memory. That happens only when a person has the plan carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,8 +72,8 @@ impl Consolidating {
         Ok(Some(Asking { plan: *plan, topics, open }))
     }
 
-    /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no topic, no
-    /// room, or no plan.
+    /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no
+    /// topic, no room, or no plan.
     pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
         let Some(cycle) = self.base.store.cycle(&asking.plan).await.map_err(ServiceError::from)? else {
             return Ok(false);

@@ -90,8 +90,8 @@ impl Consolidating {
     }
 
     /// Reads every memory and writes a plan of what consolidation would change; it replaces a plan that waits. Changes no
-    /// memory. If there is a chat model, it is asked for insights, which join the plan while it waits. That is not done for a
-    /// plan that is carried out by the clock, because nobody would see the insights before.
+    /// memory. If there is a chat model, it is asked for insights, which join the plan while it waits. That is not done
+    /// for a plan that is carried out by the clock, because nobody would see the insights before.
     ///
     /// # Errors
     /// A failing store.
@@ -143,8 +143,8 @@ impl Consolidating {
         self.shown(found.ok_or_else(|| unknown(&id))?).await
     }
 
-    /// Makes a plan every night, and carries it out if the settings say so, until `stopping` completes. A failure is logged;
-    /// the next attempt follows.
+    /// Makes a plan every night, and carries it out if the settings say so, until `stopping` completes. A failure is
+    /// logged; the next attempt follows.
     pub async fn keep(&self, stopping: impl Future<Output = ()>) {
         if self.base.settings.consolidate == Consolidate::Off {
             return;

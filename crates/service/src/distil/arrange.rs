@@ -156,7 +156,8 @@ impl Distilling {
     }
 
     /// The handbooks with so many new items that they are arranged without being asked for. Left out are handbooks with an
-    /// arrangement that waits, and those whose claims were accepted within `idle`, because somebody is accepting claims now.
+    /// arrangement that waits, and those whose claims were accepted within `idle`, because somebody is accepting claims
+    /// now.
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
@@ -222,8 +223,8 @@ impl Distilling {
         review: Review,
     ) -> Result<Arrangement, ServiceError> {
         let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
-        // An arrangement that removes nothing may be accepted without a person if the settings say so. One that changes nothing
-        // needs no decision.
+        // An arrangement that removes nothing may be accepted without a person if the settings say so. One that changes
+        // nothing needs no decision.
         let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
         let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
         let arrangement = Arrangement {
@@ -269,7 +270,8 @@ impl Distilling {
         Ok((arrangement, handbook))
     }
 
-    /// Accepts a proposed arrangement and renders the handbook, in one transaction. Operations that no longer fit are left out.
+    /// Accepts a proposed arrangement and renders the handbook, in one transaction. Operations that no longer fit are
+    /// left out.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] if there is none, or none of its operations fits any more.

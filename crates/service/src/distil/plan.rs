@@ -25,14 +25,14 @@ pub struct DistilPlan {
 pub struct PlannedSession {
     /// The session.
     pub session: PastSession,
-    /// An estimate of its cost in tokens; `None` if it will not be sent, because redaction found a secret in it or it is too
-    /// long or too short.
+    /// An estimate of its cost in tokens; `None` if it will not be sent, because redaction found a secret in it or it
+    /// is too long or too short.
     pub tokens: Option<u64>,
 }
 
 impl Distilling {
-    /// The sessions of a project (of all, when `None`) that have grown since they were distilled, at most `limit`, the newest
-    /// first, with an estimate. Nothing is sent, and no model is needed.
+    /// The sessions of a project (of all, when `None`) that have grown since they were distilled, at most `limit`, the
+    /// newest first, with an estimate. Nothing is sent, and no model is needed.
     ///
     /// # Errors
     /// A failing store.

@@ -234,8 +234,8 @@ impl MemoryIndex {
         !self.follower.behind.load(Ordering::SeqCst)
     }
 
-    /// Brings the index up to date with the log: from its checkpoint, or from all memories if it has none. Writers wait only
-    /// for the last few steps, so that no commit is missed between the log and the live commits.
+    /// Brings the index up to date with the log: from its checkpoint, or from all memories if it has none. Writers wait
+    /// only for the last few steps, so that no commit is missed between the log and the live commits.
     pub(crate) async fn catch_up(&self) -> Result<(), ServiceError> {
         let follower = &self.follower;
         let _one_at_a_time = follower.catching_up.lock().await;

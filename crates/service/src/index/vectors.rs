@@ -254,8 +254,8 @@ impl VectorSearch {
         Ok(())
     }
 
-    /// The `k` memories nearest in meaning to a question, of those in `within` if it is given. `None` if there is no model or
-    /// it does not answer in time; the search then uses words alone.
+    /// The `k` memories nearest in meaning to a question, of those in `within` if it is given. `None` if there is no
+    /// model or it does not answer in time; the search then uses words alone.
     ///
     /// # Errors
     /// A failing store.
@@ -305,8 +305,8 @@ impl VectorSearch {
         });
     }
 
-    /// The vector of a question, if the model returns it in time. If the wait ends first, the work continues, so that the same
-    /// question asked again has it.
+    /// The vector of a question, if the model returns it in time. If the wait ends first, the work continues, so that
+    /// the same question asked again has it.
     #[tracing::instrument(level = "debug", skip_all)]
     async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.held;

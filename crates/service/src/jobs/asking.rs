@@ -91,8 +91,8 @@ impl<'a> Payer<'a> {
         Ok(Some(self.spending.note_distilled(&self.model, tokens).await?))
     }
 
-    /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a `cost`
-    /// the provider failed, and the charge is left as it is.
+    /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
+    /// `cost` the provider failed, and the charge is left as it is.
     async fn pay(&self, charged: Option<String>, tokens: u64, cost: Option<u64>) {
         lock(&self.spent).tokens += cost.unwrap_or(0);
         if self.is_metered {
@@ -108,7 +108,8 @@ impl<'a> Payer<'a> {
 /// Asks a question, and asks for a correction if the answer does not fit.
 ///
 /// # Errors
-/// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a refusal.
+/// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
+/// refusal.
 pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,

@@ -251,8 +251,8 @@ impl Context {
         self.base.now() + LEASE
     }
 
-    /// Counts a job that was done. Its lag begins when it could be done: if a model is installed a day after a save, that day
-    /// does not count.
+    /// Counts a job that was done. Its lag begins when it could be done: if a model is installed a day after a save,
+    /// that day does not count.
     fn count(&self, job: &Job) {
         let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
         let lag = due.and_then(|at| Duration::try_from(self.base.now().duration_since(at)).ok());

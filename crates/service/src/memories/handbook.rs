@@ -162,8 +162,8 @@ impl Memories {
         Ok((handbook, rendered))
     }
 
-    /// Updates the memories of a handbook to its present text and returns them. Equal text writes nothing, and a memory that
-    /// somebody has rewritten is left alone.
+    /// Updates the memories of a handbook to its present text and returns them. Equal text writes nothing, and a memory
+    /// that somebody has rewritten is left alone.
     ///
     /// # Errors
     /// A failing store.

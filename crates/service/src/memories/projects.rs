@@ -28,8 +28,8 @@ pub struct Merged {
 }
 
 impl Memories {
-    /// Moves everything of one project to another, in batches. If it is stopped half-way, it can be repeated. A memory whose
-    /// topic key is taken there keeps its text and loses the key.
+    /// Moves everything of one project to another, in batches. If it is stopped half-way, it can be repeated. A memory
+    /// whose topic key is taken there keeps its text and loses the key.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] when both are the same, [`ServiceError::EmptyProject`], or a failing store.

@@ -224,8 +224,8 @@ impl Memories {
         self.put_draft(write, caller, &prepared.draft, twins, &caller.project, door).await
     }
 
-    /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins belongs
-    /// to the project `home`.
+    /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins
+    /// belongs to the project `home`.
     pub(crate) async fn put_draft(
         &self,
         write: &mut Write<'_>,
@@ -355,8 +355,8 @@ impl Memories {
         Ok(write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
     }
 
-    /// The memories, of those that the index named, that say nearly the same as a draft or have its title; the nearest first.
-    /// `id` is the memory that the draft became.
+    /// The memories, of those that the index named, that say nearly the same as a draft or have its title; the nearest
+    /// first. `id` is the memory that the draft became.
     #[tracing::instrument(name = "similar", level = "debug", skip_all)]
     async fn similar_to(&self, id: &MemoryId, prepared: &Prepared) -> Result<Vec<Similar>, ServiceError> {
         let Prepared { shingles, title_key, near: Some(candidates), .. } = prepared else {

@@ -110,7 +110,8 @@ impl Gathered {
         self.due.iter().chain(&self.pinned).chain(&self.recent).map(|memory| memory.id).collect()
     }
 
-    /// Whether a thing to be done belongs to one folder or branch. Then [`Self::at`] must be called with the reader's place.
+    /// Whether a thing to be done belongs to one folder or branch. Then [`Self::at`] must be called with the reader's
+    /// place.
     pub fn depends_on_place(&self) -> bool {
         !self.elsewhere.is_empty()
     }

@@ -139,8 +139,8 @@ impl Recall {
         Ok(Some(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() }))
     }
 
-    /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the index is
-    /// being built, because a search of memories does not wait for it.
+    /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
+    /// index is being built, because a search of memories does not wait for it.
     ///
     /// # Errors
     /// As [`Self::search_evidence`].

@@ -107,8 +107,8 @@ impl Recall {
         Ok(ids.iter().filter_map(old).collect())
     }
 
-    /// The marks of memories as they were at an earlier moment: what had superseded them by then, and the flags of their text
-    /// at that time.
+    /// The marks of memories as they were at an earlier moment: what had superseded them by then, and the flags of
+    /// their text at that time.
     ///
     /// # Errors
     /// A failing store.

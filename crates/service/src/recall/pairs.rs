@@ -60,8 +60,8 @@ impl Recall {
         Ok(relations.into_iter().filter_map(pair).collect())
     }
 
-    /// Settles a pair: a person lets both memories stand. Each is given with the revision that the person read. The two are no
-    /// longer a pair until one of them is revised.
+    /// Settles a pair: a person lets both memories stand. Each is given with the revision that the person read. The two
+    /// are no longer a pair until one of them is revised.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for one memory twice, [`ServiceError::NoMemory`], [`ServiceError::Deleted`],

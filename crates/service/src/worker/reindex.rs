@@ -14,8 +14,9 @@ pub struct Reindexing {
 }
 
 impl Worker {
-    /// Makes the worker compute the vectors of the model in the settings: all of them if it is a new model, else the missing
-    /// ones. Searches ask the old model until all are there. If the process ends in between, the next daemon continues.
+    /// Makes the worker compute the vectors of the model in the settings: all of them if it is a new model, else the
+    /// missing ones. Searches ask the old model until all are there. If the process ends in between, the next daemon
+    /// continues.
     ///
     /// # Errors
     /// [`ServiceError::NoModel`], or [`ServiceError::Invalid`] when the model of the settings cannot be used.

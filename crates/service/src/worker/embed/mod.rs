@@ -240,8 +240,8 @@ impl Embed {
         Self { worker, thread: Thread::start(), provider: None, proven: false, asked: None }
     }
 
-    /// Embeds some of the remaining texts, from the front. A batch that fails is split until the memory that makes it fail is
-    /// alone.
+    /// Embeds some of the remaining texts, from the front. A batch that fails is split until the memory that makes it
+    /// fail is alone.
     async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
         let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
         let settings = self.worker.vectors.embedding();
