@@ -1,7 +1,7 @@
-//! Where past sessions are not taken in: a transcript that a hook named is read for the journal of work alone.
+//! If past sessions are not imported, a transcript that a hook names is read for the journal of work alone.
 //!
-//! Nothing of it is kept but what hooks did not tell of a session that they told of. How far it was read is known until
-//! the daemon ends; after that it is read from its beginning once more.
+//! The journal gets what hooks did not report about a session that they did report; nothing else is kept. How far a
+//! transcript was read is known until the daemon ends; the next daemon reads it from its beginning.
 
 use super::Intake;
 use super::{
@@ -13,19 +13,19 @@ use super::{
 };
 use crate::{ServiceError, lock, work};
 
-/// Most transcripts of which it is known how far they were read.
+/// Most transcripts whose position is remembered.
 const ASIDE_MAX: usize = 256;
 
 /// How far a transcript was read.
 #[derive(Debug, Clone)]
 pub(super) struct Aside {
-    /// The session that it is of.
+    /// The transcript's session.
     pub session: String,
     cursor: Cursor,
 }
 
 impl Intake {
-    /// Reads the transcripts that hooks have named since, for the journal alone.
+    /// Reads the transcripts that hooks have named since the last time, for the journal alone.
     pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
         let paths = std::mem::take(&mut *lock(&self.state.named));
         let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {

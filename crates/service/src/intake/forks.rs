@@ -1,5 +1,5 @@
-//! Forks: a session that begins with what another one said. Each exchange is kept once, with the original; which of two
-//! sessions that is follows from what both say, so the order in which they are read changes nothing.
+//! Forks: sessions that begin with a copy of another one. Each exchange is stored once, with the original. Which of two
+//! sessions is the original follows from their content, so the order in which they are read does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use crate::ServiceError;
 use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
 use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 
-/// What a session may have copied.
+/// What is known of a session as a possible copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Copying {
     standing: Beginning,
-    /// Sessions that are younger, although they were read before: what they have of this one is its own.
+    /// Sessions that are younger, although they were read before: what they have in common belongs to this one.
     younger: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ enum Beginning {
     /// It was not looked up yet.
     #[default]
     Unknown,
-    /// It may, and this is what it was copied from as far as that is known.
+    /// It may; with the session that it was copied from, as far as that is known.
     Maybe(Option<Parent>),
     /// It is a session of its own.
     Own,
@@ -61,7 +61,7 @@ fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
     }
 }
 
-/// When a session went on by itself after the last exchange that another one has too.
+/// When a session diverged: its first exchange after the last one that another session has too.
 fn own_since(outline: &Outline, others: &BTreeSet<(String, String)>) -> Option<Timestamp> {
     let is_shared = |turns: &Turns| turns.as_ref().is_some_and(|turns| others.contains(turns));
     let behind = outline.values().rev().take_while(|(turns, _)| !is_shared(turns));
@@ -73,9 +73,9 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
 }
 
 impl Intake {
-    /// Takes out what the session copied from another one. Only a session that is new, or known as a copy, can begin
-    /// with what is another's: those whose beginning was copied since have the same ids. `whole` is the file, where the
-    /// batch is only its beginning.
+    /// Removes from a batch what the session copied from another one. Only a session that is new, or known as a copy, is
+    /// checked: originals whose beginning was copied later have the same ids. `whole` is the file, if the batch is only its
+    /// beginning.
     pub(super) async fn drop_copies(
         &self,
         batch: &mut Batch,
@@ -121,8 +121,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The sessions that were read before a new one and copied from it. What they copied goes from them: this one has it,
-    /// and is committed next.
+    /// The sessions that were read before a new one and copied from it. The copies are removed from them, because the
+    /// new one has the originals and is committed next.
     async fn younger(&self, batch: &Batch, whole: Option<&Found>) -> Result<BTreeSet<String>, Trouble> {
         let mut younger = BTreeSet::new();
         let own = &batch.session.id;

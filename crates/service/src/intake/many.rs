@@ -1,5 +1,5 @@
-//! Sources with many sessions: databases, and lists of the prompts that were typed. Each session is taken or left for
-//! itself; the source is done with only when none was left that another look may take.
+//! Sources with many sessions: databases, and lists of the prompts that were typed. Each session is imported or skipped on
+//! its own. A source is finished only when no skipped session may be wanted later.
 
 use std::{
     collections::HashMap,
@@ -18,12 +18,12 @@ use crate::{agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
-/// What was left of a source with many sessions.
+/// What was skipped of a source with many sessions.
 #[derive(Debug, Default)]
 struct Remainder {
-    /// Something that is wanted, or may be next time: it was not asked for, or could not be read.
+    /// Sessions that may be wanted next time: they were not asked for, or could not be read.
     for_later: bool,
-    /// Something that the user's choice leaves alone.
+    /// Sessions that the settings exclude.
     by_choice: bool,
 }
 
@@ -35,7 +35,7 @@ impl Remainder {
 }
 
 impl Intake {
-    /// Takes in the sessions of a database that have changed.
+    /// Imports the sessions of a database that have changed.
     pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
         let (mut database, heads) = blocking(move || {
@@ -56,7 +56,7 @@ impl Intake {
                 continue;
             }
             let is_too_old = edge.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
-            // Where the head does not tell the folder, the session does.
+            // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
             if is_too_old
                 || is_placed && !self.is_wanted(found, head.directory.clone(), pass, &mut left).await
@@ -90,7 +90,7 @@ impl Intake {
         self.done_with(found, &left).await
     }
 
-    /// Whether a session of a folder is wanted; notes it where it is not.
+    /// Whether a session of a folder is wanted. If it is not, that is noted.
     async fn is_wanted(
         &self,
         found: &Found,
@@ -110,7 +110,7 @@ impl Intake {
         pass.wants(&project, session.cwd.as_deref(), &found.path)
     }
 
-    /// Puts down how a source with many sessions stands. Last, so that a pass that was cut short is made again.
+    /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
     async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
         if left.for_later {
             return Ok(Taken::Remainder);
@@ -145,7 +145,7 @@ impl Intake {
         }
     }
 
-    /// Takes in the prompts of sessions whose transcripts are gone.
+    /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
         let bytes = blocking(move || super::reading::small(&path)).await??;
@@ -210,7 +210,7 @@ pub(super) fn by_session(prompts: Vec<typed::Typed>) -> Vec<(String, Vec<typed::
     sessions
 }
 
-/// A session of which only the prompts are left.
+/// A session that only has prompts left.
 fn typed_batch(agent: Agent, id: &str, prompts: Vec<typed::Typed>) -> Batch {
     let mut session = Session { agent, id: id.to_owned(), ..Session::default() };
     session.started = prompts.first().and_then(|prompt| prompt.at);

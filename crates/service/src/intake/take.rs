@@ -1,4 +1,4 @@
-//! One source, from its pieces to the store: whose session it is, and the batches in which exchanges and cursor are
+//! One source, from its pieces to the store: the project of its session, and the batches in which exchanges and cursor are
 //! committed.
 
 use std::{
@@ -18,17 +18,17 @@ use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
 use cerebro_core::domain::{Project, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, Session};
 
-/// Exchanges of one transaction: so many are below what a transaction takes, however long each is.
+/// Exchanges of one transaction: so many fit, however long each is.
 const BATCH_EXCHANGES: usize = 120;
-/// Folders whose projects are kept in mind.
+/// Most folders whose projects are cached.
 const PROJECTS_MAX: usize = 4_096;
 
-/// Why a source was not taken in.
+/// Why a source was not imported.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It lies with the source: it is named, and the others go on.
+    /// The source's fault: it is reported, and the other sources continue.
     Source(Fault),
-    /// It lies with the store: all end.
+    /// The store's fault: the pass ends.
     Store(ServiceError),
 }
 
@@ -41,19 +41,19 @@ impl From<Fault> for Trouble {
 impl From<ServiceError> for Trouble {
     fn from(error: ServiceError) -> Self {
         match error {
-            // What a transcript says cannot be stored; that is no fault of the store.
+            // The transcript has something that cannot be stored; that is not the store's fault.
             ServiceError::Invalid { .. } => Self::Source(Fault::Unknown(error.to_string())),
             error => Self::Store(error),
         }
     }
 }
 
-/// What became of a source.
+/// The result of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// There is nothing to do until it looks otherwise.
+    /// There is nothing to do until it changes.
     Done(Stat),
-    /// It is not what was asked for, and was left as it is.
+    /// It was not asked for, and was skipped.
     Remainder,
 }
 
@@ -62,13 +62,13 @@ pub(super) enum Taken {
 pub(super) enum Want {
     /// It is.
     Yes,
-    /// It is not what was asked for this time.
+    /// It was not asked for this time.
     NotNow,
-    /// The user's choice leaves it alone.
+    /// The settings exclude it.
     Never,
 }
 
-/// What one pass over many sources keeps in mind.
+/// The state of one pass over many sources.
 pub(super) struct Pass {
     settings: HistorySettings,
     /// Only this project is wanted.
@@ -76,7 +76,7 @@ pub(super) struct Pass {
     /// New sessions that ended before this are too old: microseconds since 1970.
     pub(super) oldest: i64,
     projects: HashMap<String, Project>,
-    /// Folders by the names that Cursor makes of them, as far as they were looked for.
+    /// Folders by the names that Cursor makes of them, as far as they were searched for.
     pub(super) slugs: HashMap<String, Option<String>>,
 }
 
@@ -85,7 +85,7 @@ impl Pass {
         Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new() }
     }
 
-    /// Whether sessions are taken in by themselves.
+    /// Whether sessions are imported without being asked for.
     pub(super) fn is_enabled(&self) -> bool {
         self.settings.enabled
     }
@@ -101,18 +101,18 @@ impl Pass {
         }
     }
 
-    /// Whether it depends on the project or the folder if a session is wanted.
+    /// Whether the project or the folder decides if a session is wanted.
     pub(super) fn is_choosy(&self) -> bool {
         self.only.is_some() || self.settings.is_choosy()
     }
 
-    /// Whether the user wants a session left alone.
+    /// Whether the settings exclude a session.
     pub(super) fn excludes(&self, project: &Project, folder: Option<&str>, path: &Path) -> bool {
         self.settings.excludes(project, folder, path)
     }
 }
 
-/// How a source stands, before and after a piece.
+/// The state of a source, before and after a piece.
 pub(super) struct SourceProgress<'a> {
     pub agent: Agent,
     pub key: &'a str,
@@ -149,7 +149,7 @@ impl<'a> SourceProgress<'a> {
     }
 }
 
-/// Runs what blocks on a thread for it.
+/// Runs blocking work on a thread for it.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
@@ -167,7 +167,7 @@ fn cursor_of(source: &Source) -> Option<Cursor> {
 }
 
 impl Intake {
-    /// Takes in what is new in a file.
+    /// Imports what is new in a file.
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
         let stored = self.history.source(found.agent, &key).await?;
@@ -225,7 +225,7 @@ impl Intake {
         }
     }
 
-    /// Leaves a session alone that is not wanted, or that another file has.
+    /// Skips a session that is not wanted, or that another file has.
     async fn leave(
         &self,
         found: &Found,
@@ -244,14 +244,14 @@ impl Intake {
             Want::Yes => return Ok(None),
         };
         let mut source = standing.read(None, SourceState::Excluded, error).to_source();
-        // As it looks now, so that it is not looked at again until it changes.
+        // With its present state, so that it is not read again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
         self.history.put_source(&source).await?;
         Ok(Some(Taken::Done(found.stat)))
     }
 
-    /// Commits what a piece has, in batches; only the last one moves the cursor, so that one that was cut short is
-    /// made again.
+    /// Commits the exchanges of a piece, in batches. Only the last one moves the cursor, so that an interrupted piece is
+    /// repeated.
     pub(super) async fn commit_piece(
         &self,
         standing: &SourceProgress<'_>,
@@ -327,7 +327,7 @@ impl Intake {
             .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
     }
 
-    /// Puts down that a source could not be read.
+    /// Stores that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
         lock(&self.state.progress).fault(&found.path, &words);
