@@ -5,14 +5,14 @@
 //!
 //! | capability | what it is about |
 //! | --- | --- |
-//! | [`intake`](Intake) | taking past sessions in, from agents' transcripts |
+//! | [`intake`](Intake) | importing past sessions from agents' transcripts |
 //! | [`history`](History), [`journal`](Journal) | past sessions; the journal of work |
-//! | [`distilling`](Distilling) | what past sessions are worth, by a model's word |
+//! | [`distilling`](Distilling) | asking a chat model what past sessions are worth |
 //! | [`consolidating`](Consolidating) | plans to merge and to archive |
 //! | [`worker`](Worker) | what is derived from memories in the background: vectors, relations, claims |
 //! | [`memories`](Memories), [`recall`](Recall) | what changes memories; what finds and shows them |
 //! | [`documents`](Documents) | files that were ingested |
-//! | [`sessions`](Sessions), [`feedback`](Feedback) | sessions as they go on; how useful what they were shown was |
+//! | [`sessions`](Sessions), [`feedback`](Feedback) | live sessions; how useful the memories were that they were shown |
 //! | [`backups`](Backups), [`studio`](Studio) | copies of the store; the store in its own language |
 //! | [`index`] | what is derived from the store so that things are found |
 //! | [`jobs`] | the loop over a kind of job, and asking a language model |
@@ -142,15 +142,15 @@ pub struct Capabilities {
     pub memories: Memories,
     /// What finds and shows them.
     pub recall: Recall,
-    /// Sessions as they go on.
+    /// Live sessions.
     pub sessions: Sessions,
-    /// How useful what was shown turned out to be.
+    /// How useful the memories were that sessions were shown.
     pub feedback: Feedback,
     /// The journal of work.
     pub journal: Journal,
     /// Past sessions.
     pub history: History,
-    /// Taking past sessions in.
+    /// Importing past sessions.
     pub intake: Intake,
     /// Files that were ingested.
     pub documents: Documents,
@@ -182,7 +182,7 @@ struct Followers {
 impl Followers {
     fn follow(&self, committed: &Committed) {
         self.index.follow(committed);
-        // The commit is done, and whoever waits for its answer must get it.
+        // The commit is done, and its caller must get the answer.
         let others = catch_unwind(AssertUnwindSafe(|| {
             self.footings.follow(committed);
             self.claims.follow(committed);
@@ -199,12 +199,13 @@ impl Followers {
 }
 
 impl Service {
-    /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
-    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`. `clock` tells
-    /// all moments that are kept or compared.
+    /// Opens the store and the index in their folders. The index catches up with the log in the background: searches
+    /// wait for it, everything else does not. The worker starts with the models of `embedding`. `clock` gives all
+    /// moments that are stored
+    /// or compared.
     ///
     /// # Errors
-    /// When either cannot be opened; a damaged index is not an error but built anew.
+    /// When either cannot be opened. A damaged index is not an error; it is rebuilt.
     pub async fn open(
         store_dir: &Path,
         index_dir: &Path,
@@ -232,11 +233,11 @@ impl Service {
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
         };
         let store = store.with_secret(&secret);
-        // Before the index looks at the log: what is told from here on is heard.
+        // Before the index reads the log, so that no event after this is missed.
         let peer_logs = store.peer_logs().await?;
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
-        // Before anything comes in: what it may not bring back must be known.
+        // Before anything is saved, because the guard needs the tombstones.
         service.memories.keep_tombstones(is_new_secret).await?;
         service.recall.index.begin_catching_up();
         service.follow_peers(peer_logs);
@@ -334,7 +335,7 @@ impl Service {
     /// store's lock. What still runs after [`CLOSE_WAIT`] is named in the log, and the store left as it is.
     ///
     /// # Errors
-    /// When the engine could not flush; what was acknowledged is safe all the same.
+    /// When the engine could not flush. What was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
         self.journal.stop().await;
         let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
@@ -356,7 +357,7 @@ impl Service {
         Ok(())
     }
 
-    /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
+    /// Notes that a caller waits for an answer, until the guard is dropped. The worker gives way meanwhile.
     pub fn busy(&self) -> Busy {
         Busy::begin(&self.runner.traffic)
     }

@@ -1,4 +1,4 @@
-//! The projects that hold anything, by which a write tells a new project from a known one.
+//! The projects that have anything. By them, a write notices that a project is new.
 
 use std::{
     collections::BTreeSet,
@@ -10,11 +10,11 @@ use tokio::sync::OnceCell;
 use crate::{Caller, ServiceError, base::Base, lock};
 use cerebro_core::domain::Project;
 
-/// The projects that hold anything, by which a write tells a new project from a known one.
+/// The projects that have anything. By them, a write notices that a project is new.
 #[derive(Clone)]
 pub(crate) struct KnownProjects {
     base: Base,
-    /// Read when first asked for.
+    /// Read at the first use.
     known: Arc<OnceCell<Mutex<BTreeSet<Project>>>>,
 }
 
@@ -23,7 +23,7 @@ impl KnownProjects {
         Self { base: base.clone(), known: Arc::default() }
     }
 
-    /// Adds a project of which another home wrote, if the known ones were read.
+    /// Adds a project that another home wrote to, if the known ones were read.
     pub(crate) fn heard_of(&self, project: &Project) {
         if let Some(known) = self.known.get() {
             lock(known).insert(project.clone());
@@ -39,8 +39,8 @@ impl KnownProjects {
             .await
     }
 
-    /// Whether the write targets a project other than the caller's. If so, the known projects are loaded first, so
-    /// that [`Self::meet`] can tell a new project from a known one afterwards.
+    /// Whether the write targets a project other than the caller's. If so, the known projects are loaded first, so that
+    /// [`Self::meet`] can notice a new one afterwards.
     pub(crate) async fn leads_elsewhere(
         &self,
         project: Option<&Project>,

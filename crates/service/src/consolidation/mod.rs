@@ -137,7 +137,7 @@ impl Consolidating {
     /// One consolidation.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where it is not there.
+    /// [`ServiceError::Invalid`] if there is none.
     pub async fn cycle(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
         let found = self.base.store.cycle(&id).await?;
         self.shown(found.ok_or_else(|| unknown(&id))?).await
@@ -269,7 +269,7 @@ fn in_state(cycle: StoredCycle, state: CycleState) -> Result<StoredCycle, Servic
     Err(ServiceError::invalid("id", cycle.id.as_str(), problem))
 }
 
-/// Every memory that a consolidation speaks of.
+/// Every memory of a consolidation.
 fn ids_of(cycle: &StoredCycle) -> impl Iterator<Item = MemoryId> {
     cycle.steps.iter().flat_map(|stored| std::iter::once(stored.step.memory).chain(stored.step.into))
 }
@@ -281,7 +281,7 @@ async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<Memo
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 
-/// Writes a plan down.
+/// Writes a plan.
 struct Plan {
     by: &'static str,
     steps: Vec<Step>,
@@ -315,10 +315,10 @@ impl Decision for Plan {
     }
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 struct Apply<'a> {
     id: CycleId,
-    /// Memories that cannot stay for others yet.
+    /// Memories that cannot take the place of others yet.
     unfound: &'a BTreeSet<MemoryId>,
 }
 
