@@ -220,7 +220,7 @@ impl Service {
     /// # Errors
     /// A failing store. A line that cannot be imported is named in the answer instead.
     pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
-        let import = Import { lines, journal: self.journal.journal_intake(lines).await? };
+        let import = Import { lines, journal: self.journal.known_journal(lines).await? };
         if dry_run {
             return self.base.store.dry_run(&import).await;
         }
@@ -233,7 +233,7 @@ impl Service {
 /// A batch of lines of an export, all or nothing.
 struct Import<'a> {
     lines: &'a [String],
-    journal: journal::Intake,
+    journal: journal::KnownJournal,
 }
 
 impl Decision for Import<'_> {
@@ -284,7 +284,7 @@ impl Taken {
 
 async fn take_line(
     write: &mut Write<'_>,
-    intake: &journal::Intake,
+    known: &journal::KnownJournal,
     line: &str,
 ) -> Result<Taken, ServiceError> {
     let parsed = match serde_json::from_str::<Line>(line) {
@@ -308,7 +308,7 @@ async fn take_line(
         Line::PastSession(line) => history::past_session(write, line).await?.map(Taken::new),
         Line::Exchange(line) => history::exchange(write, line).await?.map(Taken::new),
         Line::Candidate(line) => distil::candidate(write, line).await?.map(Taken::new),
-        Line::Work(line) => journal::work(write, intake, line).await?.map(Taken::new),
+        Line::Work(line) => journal::work(write, known, line).await?.map(Taken::new),
         Line::WorkEvent(line) => journal::event(write, line).await?.map(Taken::new),
         Line::Artifact(line) => journal::artifact(write, line).await?.map(Taken::new),
         Line::Document(line) => documents::document(write, line).await?.map(Taken::new),

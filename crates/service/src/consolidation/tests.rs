@@ -7,7 +7,6 @@ use super::*;
 use crate::use_cases::with_service;
 use crate::*;
 use cerebro_core::domain::{EventKind, Kind, Nature, Project, Scope, SessionId, Validity};
-use cerebro_core::recall::Weights;
 use cerebro_core::truth::Action;
 use cerebro_store::{CycleState, StepOutcome};
 
@@ -76,22 +75,7 @@ async fn export(service: &Service) -> Vec<String> {
 }
 
 async fn search(service: &Service, query: &str, archived: bool) -> (Vec<MemoryId>, usize) {
-    let request = SearchRequest {
-        query: query.to_owned(),
-        project: None,
-        all_projects: false,
-        scope: None,
-        kind: None,
-        tags: Vec::new(),
-        since: None,
-        until: None,
-        limit: 20,
-        offset: 0,
-        weights: Weights::default(),
-        valid_at: None,
-        as_of: None,
-        archived,
-    };
+    let request = SearchRequest { query: query.to_owned(), limit: 20, archived, ..SearchRequest::default() };
     let found = service.recall.search(&caller(), request).await.unwrap();
     (found.hits.iter().map(|hit| hit.id.into()).collect(), found.archived)
 }

@@ -5,7 +5,7 @@ use std::{future::Future, path::Path};
 use super::*;
 use crate::{index::WAIT, *};
 use cerebro_core::domain::{Event, EventKind, ExchangeId, Kind, Scope, SourceState, Timestamp, Validity};
-use cerebro_core::recall::{Match, Weights};
+use cerebro_core::recall::Match;
 use cerebro_transcript::{
     self as transcript,
     turn::{Prompt, Turn},
@@ -491,22 +491,7 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
     let caller = Caller { project: project(), agent: agent_name("test"), person: false };
     let mut all = Vec::new();
     for query in ["walrus number7", "what does reply say of prompt 12", "tusk", "number3 number4"] {
-        let request = SearchRequest {
-            query: query.to_owned(),
-            project: None,
-            all_projects: false,
-            scope: None,
-            kind: None,
-            tags: Vec::new(),
-            since: None,
-            until: None,
-            limit: 50,
-            offset: 0,
-            weights: Weights::default(),
-            valid_at: None,
-            as_of: None,
-            archived: false,
-        };
+        let request = SearchRequest { query: query.to_owned(), limit: 50, ..SearchRequest::default() };
         let found = service.recall.search(&caller, request).await.unwrap();
         all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
     }

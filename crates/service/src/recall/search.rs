@@ -21,7 +21,7 @@ const NEAR: usize = 1_000;
 const NEAR_FILTERED: usize = 4_000;
 
 /// What to search for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     /// The words of the question: data, in any form.
     pub query: String,

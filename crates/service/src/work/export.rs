@@ -250,7 +250,7 @@ fn plain(field: &str, given: String, max: usize) -> Result<String, String> {
 
 /// What an import must know of the journal before it looks at a line.
 #[derive(Default)]
-pub(crate) struct Intake {
+pub(crate) struct KnownJournal {
     key_id: String,
     /// What a seal says to be pruned does not come back.
     pruned: BTreeSet<WorkId>,
@@ -260,13 +260,13 @@ pub(crate) struct Intake {
 type Taking = Result<Result<bool, String>, ServiceError>;
 
 /// Imports a piece of work.
-pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine) -> Taking {
+pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: WorkLine) -> Taking {
     let mut stored = match StoredWork::try_from(line) {
         Ok(stored) => stored,
         Err(why) => return Ok(Err(why)),
     };
     let work = &stored.work;
-    if intake.pruned.contains(&work.id) {
+    if known.pruned.contains(&work.id) {
         return Ok(Err(format!("work `{}` was pruned here", work.id)));
     }
     if let Some(here) = write.work(&work.id).await? {
@@ -276,7 +276,7 @@ pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine)
         let same = WorkLine { project, title, ..WorkLine::from(&stored) } == WorkLine::from(&here);
         return Ok(if same { Ok(false) } else { Err(why) });
     }
-    if work.key_id != intake.key_id {
+    if work.key_id != known.key_id {
         // A chain of another home cannot be continued here: it is not found by its name, and no seal covers it.
         stored.sealed = work.seq;
     } else if let Some(name) = name_of(work) {
@@ -351,14 +351,14 @@ impl From<&Artifact> for ArtifactLine {
 
 impl Journal {
     /// What an import of these lines must know of the journal.
-    pub(crate) async fn journal_intake(&self, lines: &[String]) -> Result<Intake, ServiceError> {
+    pub(crate) async fn known_journal(&self, lines: &[String]) -> Result<KnownJournal, ServiceError> {
         let journal = &self.held;
-        let mut intake = Intake { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
+        let mut known = KnownJournal { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
         let has_work = lines.iter().any(|line| line.contains("\"work\""));
         if has_work && journal.retention.is_some() {
             let mut slot = journal.sealed.lock().await;
-            intake.pruned = self.sealed(&mut slot).await?.log.pruned().collect();
+            known.pruned = self.sealed(&mut slot).await?.log.pruned().collect();
         }
-        Ok(intake)
+        Ok(known)
     }
 }
