@@ -85,7 +85,7 @@ pub(crate) struct Embed {
 }
 
 /// A memory whose vectors are being made.
-pub(super) struct Task {
+pub(crate) struct Task {
     memory: Memory,
     work: Work,
 }
