@@ -24,6 +24,7 @@
 pub mod backup;
 mod base;
 mod cached;
+mod check;
 mod consolidation;
 mod distil;
 pub mod doctor;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::{Documents, ServiceError, doctor::Check, index::Evidence};
+use crate::{Documents, ServiceError, check::Check, index::Evidence};
 use cerebro_core::domain::{ChunkId, DocumentId, SubjectId};
 use cerebro_core::text;
 use cerebro_documents::Chunk;

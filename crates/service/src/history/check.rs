@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::{History, ServiceError, doctor::Check, index::Evidence};
+use crate::{History, ServiceError, check::Check, index::Evidence};
 use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;

@@ -12,7 +12,7 @@ use cerebro_ledger::{
 use cerebro_store::StoredWork;
 
 use super::{FINDINGS_MAX, VerifiedWork, WorkFinding, draft::unpacked};
-use crate::{Journal, ServiceError, doctor::Check, lock};
+use crate::{Journal, ServiceError, check::Check, lock};
 
 /// How many pieces of work are read at once.
 const PAGE: usize = 100;
