@@ -1,5 +1,7 @@
 //! Requests and answers of the journal's use cases.
 
+use std::time::Duration;
+
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Work};

@@ -323,8 +323,7 @@ async fn finish(
 }
 
 /// Makes searches ask the model whose vectors are now complete, and removes the other models.
-async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
-    let worker = &self.worker;
+async fn switch(worker: &Worker, target: &StoredModel) -> Result<(), ServiceError> {
     worker.base.store.activate_model(target).await?;
     worker.vectors.look().await?;
     for old in worker.base.store.models().await?.iter().filter(|model| model.name != target.name) {
