@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use cerebro_core::truth;
+use cerebro_core::sameness;
 use client::{Client, Home, Reply};
 use stats::percentile;
 
@@ -243,7 +243,7 @@ fn blocks(sets: &[Set]) -> Result<()> {
     let count = texts.len();
     let texts: Vec<&Text> = texts
         .into_iter()
-        .filter(|text| !text.content.trim().is_empty() && seen.insert(truth::normal(&text.content)))
+        .filter(|text| !text.content.trim().is_empty() && seen.insert(sameness::normal(&text.content)))
         .collect();
     let step = (texts.len() / STONES).max(1);
     let is_stone = |n: usize| n.is_multiple_of(step) && n / step < STONES;

@@ -78,7 +78,7 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
-            service.history.set_options(history);
+            service.intake.set_options(history);
             tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
@@ -132,7 +132,7 @@ async fn keep_consolidating(context: Context, service: Service) {
 
 /// Imports past sessions until the daemon ends.
 async fn keep_history(context: Context, service: Service) {
-    service.history.keep(context.control().stopping()).await;
+    service.intake.keep(context.control().stopping()).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -172,7 +172,7 @@ impl Serve for App {
             runnable_jobs: self.context.opened().map_or(0, |service| {
                 service.worker.runnable_jobs()
                     + usize::from(service.backups.progress().is_some())
-                    + usize::from(service.history.progress().running)
+                    + usize::from(service.intake.progress().running)
             }),
         }
     }

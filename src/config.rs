@@ -19,9 +19,7 @@ use cerebro_core::redact::Redaction;
 use cerebro_core::text;
 use cerebro_models::embed;
 use cerebro_models::llm;
-use cerebro_service::{
-    Consolidate, DistilSettings, HistorySettings, Settings, backup::Plan, work::Retention,
-};
+use cerebro_service::{BackupPlan, Consolidate, DistilSettings, HistorySettings, Retention, Settings};
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -77,16 +75,16 @@ pub struct BackupConfig {
 
 impl Default for BackupConfig {
     fn default() -> Self {
-        let Plan { every, keep, dir } = Plan::default();
+        let BackupPlan { every, keep, dir } = BackupPlan::default();
         Self { every, keep: keep.map_or(0, NonZeroUsize::get), dir }
     }
 }
 
 impl BackupConfig {
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> BackupPlan {
         let below_user = self.dir.strip_prefix("~").ok().zip(user_home());
         let dir = below_user.map_or_else(|| self.dir.clone(), |(rest, user)| user.join(rest));
-        Plan { every: self.every, keep: NonZeroUsize::new(self.keep), dir }
+        BackupPlan { every: self.every, keep: NonZeroUsize::new(self.keep), dir }
     }
 }
 
@@ -272,7 +270,7 @@ mod tests {
         let plan = config.settings().backup;
         assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, NonZeroUsize::new(7)));
         assert_eq!(plan.dir_in(Path::new("/h")), Path::new("/srv/b"));
-        assert_eq!(Plan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
+        assert_eq!(BackupPlan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
         let config: Config =
             toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
                 .unwrap();

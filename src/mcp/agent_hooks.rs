@@ -73,7 +73,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         follow_ups: follow_ups(caller.person),
     };
     let in_hand = match call.arguments.text("transcript")? {
-        Some(transcript) => call.service.history.in_hand(PathBuf::from(transcript)).await,
+        Some(transcript) => call.service.intake.in_hand(PathBuf::from(transcript)).await,
         None => None,
     };
     let in_hand = in_hand.map(|text| taint::screened(&text).into_owned());
@@ -92,7 +92,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
 pub(super) async fn transcript(call: &mut Call) -> Answer {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
-    call.service.history.note_transcript(path);
+    call.service.intake.note_transcript(path);
     Ok(Reply::saying("noted"))
 }
 

@@ -251,12 +251,15 @@ async fn lost(service: Service, session: SessionId, project: Project) {
     let actor = Actor {
         owner: LOCAL_OWNER.to_owned(),
         agent: RedactedText::default(),
-        session: Some(session),
+        session: Some(session.clone()),
         project,
         directory: None,
     };
-    if let Err(error) = service.journal.lost(&actor).await {
-        tracing::warn!(%error, "the journal was not told of a session that was lost");
+    match service.journal.lost(&actor).await {
+        // No hook reported what the agent wrote last.
+        Ok(true) => service.intake.reread_transcript(&session),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "the journal was not told of a session that was lost"),
     }
 }
 

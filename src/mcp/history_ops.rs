@@ -19,14 +19,14 @@ use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, 
 /// Starts to import past sessions; returns at once.
 pub(super) async fn import(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
-    call.service.history.import(request)?;
+    call.service.intake.import(request)?;
     Ok(Reply::saying("it has begun").fact("outcome", "begun"))
 }
 
 /// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
-    let (agents, faults) = call.service.history.preview(&request).await?;
+    let (agents, faults) = call.service.intake.preview(&request).await?;
     let rows: Vec<Value> = agents
         .iter()
         .map(|(agent, found)| {
@@ -60,9 +60,9 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
 
 /// The progress of the import, and what there is by now.
 pub(super) async fn status(call: &mut Call) -> Answer {
-    let progress = call.service.history.progress();
+    let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;
-    let enabled = call.service.history.is_kept();
+    let enabled = call.service.intake.is_kept();
     let state = match (enabled, progress.running) {
         (_, true) => "reading",
         (true, false) => "idle",

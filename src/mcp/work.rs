@@ -17,10 +17,10 @@ use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Work, World};
 use cerebro_service::work::{
-    Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Retention, Stale, WORKS_LISTED_MAX,
-    WorkFilter, WorkQuery,
+    Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
+    WorkQuery,
 };
-use cerebro_service::{Caller, ServiceError};
+use cerebro_service::{Caller, Retention, ServiceError};
 
 /// How long examining the files of a piece of work may take.
 const LOOK_MAX: Duration = Duration::from_millis(500);

@@ -1,21 +1,25 @@
 //! The types of Cerebro and its decisions. All of it is pure: no I/O, no clock, no task.
 //!
-//! A module may use those above it in this list.
+//! No two modules use each other; those of a paragraph may use those of the paragraphs above it.
 
-pub mod code;
-pub mod domain;
 pub mod sync;
+pub mod taint;
 pub mod text;
 
+pub mod redact;
+
+pub mod domain;
+
+pub mod code;
 pub mod feedback;
 pub mod hygiene;
 pub mod operation;
 pub mod pace;
 pub mod passage;
 pub mod recall;
-pub mod redact;
 pub mod relate;
-pub mod taint;
-pub mod truth;
+pub mod sameness;
 
 pub mod distil;
+
+pub mod truth;

@@ -7,7 +7,7 @@
 //! HKDF-Expand (RFC 5869) derives from the key of the home.
 //!
 //! The chain exposes changes by anybody who does not use the key. A process of the same user can read the key;
-//! seals ([`crate::seal`]) and witnesses guard against that.
+//! seals and witnesses guard against that.
 
 use std::fmt;
 
@@ -17,32 +17,10 @@ use cerebro_core::text;
 use hmac::{Hmac, Mac as _};
 use sha2::{Digest, Sha256};
 
-use crate::Work;
+use crate::{Outcome, Work, mac::Mac};
 
 /// The length of a salt.
 pub const SALT_BYTES: usize = 16;
-
-/// A MAC, a commitment or a head: 32 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Mac(pub [u8; 32]);
-
-impl Mac {
-    /// Reads a stored one.
-    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-
-    /// In hex.
-    pub fn hex(&self) -> String {
-        text::hex(&self.0)
-    }
-}
-
-impl fmt::Debug for Mac {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.hex())
-    }
-}
 
 /// The key of a home. It is never shown.
 #[derive(Clone)]
@@ -146,7 +124,7 @@ impl WorkKey {
             .option(parent.as_deref())
             .option(forked.as_deref())
             .field(work.status.as_str().as_bytes())
-            .option(work.outcome.map(crate::Outcome::as_str))
+            .option(work.outcome.map(Outcome::as_str))
             .byte(u8::from(work.lost))
             .number(work.unknown)
             .moment(work.created_at)

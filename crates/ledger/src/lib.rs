@@ -22,6 +22,7 @@ pub mod claim;
 pub mod fold;
 pub mod hint;
 pub mod limits;
+mod mac;
 pub mod seal;
 mod state;
 pub mod step;
@@ -33,9 +34,10 @@ pub mod work;
 mod world;
 
 pub use anchor::Anchor;
-pub use chain::{Kept, Key, Mac};
+pub use chain::{Kept, Key};
 pub use fold::fold;
 pub use hint::{action, hint};
+pub use mac::Mac;
 pub use state::{
     CallState, ClaimState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, State,
     TestState, TimedText,

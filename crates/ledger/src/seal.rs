@@ -11,7 +11,7 @@ use ct_merkle::{RootHash, mem_backed_tree::MemoryBackedTree};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 
-use crate::chain::Mac;
+use crate::mac::Mac;
 
 type Tree = MemoryBackedTree<sha2_tree::Sha256, String>;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Work,
-    chain::{self, Kept, Key, Mac, WorkKey},
+    chain::{self, Kept, Key, WorkKey},
     limits::EVENTS_MAX,
+    mac::Mac,
 };
 
 /// Most rows whose original number is searched for. Further ones are reported as edited.

@@ -3,7 +3,7 @@
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 
-use crate::{Outcome, Step, chain::Mac};
+use crate::{Outcome, Step, mac::Mac};
 
 /// The handler of a piece of work, which decides what comes next from its facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,53 +1,16 @@
-//! What every use case stands on: the open store, the settings, the background tasks and the clock.
+//! What every use case needs: the open store, the settings, the background tasks and the clock.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use cerebro_core::domain::{Origin, Project, Timestamp, limits};
-use cerebro_core::operation::Group;
+use cerebro_core::domain::{Origin, Project, Timestamp};
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Remote, Store};
+use cerebro_store::Store;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::{backup, consolidation::Consolidate, tasks::Tasks, work};
+use crate::{settings::Settings, tasks::Tasks};
 
-/// Tells the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
+/// Returns the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
 pub type Clock = fn() -> Timestamp;
-
-/// What the user can set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Window in which an equal save or prompt counts as a repetition.
-    pub dedup_window: Duration,
-    /// Whether agents may purge; people always may.
-    pub agent_hard_delete: bool,
-    /// How many earlier revisions of a memory are kept; without it all are.
-    pub revisions_keep: Option<NonZeroU32>,
-    /// Backups by the clock.
-    pub backup: backup::Plan,
-    /// Consolidation by the clock.
-    pub consolidate: Consolidate,
-    /// How long the journal of work is kept; none where it is off.
-    pub journal: Option<work::Retention>,
-    /// The groups of tools that agents get beside the 13.
-    pub groups: Vec<Group>,
-    /// The server that has the database; none where it is embedded.
-    pub remote: Option<Remote>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            dedup_window: limits::DEDUP_WINDOW,
-            agent_hard_delete: false,
-            revisions_keep: None,
-            backup: backup::Plan::default(),
-            consolidate: Consolidate::default(),
-            journal: Some(work::Retention::default()),
-            groups: Vec::new(),
-            remote: None,
-        }
-    }
-}
 
 /// Who calls: facts of the connection, not of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +19,12 @@ pub struct Caller {
     pub project: Project,
     /// The client's name, see [`crate::agent_name`].
     pub agent: RedactedText,
-    /// A person at the command line, who may do what is kept from agents.
+    /// A person at the command line, who may do more than agents.
     pub person: bool,
 }
 
 impl Caller {
-    /// Where a text comes from that the caller chose to write.
+    /// The origin of a text that the caller writes.
     pub(crate) fn origin(&self) -> Origin {
         if self.person { Origin::Person } else { Origin::Agent }
     }

@@ -1,17 +1,17 @@
-//! What is read whole from the store when it is first wanted, and forgotten when it changes.
+//! A value that is read from the store at its first use and dropped when it changes.
 
 use std::sync::{Arc, Mutex};
 
 use super::lock;
 
-/// The last reading of something, as long as it holds.
+/// The last reading of a value, as long as it is valid.
 pub(super) struct Cached<T> {
     held: Mutex<Held<T>>,
 }
 
 struct Held<T> {
     read: Option<Arc<T>>,
-    /// Counts what may have changed it, so that what is read meanwhile is not kept.
+    /// Counts the changes, so that a reading which began before a change is not kept.
     changes: u64,
 }
 
@@ -22,13 +22,13 @@ impl<T> Default for Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// What was read, or the ticket with which a reading that begins now is kept.
+    /// The value, or a ticket with which a reading that begins now can be kept.
     pub(super) fn get(&self) -> Result<Arc<T>, Ticket> {
         let held = lock(&self.held);
         held.read.clone().ok_or(Ticket(held.changes))
     }
 
-    /// Keeps a reading, unless something changed since it began.
+    /// Keeps a reading, unless the value changed since it began.
     pub(super) fn keep(&self, ticket: Ticket, read: T) -> Arc<T> {
         let read = Arc::new(read);
         let mut held = lock(&self.held);
@@ -38,12 +38,12 @@ impl<T> Cached<T> {
         read
     }
 
-    /// Forgets what was read: something changed.
+    /// Drops the value, because it changed.
     pub(super) fn forget(&self) {
         self.forget_if(|_| true);
     }
 
-    /// Forgets what was read if a change touches it. A reading that is under way may lack the change, and is not kept.
+    /// Drops the value if a change touches it. A reading that is under way may lack the change and is not kept.
     pub(super) fn forget_if(&self, is_touched: impl FnOnce(&T) -> bool) {
         let mut held = lock(&self.held);
         if held.read.as_deref().is_none_or(is_touched) {
@@ -53,6 +53,6 @@ impl<T> Cached<T> {
     }
 }
 
-/// When a reading began.
+/// Marks when a reading began.
 #[derive(Debug)]
 pub(super) struct Ticket(u64);

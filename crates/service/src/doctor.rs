@@ -1,9 +1,11 @@
-//! Looking whether what must always hold does hold, and mending what is derived.
+//! The doctor: checks the invariants of the data, and repairs what is derived.
 //!
-//! Every check has a name and reads through a whole table, which no call of an agent does. Mending never
-//! touches what was remembered: it removes or rebuilds rows and files that follow from it.
+//! Every check has a name and reads a whole table, which no call of an agent does. A repair never touches what was
+//! saved: it removes or rebuilds rows and files that are derived from it.
 
 use std::{collections::BTreeMap, time::Duration};
+
+pub use crate::check::{Check, Health};
 
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
@@ -11,7 +13,7 @@ use cerebro_core::text;
 use cerebro_search::lexical::Index;
 use cerebro_store::{Counted, CycleState, Faulty, Span, Store, StoreError};
 
-/// The checks of this module, in the order in which they are told.
+/// The checks of this module, in the order in which they are shown.
 pub const CHECKS: [&str; 16] = [
     "rows", "events", "edges", "links", "revisions", "anchors", "feedback", "tombstones", "jobs", "cycles",
     "vectors", "index", "history", "documents", "transcripts", "journal",
@@ -21,66 +23,9 @@ const PAGE: usize = 500;
 /// How long after its end a lease counts as lost: the worker looks far more often.
 const LEASE_GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// What a check found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// It holds.
-    Sound,
-    /// It does not hold.
-    Fault,
-    /// It did not hold and was mended.
-    Mended,
-    /// It could not be looked at.
-    Unknown,
-}
-
-impl Health {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sound => "ok",
-            Self::Fault => "fault",
-            Self::Mended => "fixed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// One check and what it found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    pub name: &'static str,
-    pub health: Health,
-    /// What was found, in words; what to do, if the user must.
-    pub words: String,
-}
-
-impl Check {
-    /// A check that held.
-    pub fn sound(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, health: Health::Sound, words: words.into() }
-    }
-
-    /// A check that did not hold.
-    pub fn fault(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, health: Health::Fault, words: words.into() }
-    }
-
-    /// A check that could not be made.
-    pub fn unknown(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, health: Health::Unknown, words: words.into() }
-    }
-
-    /// The same, after it was mended.
-    #[must_use]
-    pub fn mended(self) -> Self {
-        Self { health: Health::Mended, ..self }
-    }
-}
-
 type Found = Result<Check, ServiceError>;
 
-/// What the memories' rows say, without their texts.
+/// The rows of all memories, without their texts.
 struct Roll {
     known: BTreeMap<MemoryId, Entry>,
 }
@@ -93,7 +38,7 @@ struct Entry {
 }
 
 impl Service {
-    /// Makes every check, and mends what can be mended if `fix` says so.
+    /// Makes every check, and repairs what can be repaired if `fix` is set.
     pub async fn examine(&self, fix: bool) -> Vec<Check> {
         let roll = self.roll().await;
         let mut checks = vec![self.rows(&roll).await];
@@ -121,9 +66,9 @@ impl Service {
         in_order(checks)
     }
 
-    /// Whether agents write records that are not known. It is told and is no fault: the rest of them is read.
+    /// Whether agents write records that are not known. They are reported, but are no fault: the other records are read.
     async fn transcripts_checked(&self) -> Found {
-        let drift = self.history.drift().await?;
+        let drift = self.intake.drift().await?;
         if drift.is_empty() {
             return Ok(Check::sound("transcripts", "all records of past sessions that were read are known"));
         }
@@ -223,8 +168,7 @@ impl Service {
         Ok(check.mended())
     }
 
-    /// What is kept beside memories is about memories that are there: the code they speak of, whether they were of use, and
-    /// what is known of texts that no longer hold.
+    /// Rows beside memories belong to memories that exist: anchors, signs and tombstones.
     async fn beside_checked(&self, fix: bool) -> Vec<Check> {
         const NAMES: [(&str, &str); 3] = [
             ("anchors", "of memories that are not there"),
@@ -251,7 +195,7 @@ impl Service {
         checks
     }
 
-    /// Consolidations can be read, one at most waits, and those that were carried out say when and hold no text.
+    /// Consolidations can be read, at most one waits, and those that were carried out have a moment and hold no text.
     async fn cycles_checked(&self) -> Found {
         let (mut after, mut all, mut waiting) = (None::<String>, 0_usize, 0_usize);
         loop {
@@ -279,7 +223,7 @@ impl Service {
         Ok(Check::sound("cycles", format!("{} can be read", text::counted(all, "consolidation"))))
     }
 
-    /// Every session that a row names is there.
+    /// Every session that a row names exists.
     async fn links(&self) -> Found {
         let loose = self.base.store.loose_links().await?;
         if loose.is_empty() {
@@ -307,7 +251,7 @@ impl Service {
         Ok(Check::fault("revisions", format!("{first}{}. Restore a backup from before", and_more(others))))
     }
 
-    /// Work is done or waits; none is stuck, given up, or about nothing.
+    /// No job is stuck, given up, or about something that does not exist.
     async fn queue(&self, fix: bool) -> Found {
         let before = self.base.store.now() - LEASE_GRACE;
         let faulty = self.base.store.faulty_jobs(before).await?;
@@ -330,7 +274,7 @@ impl Service {
         }
         self.base.store.remove(&faulty.orphans).await?;
         self.base.store.requeue(&faulty.stuck).await?;
-        // Why they were given up is for a person to look at.
+        // A person has to find out why they were given up.
         Ok(if faulty.dead.is_empty() { check.mended() } else { check })
     }
 
@@ -380,12 +324,12 @@ impl Service {
         Ok(if fix { check.mended() } else { check })
     }
 
-    /// The index holds every live memory as it is, and no other.
+    /// The index has exactly the live memories, as they are.
     async fn index_checked(&self, fix: bool) -> Found {
         let mut differs = self.index_differs(&self.held().await?).await?;
         if differs.is_some() {
-            // It may have been a write in between: look again while nobody writes. The index is asked as it is, because to
-            // catch up it would wait for the writer that this holds.
+            // There may have been a write in between, so compare again while nobody writes. The index is queried as it
+            // is: to catch up it would wait for the writer, which is held here.
             let pause = self.base.store.pause().await;
             match self.recall.index.ask_once(Index::held).await {
                 Ok(held) if self.recall.index.index_is_current() => {
@@ -453,8 +397,7 @@ impl Entry {
         }
     }
 
-    /// What is wrong with the revisions that are kept of it, if anything. With a limit on their number the
-    /// oldest may be gone.
+    /// The fault of its stored revisions, if any. With a limit on their number, the oldest may be gone.
     fn lost_revision(&self, span: Option<&Span>, limited: bool) -> Option<String> {
         if self.purged {
             return span.map(|span| {

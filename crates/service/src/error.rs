@@ -1,6 +1,6 @@
-//! Why a use case did not do what it was asked: what happened, to which value.
+//! Errors of the use cases: what happened, to which value.
 //!
-//! What to do next depends on who asked, and is added where that is known, by [`ServiceError::code`].
+//! What to do next depends on who asked. Each edge adds it, by [`ServiceError::code`].
 
 use std::{fmt, net::SocketAddr};
 
@@ -16,7 +16,7 @@ use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
 use cerebro_store::{EngineError, StoreError, Tombstone};
 
-/// What went wrong. All but the last two are the caller's to mend.
+/// What went wrong. The caller can act on all but the last two.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// A field breaks a bound or a form.
@@ -46,7 +46,7 @@ pub enum ServiceError {
     /// There is no such document.
     #[error("no document `{0}`: it was never read, or is forgotten")]
     NoDocument(DocumentId),
-    /// The memory is deleted, where a live one is needed.
+    /// The memory is deleted, but a live one is needed.
     #[error("memory `{0}` is deleted")]
     Deleted(MemoryId),
     /// The memory's text is gone for good.
@@ -67,15 +67,15 @@ pub enum ServiceError {
     TopicTaken {
         /// The key.
         key: String,
-        /// Who has it.
+        /// Its holder.
         holder: MemoryId,
         /// The holder's title.
         title: Quotation,
     },
-    /// The text was corrected before, or went with its memory.
+    /// The text was corrected before, or its memory was deleted.
     #[error("this text was {} on {}{}: it was that of memory `{}`", .0.why.as_str(), .0.at.strftime("%Y-%m-%d"), replaced_by(.0), .0.memory)]
     Corrected(Box<Tombstone>),
-    /// The user keeps purging for themselves.
+    /// The user does not let agents purge.
     #[error("agents may not purge here (agent_hard_delete = false)")]
     PurgeForbidden(MemoryId),
     /// There is no such session.
@@ -110,7 +110,7 @@ pub enum ServiceError {
     Index(#[from] LexicalError),
 }
 
-/// A piece of a memory's text in an error, for the caller's eyes: `Debug` does not show it, so that no log can.
+/// A piece of a memory's text in an error, for the caller only: `Debug` does not show it, so that no log has it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Quotation(RedactedText);
 
@@ -126,7 +126,7 @@ impl fmt::Debug for Quotation {
     }
 }
 
-/// Which memory took the place of a text.
+/// The memory that holds in the place of a text.
 fn replaced_by(stone: &Tombstone) -> String {
     stone.replaced_by.map(|id| format!(" by `{id}`")).unwrap_or_default()
 }
@@ -160,7 +160,7 @@ impl ServiceError {
         }
     }
 
-    /// The values that it is about, by the names that [`Code`] lists.
+    /// Its data, by the names that [`Code`] lists.
     pub fn data(&self) -> Map<String, Value> {
         let facts = match self {
             Self::Invalid { field, value, .. } => json!({ "argument": field, "value": value }),

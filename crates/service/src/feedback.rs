@@ -1,7 +1,8 @@
-//! What became of memories that searches showed to agents: a watch over each session, and the signs that it gives, noted in
-//! the store beside the answer. People, their commands and hooks are not watched.
+//! Feedback: whether memories that searches showed to agents were useful. A watch over each session yields signs, which are
+//! written to the store while the call is answered. People, their commands and hooks are not watched.
 //!
-//! What was shown is kept in memory alone: with the daemon's end it is forgotten, and nothing is concluded from it.
+//! What was shown is kept in the process's memory alone. When the daemon ends, it is lost, and no signs are derived
+//! from it.
 
 use crate::base::Base;
 use std::{
@@ -17,25 +18,25 @@ use cerebro_core::feedback::{Sign, Signal, Source, Watch};
 use cerebro_core::redact::redact_text;
 use cerebro_store::FeedbackCounts;
 
-/// Most sessions that are watched; the one that did nothing for longest is forgotten first.
+/// Most sessions that are watched. The one that was idle for longest is dropped first.
 const SESSIONS_MAX: usize = 256;
-/// Most notes that wait for the store at once; what comes beyond them is not noted.
+/// Most notes that wait for the store at once. Further ones are dropped.
 const WAITING_MAX: usize = 32;
 
 /// Most projects whose counts are kept.
 const PROJECTS_MAX: usize = 256;
 
-/// How many memories were shown in sessions since the daemon began, and of how many a sign came: of each at most once for a
-/// session and signal. It is what the signs are a part of.
+/// How many memories were shown in sessions since the daemon began, and for how many there was a sign; each counts at most
+/// once per session and signal. The signs are a part of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watched {
     /// Shown to agents.
     pub shown: u64,
-    /// Of use.
+    /// Useful.
     pub used: u64,
-    /// Corrected, or called wrong.
+    /// Corrected, or rated wrong.
     pub corrected: u64,
-    /// Passed over, or called useless.
+    /// Ignored, or rated useless.
     pub ignored: u64,
 }
 
@@ -76,7 +77,7 @@ struct Watches {
 
 #[derive(Default)]
 struct Watching {
-    /// When it did something last.
+    /// When it was active last.
     turn: u64,
     project: Option<Project>,
     watch: Watch,
@@ -90,7 +91,7 @@ impl Default for WatchedSessions {
 }
 
 impl WatchedSessions {
-    /// Looks at the watch of a session; a session that was shown nothing has none, and gives nothing.
+    /// Reads or changes the watch of a session; `None` if the session was shown nothing.
     fn with<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> Option<T> {
         let mut watches = lock(&self.watches);
         watches.by_session.get_mut(session).map(|watching| look(&mut watching.watch))
@@ -101,7 +102,7 @@ impl WatchedSessions {
         lock(&self.watches).by_session.get(session)?.project.clone()
     }
 
-    /// Changes the counts of a project; of too many, all are counted anew.
+    /// Changes the counts of a project. If there are too many projects, all counts begin again.
     fn count(&self, project: &Project, count: impl FnOnce(&mut Watched)) {
         let mut counts = lock(&self.counts);
         if counts.len() >= PROJECTS_MAX && !counts.contains_key(project) {
@@ -110,7 +111,7 @@ impl WatchedSessions {
         count(counts.entry(project.clone()).or_default());
     }
 
-    /// Begins to watch a session, or goes on.
+    /// Begins or continues to watch a session.
     fn watched<T>(&self, session: &SessionId, project: &Project, look: impl FnOnce(&mut Watch) -> T) -> T {
         let mut watches = lock(&self.watches);
         watches.turns += 1;
@@ -127,7 +128,7 @@ impl WatchedSessions {
     }
 }
 
-/// The use cases around how useful what was shown turned out to be.
+/// The use cases of feedback.
 #[derive(Clone)]
 pub struct Feedback {
     base: Base,
@@ -139,7 +140,7 @@ impl Feedback {
         Self { base: base.clone(), book: Arc::default() }
     }
 
-    /// Notes what a search showed in a session; nothing for a person.
+    /// Notes what a search showed in a session. Does nothing for a person.
     pub fn note_shown(&self, caller: &Caller, session: &SessionId, question: &str, hits: &[MemoryId]) {
         if caller.person || hits.is_empty() {
             return;
@@ -153,7 +154,7 @@ impl Feedback {
         self.keep_signs(session, signs);
     }
 
-    /// Notes that a memory was read whole in a session; nothing for a person.
+    /// Notes that a memory was read in full in a session. Does nothing for a person.
     pub fn note_read(&self, caller: &Caller, session: &SessionId, id: &MemoryId) {
         if !caller.person {
             let sign = self.book.with(session, |watch| watch.read(id)).flatten();
@@ -161,7 +162,7 @@ impl Feedback {
         }
     }
 
-    /// Notes that memories were updated, superseded or deleted in a session; nothing for a person.
+    /// Notes that memories were updated, superseded or deleted in a session. Does nothing for a person.
     pub(super) fn note_corrected<'a>(
         &self,
         caller: &Caller,
@@ -176,7 +177,8 @@ impl Feedback {
         }
     }
 
-    /// Notes what an agent says of a memory that was shown in its session; nothing for a person. Says whether that is news.
+    /// Notes an agent's rating of a memory that was shown in its session. Does nothing for a person. Returns whether it
+    /// is new.
     pub fn note_said(&self, caller: &Caller, session: &SessionId, id: &MemoryId, source: Source) -> bool {
         if caller.person {
             return false;
@@ -186,7 +188,8 @@ impl Feedback {
         sign.is_some()
     }
 
-    /// Holds the last message of a session, or its summary, against what was shown in it. Says whether anything was.
+    /// Compares the last message of a session, or its summary, with what was shown in it. Returns whether anything was
+    /// shown.
     pub fn note_answer(&self, session: &SessionId, message: &str) -> bool {
         let shown = self.book.with(session, |watch| watch.shown());
         let Some(shown) = shown else { return false };
@@ -209,14 +212,14 @@ impl Feedback {
         Ok(self.base.store.count_signs(project).await?)
     }
 
-    /// What was shown since the daemon began, in sessions of a project or of all, and what became of it.
+    /// The memories shown since the daemon began, in sessions of a project or of all, and whether they were used.
     pub(super) fn watched(&self, project: Option<&Project>) -> Watched {
         let counts = lock(&self.book.counts);
         let of = counts.iter().filter(|(of, _)| project.is_none_or(|project| *of == project));
         of.fold(Watched::default(), |all, (_, one)| all.and(one))
     }
 
-    /// Notes signs beside the answer to a call, which does not wait for them.
+    /// Writes signs in the background: the answer to the call does not wait for them.
     fn keep_signs(&self, session: &SessionId, signs: Vec<Sign>) {
         if !signs.is_empty() {
             let (feedback, session) = (self.clone(), session.clone());

@@ -1,4 +1,4 @@
-//! Validation, redaction and normalising of what callers give, whatever its way in.
+//! Validates, redacts and normalises the input of callers, from whichever edge it comes.
 
 use super::ServiceError;
 use cerebro_core::domain::limits::{
@@ -10,7 +10,7 @@ use cerebro_core::hygiene;
 use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_text};
 use cerebro_core::text;
 
-/// Reads the texts of one call: the one place where what comes in is redacted. Counts what was replaced.
+/// Reads the texts of one call. This is the one place where input is redacted. It counts what was replaced.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     redacted: usize,
@@ -38,7 +38,7 @@ impl Fields {
     pub(super) fn title(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
         let title = self.text(value).one_line();
         let given = text::one_line(&text::strip_control_chars(value)).chars().count();
-        // What stands for a secret may be longer than the secret, and shorter.
+        // The sign of a redaction may be longer or shorter than the secret.
         match given.min(title.chars().count()) {
             0 => {
                 let problem = "it is empty; give a short name for the memory";
@@ -53,7 +53,7 @@ impl Fields {
         }
     }
 
-    /// Content, of a memory, prompt or summary: 1 byte to 256 KiB, with the marks in place of secrets.
+    /// The content of a memory, prompt or summary: 1 byte to 256 KiB, with secrets replaced.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`]
@@ -72,12 +72,12 @@ impl Fields {
         Ok(content)
     }
 
-    /// The last message of a session, whose beginning stands for a summary: 1 character, and cut.
+    /// The last message of a session, whose beginning serves as a summary: at least 1 character, and cut.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`]
     pub(super) fn message(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
-        // Redacted before it is cut: a part of a secret is not known as one.
+        // Redacted before it is cut, because a part of a secret is not recognised.
         let message = self.text(value).trimmed().cut_chars(HOOK_MESSAGE_CHARS_MAX);
         if message.is_empty() {
             return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
@@ -104,7 +104,7 @@ impl Fields {
         Ok(query)
     }
 
-    /// Tags: up to 16, of up to 64 characters; repeated and empty ones fall away.
+    /// Tags: up to 16, of up to 64 characters. Repeated and empty ones are dropped.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`]
@@ -113,7 +113,7 @@ impl Fields {
         for tag in self.words(values) {
             if tag.chars().count() > TAG_CHARS_MAX {
                 let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
-                // What was given may be a part of a secret that only the whole list shows.
+                // A tag may be a part of a secret that only the whole list reveals.
                 return Err(ServiceError::invalid("tags", &tag, problem));
             }
             if !tag.is_empty() && !tags.contains(&tag) {
@@ -127,12 +127,12 @@ impl Fields {
         Ok(tags)
     }
 
-    /// The tags that a search asks for: none of another form was ever stored.
+    /// The tags that a search asks for, in the form in which tags are stored.
     pub(super) fn words(&mut self, values: &[String]) -> Vec<RedactedText> {
         self.count(redact_list(values)).iter().map(RedactedText::one_line).collect()
     }
 
-    /// Where a thing to be done is told; an empty one is none.
+    /// Where a thing to be done is shown; an empty trigger is none.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`]
@@ -164,14 +164,14 @@ impl Fields {
         self.text(name).one_line().cut_chars(AGENT_NAME_CHARS_MAX)
     }
 
-    /// The folder of a session: as it came where it is a path of one line, else made one, and cut.
+    /// The folder of a session: unchanged if it is a path of one line, else made one line and cut.
     pub(super) fn directory(&mut self, path: &str) -> RedactedText {
         let path = self.text(path);
         if is_directory(&path) { path } else { path.one_line().cut_bytes(DIRECTORY_BYTES_MAX) }
     }
 }
 
-/// When something is so, if it ends after it begins.
+/// A period of validity, if it ends after it begins.
 ///
 /// # Errors
 /// [`ServiceError::Invalid`]

@@ -5,24 +5,26 @@
 //!
 //! | capability | what it is about |
 //! | --- | --- |
-//! | [`history`](History), [`intake`] | past sessions, read from agents' transcripts |
-//! | [`journal`](Journal) | the journal of work |
-//! | [`distilling`](Distilling) | what past sessions are worth, by a model's word |
+//! | [`intake`](Intake) | importing past sessions from agents' transcripts |
+//! | [`history`](History), [`journal`](Journal) | past sessions; the journal of work |
+//! | [`distilling`](Distilling) | asking a chat model what past sessions are worth |
 //! | [`consolidating`](Consolidating) | plans to merge and to archive |
-//! | [`worker`](Worker) | background jobs: vectors, relations, questions to models |
-//! | [`memories`](Memories) | what changes memories |
-//! | [`recall`](Recall) | what finds and shows them |
+//! | [`worker`](Worker) | what is derived from memories in the background: vectors, relations, claims |
+//! | [`memories`](Memories), [`recall`](Recall) | what changes memories; what finds and shows them |
 //! | [`documents`](Documents) | files that were ingested |
-//! | [`sessions`](Sessions), [`feedback`](Feedback) | sessions as they go on; how useful what they were shown was |
+//! | [`sessions`](Sessions), [`feedback`](Feedback) | live sessions; how useful the memories were that they were shown |
+//! | [`backups`](Backups), [`studio`](Studio) | copies of the store; the store in its own language |
 //! | [`index`] | what is derived from the store so that things are found |
-//! | [`base`] | the open store, the settings, the tasks and the clock |
+//! | [`jobs`] | the loop over a kind of job, and asking a language model |
+//! | [`base`], [`settings`] | the open store, the tasks and the clock; what the user can set |
 //!
-//! What spans all of them is in this crate's root: opening and closing, [`doctor`], [`portable`], and what other homes
-//! write to the same database ([`peers`]).
+//! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
+//! [`portable`], and what other homes write to the same database ([`peers`]).
 
 pub mod backup;
 mod base;
 mod cached;
+mod check;
 mod consolidation;
 mod distil;
 pub mod doctor;
@@ -37,16 +39,20 @@ mod jobs;
 mod memories;
 mod peers;
 mod portable;
+mod projects;
 mod recall;
 #[cfg(test)]
 mod replay;
 mod sessions;
+mod settings;
+mod spending;
 mod studio;
 mod tasks;
 mod traffic;
 #[cfg(test)]
 mod use_cases;
 pub mod work;
+mod worker;
 
 use std::{
     ops::Deref,
@@ -57,12 +63,9 @@ use std::{
 };
 
 pub use backup::Backups;
-pub use base::{Caller, Clock, Settings};
-pub use consolidation::{Consolidate, Consolidating, Consolidation};
-pub use distil::{
-    Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, Distilling, HandbookPlan,
-    PlannedSession, Review,
-};
+pub use base::{Caller, Clock};
+pub use consolidation::{Consolidating, Consolidation};
+pub use distil::{Decided, DistilPlan, DistilReport, Distilling, HandbookPlan, PlannedSession};
 pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Documents, Ingested};
 pub use error::{Quotation, ServiceError};
 pub use feedback::{Feedback, Watched};
@@ -71,12 +74,12 @@ pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, History, HistoryBatch,
     HistoryCommitted, HistoryTimeline, Links, Mended, SourceRead, agent_slug,
 };
-pub use index::{EXACT_BYTES_MAX, Embedding, Evidence, Opener, VectorLeg};
+pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
-    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Preview, Progress, ProjectOf,
+    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Progress, ProjectOf,
     TranscriptFolder, agent_named, agents, glance, places,
 };
-pub use jobs::{InferenceSettings, Reindexing, Worker, WorkerReport, WorkerState};
+pub use jobs::WorkerState;
 pub use memories::{
     Change, DeleteOutcome, Door, FallenText, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
     Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised, TOMBSTONE_SECRET_FILE,
@@ -91,23 +94,33 @@ pub use recall::{
     TimelineRequest, Within,
 };
 pub use sessions::{Sessions, StartRequest, Started};
+pub use settings::{
+    BackupPlan, Consolidate, DistilOptions, DistilSettings, Embedding, InferenceSettings, Opener, Retention,
+    Review, Settings,
+};
 pub use studio::{Lease, Studio, StudioAccess, StudioOptions};
 pub use traffic::Busy;
 pub use work::Journal;
+pub use worker::{Reindexing, Worker, WorkerReport};
 
 use sha2::{Digest, Sha256};
 
 use cerebro_core::domain::limits;
 use cerebro_core::sync::lock;
 use cerebro_search::lexical::{Index, LexicalError};
-use cerebro_store::{Committed, Remote, Store};
+use cerebro_store::{Committed, JobKind, Remote, Store};
 
 use base::Base;
-use index::{EvidenceIndexes, Follower, MemoryIndex, VectorSearch, Vectors};
-use jobs::{Jobs, Spending};
-use memories::{KnownProjects, guard};
-use recall::{ClaimCache, FootingCache, Past, PastIndex, SuccessionCache};
+use consolidation::Derive;
+use distil::Distil;
+use index::{EvidenceIndexes, Follower, MemoryIndex, Past, PastIndex, VectorSearch, Vectors};
+use jobs::{Jobs, Runner};
+use memories::guard;
+use projects::KnownProjects;
+use recall::{ClaimCache, FootingCache, SuccessionCache};
+use spending::Spending;
 use traffic::Traffic;
+use worker::{Embed, RelationInference};
 
 /// How long closing waits for background tasks and for calls that were cancelled.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
@@ -130,14 +143,16 @@ pub struct Capabilities {
     pub memories: Memories,
     /// What finds and shows them.
     pub recall: Recall,
-    /// Sessions as they go on.
+    /// Live sessions.
     pub sessions: Sessions,
-    /// How useful what was shown turned out to be.
+    /// How useful the memories were that sessions were shown.
     pub feedback: Feedback,
     /// The journal of work.
     pub journal: Journal,
     /// Past sessions.
     pub history: History,
+    /// Importing past sessions.
+    pub intake: Intake,
     /// Files that were ingested.
     pub documents: Documents,
     /// What past sessions are worth.
@@ -151,6 +166,7 @@ pub struct Capabilities {
     /// The store in its own language.
     pub studio: Studio,
     base: Base,
+    runner: Runner,
 }
 
 /// Who is notified of each commit.
@@ -167,7 +183,7 @@ struct Followers {
 impl Followers {
     fn follow(&self, committed: &Committed) {
         self.index.follow(committed);
-        // The commit is done, and whoever waits for its answer must get it.
+        // The commit is done, and its caller must get the answer.
         let others = catch_unwind(AssertUnwindSafe(|| {
             self.footings.follow(committed);
             self.claims.follow(committed);
@@ -179,17 +195,18 @@ impl Followers {
             self.claims.forget();
             self.succession.forget();
         }
-        self.jobs.wake();
+        self.jobs.queue(JobKind::Embed).wake();
     }
 }
 
 impl Service {
-    /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
-    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`. `clock` tells
-    /// all moments that are kept or compared.
+    /// Opens the store and the index in their folders. The index catches up with the log in the background: searches
+    /// wait for it, everything else does not. The worker starts with the models of `embedding`. `clock` gives all
+    /// moments that are stored
+    /// or compared.
     ///
     /// # Errors
-    /// When either cannot be opened; a damaged index is not an error but built anew.
+    /// When either cannot be opened. A damaged index is not an error; it is rebuilt.
     pub async fn open(
         store_dir: &Path,
         index_dir: &Path,
@@ -217,15 +234,15 @@ impl Service {
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
         };
         let store = store.with_secret(&secret);
-        // Before the index looks at the log: what is told from here on is heard.
+        // Before the index reads the log, so that no event after this is missed.
         let peer_logs = store.peer_logs().await?;
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
-        // Before anything comes in: what it may not bring back must be known.
+        // Before anything is saved, because the guard needs the tombstones.
         service.memories.keep_tombstones(is_new_secret).await?;
         service.recall.index.begin_catching_up();
         service.follow_peers(peer_logs);
-        service.worker.start(service.distilling.clone(), service.consolidating.clone());
+        service.start_jobs();
         service.journal.keep();
         Ok(service)
     }
@@ -245,6 +262,7 @@ impl Service {
         let vectors = VectorSearch::new(&base, vectors);
         let past = Past::new(&base, past);
         let (spending, traffic) = (Spending::new(&base), Arc::new(Traffic::new()));
+        let runner = Runner { base: base.clone(), traffic: Arc::clone(&traffic), jobs: Arc::clone(&jobs) };
         let feedback = Feedback::new(&base);
         let projects = KnownProjects::new(&base);
         let sessions = Sessions { base: base.clone(), projects: projects.clone(), held: Arc::default() };
@@ -273,10 +291,11 @@ impl Service {
             searches: Arc::new(tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX)),
         };
         let journal = Journal::new(&memories, journal);
-        let history = History::new(&memories, &documents, &journal, &traffic);
+        let history = History::new(&memories);
+        let intake = Intake::new(&history, &documents, &journal, &traffic);
         let distilling = Distilling::new(&memories, &spending, &jobs, distil);
         let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs, &traffic);
-        let worker = Worker { base: base.clone(), index, vectors, spending, claims, traffic, jobs };
+        let worker = Worker::new(&index, &vectors, &spending, &claims, &runner);
         let (backups, studio) = (Backups::new(&base), Studio::new(&base));
         Self(Arc::new(Capabilities {
             memories,
@@ -285,6 +304,7 @@ impl Service {
             feedback,
             journal,
             history,
+            intake,
             documents,
             distilling,
             consolidating,
@@ -292,14 +312,31 @@ impl Service {
             worker,
             studio,
             base,
+            runner,
         }))
+    }
+
+    /// Starts the loops over the background jobs, each with the handler of the capability that its work belongs to.
+    fn start_jobs(&self) {
+        let runner = self.runner.clone();
+        let embed = Embed::new(self.worker.clone());
+        let infer = RelationInference::new(self.worker.clone());
+        let derive = Derive::new(self.consolidating.clone());
+        let distil = Distil::new(self.distilling.clone());
+        self.base.tasks.spawn("the start of the jobs", async move {
+            runner.end_old_leases().await;
+            runner.start(embed);
+            runner.start(infer);
+            runner.start(derive);
+            runner.start(distil);
+        });
     }
 
     /// Stops the background tasks, lets the write under way finish, closes index and store, and releases the
     /// store's lock. What still runs after [`CLOSE_WAIT`] is named in the log, and the store left as it is.
     ///
     /// # Errors
-    /// When the engine could not flush; what was acknowledged is safe all the same.
+    /// When the engine could not flush. What was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
         self.journal.stop().await;
         let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
@@ -321,9 +358,9 @@ impl Service {
         Ok(())
     }
 
-    /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
+    /// Notes that a caller waits for an answer, until the guard is dropped. The worker gives way meanwhile.
     pub fn busy(&self) -> Busy {
-        Busy::begin(&self.worker.traffic)
+        Busy::begin(&self.runner.traffic)
     }
 
     /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.

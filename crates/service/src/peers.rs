@@ -1,7 +1,6 @@
-//! Hears what other daemons wrote to the same database.
+//! Follows what other daemons write to the same database.
 //!
-//! The index, the claims and the worker follow them as they follow this process's own commits; what else is
-//! kept in mind of the store is put right here.
+//! The index, the claims and the worker follow their commits like this process's own. Other cached state is updated here.
 
 use std::time::Duration;
 
@@ -9,14 +8,14 @@ use crate::{Service, lock};
 use cerebro_core::domain::EventKind;
 use cerebro_store::{PeerLogs, PeerNews};
 
-/// How often the log is looked at: what others save is found within a second.
+/// How often the log is read: what others save can be found within a second.
 const LOOK: Duration = Duration::from_millis(250);
-/// Every so many looks, what the log does not tell is read again: the model that searches ask, and what a
-/// language model claims.
+/// After this many reads, state without events is read again: the model that searches ask, and the claims of language
+/// models.
 const LOOKS_PER_REVIEW: u32 = 40;
 
 impl Service {
-    /// Listens until the store closes, if others write to it at all.
+    /// Follows until the store closes, if others write to it at all.
     pub(super) fn follow_peers(&self, mut logs: PeerLogs) {
         if !self.base.store.is_shared() {
             return;

@@ -1,7 +1,7 @@
-//! Export and import: everything that was remembered, as JSON Lines.
+//! Export and import: everything that was saved, as JSON Lines.
 //!
-//! The format is documented in `docs/export.md`. The event log is not part of it: it tells what happened
-//! in one store, the import among it.
+//! The format is documented in `docs/export.md`. The event log is not part of it: it records what happened in one store,
+//! including the import.
 
 mod line;
 
@@ -32,20 +32,20 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 pub struct ExportPage {
     /// JSON objects, one a line.
     pub lines: Vec<String>,
-    /// What to ask for the next page with; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<String>,
-    /// Told at the end: somebody wrote since the first page, so that the pages do not show one moment.
+    /// Set at the end: somebody wrote since the first page, so the pages are not of one moment.
     pub is_torn: bool,
 }
 
-/// What became of imported lines.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Lines that brought something new.
     pub created: usize,
-    /// Lines that were here already.
+    /// Lines that were in the store already.
     pub unchanged: usize,
-    /// Lines that were not taken: their number within the batch, and why.
+    /// Lines that were refused: their number within the batch, and why.
     pub skipped: Vec<(usize, String)>,
 }
 
@@ -76,10 +76,10 @@ fn page_max(table: Table) -> usize {
 }
 
 impl Service {
-    /// A page of everything. `cursor` is the last page's `next`; none begins. Each page is of its own moment.
+    /// A page of the export. `cursor` is the last page's `next`; `None` begins. Each page is of its own moment.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a cursor that is none of ours.
+    /// [`ServiceError::Invalid`] for an unknown cursor.
     pub async fn export(&self, cursor: Option<&str>) -> Result<ExportPage, ServiceError> {
         let (mut part, begun, after) = match cursor {
             None => (0, self.events_so_far().await?, None),
@@ -114,7 +114,7 @@ impl Service {
         Ok(ExportPage { lines, next, is_torn })
     }
 
-    /// How many events the logs of all writers hold: another number means that somebody wrote.
+    /// How many events the logs of all writers have. If the number changes, somebody wrote.
     async fn events_so_far(&self) -> Result<u64, ServiceError> {
         Ok(self.base.store.places().await?.0.values().sum())
     }
@@ -176,8 +176,8 @@ impl Service {
         })
     }
 
-    /// A page of one piece of work as an export has it: itself, its events, and after each what is too long for its
-    /// row. `after` is the number that the last page's `next` names; none begins.
+    /// A page of one piece of work in the form of an export: its row, its events, and after each its artifact, if it
+    /// has one. `after` is the last page's `next`; `None` begins.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -198,7 +198,7 @@ impl Service {
                 break;
             }
             last = kept.seq;
-            // The name of one that was purged is only for the chain.
+            // The artifact of a purged event is only a name in the chain.
             let whole = match kept.artifact.as_deref().filter(|_| kept.body.is_some()) {
                 Some(whole) => self.base.store.artifact(whole).await?,
                 None => None,
@@ -214,13 +214,13 @@ impl Service {
         Ok(ExportPage { lines, next, is_torn: false })
     }
 
-    /// Takes in a batch of lines, all in one transaction. What is here already stays as it is. With
-    /// `dry_run` nothing is written: a line that needs one of an earlier batch is then refused.
+    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. With `dry_run` nothing is
+    /// written; a line that needs one of an earlier batch is then refused.
     ///
     /// # Errors
-    /// A failing store; a line that cannot be taken is named in the answer instead.
+    /// A failing store. A line that cannot be imported is named in the answer instead.
     pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
-        let import = Import { lines, journal: self.journal.journal_intake(lines).await? };
+        let import = Import { lines, journal: self.journal.known_journal(lines).await? };
         if dry_run {
             return self.base.store.dry_run(&import).await;
         }
@@ -233,7 +233,7 @@ impl Service {
 /// A batch of lines of an export, all or nothing.
 struct Import<'a> {
     lines: &'a [String],
-    journal: journal::Intake,
+    journal: journal::KnownJournal,
 }
 
 impl Decision for Import<'_> {
@@ -284,7 +284,7 @@ impl Taken {
 
 async fn take_line(
     write: &mut Write<'_>,
-    intake: &journal::Intake,
+    known: &journal::KnownJournal,
     line: &str,
 ) -> Result<Taken, ServiceError> {
     let parsed = match serde_json::from_str::<Line>(line) {
@@ -308,13 +308,13 @@ async fn take_line(
         Line::PastSession(line) => history::past_session(write, line).await?.map(Taken::new),
         Line::Exchange(line) => history::exchange(write, line).await?.map(Taken::new),
         Line::Candidate(line) => distil::candidate(write, line).await?.map(Taken::new),
-        Line::Work(line) => journal::work(write, intake, line).await?.map(Taken::new),
+        Line::Work(line) => journal::work(write, known, line).await?.map(Taken::new),
         Line::WorkEvent(line) => journal::event(write, line).await?.map(Taken::new),
         Line::Artifact(line) => journal::artifact(write, line).await?.map(Taken::new),
         Line::Document(line) => documents::document(write, line).await?.map(Taken::new),
         Line::Chunk(line) => documents::chunk(write, line).await?.map(Taken::new),
     };
-    // Why a line is not taken may quote it.
+    // The reason why a line is refused may quote it.
     Ok(taken.unwrap_or_else(|why| Taken::Skipped(redact_secrets(&why))))
 }
 
@@ -338,7 +338,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         Err(why) => return Ok(Err(why)),
     };
     if let Some(present) = write.memory(&memory.id).await? {
-        // Who wrote it here is not what a line says.
+        // Origin and flags are this home.s own and are not compared.
         let (version, taint) = (present.version, present.taint.clone());
         let same = Memory { version, taint, ..memory.clone() } == present;
         let why =

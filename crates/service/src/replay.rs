@@ -9,7 +9,6 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use super::use_cases::with_service;
 use super::*;
 use cerebro_core::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp, Validity};
-use cerebro_core::recall::Weights;
 
 /// How many histories are compared, each of a project of its own; `CEREBRO_SEEDS=100` asks for more.
 const SEEDS: u64 = 8;
@@ -189,19 +188,10 @@ impl<'a> Twice<'a> {
         for page in 0.. {
             let request = SearchRequest {
                 query: WORD.to_owned(),
-                project: None,
-                all_projects: false,
-                scope: None,
-                kind: None,
-                tags: Vec::new(),
-                since: None,
-                until: None,
                 limit: PAGE,
                 offset: page * PAGE,
-                weights: Weights::default(),
-                valid_at: None,
                 as_of: Some(at),
-                archived: false,
+                ..SearchRequest::default()
             };
             let answer = self.service.recall.search(&self.caller, request).await.unwrap();
             assert!(answer.words_only);

@@ -5,13 +5,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::{Caller, ServiceError, fields::Fields, lock};
-use crate::{base::Base, memories::KnownProjects};
+use crate::{Caller, ServiceError, base::Base, fields::Fields, lock, projects::KnownProjects};
 use cerebro_core::domain::{EndReason, Project, Session, SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
-/// Most sessions that are kept in mind as live; beyond it they are looked up.
+/// Most sessions that are remembered as live. Others are looked up.
 const LIVE_MAX: usize = 10_000;
 
 /// What to start.
@@ -34,7 +33,7 @@ pub struct StartRequest {
 pub struct Started {
     /// The session.
     pub session: Session,
-    /// It had ended and goes on.
+    /// It had ended and was resumed.
     pub resumed: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
@@ -84,7 +83,7 @@ pub(crate) struct Held {
 }
 
 impl Sessions {
-    /// Starts a session, goes on with an ended one, or returns a live one as it is.
+    /// Starts a session, resumes an ended one, or returns a live one as it is.
     ///
     /// # Errors
     /// A failing store.
@@ -99,8 +98,8 @@ impl Sessions {
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 
-    /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
-    /// ends at once.
+    /// Ends a session; ending an ended one changes nothing. A session that nobody began is begun for the caller and
+    /// ended at once.
     ///
     /// # Errors
     /// [`ServiceError::NoSession`] when it is unknown and no caller is named.
@@ -114,7 +113,7 @@ impl Sessions {
         self.base.store.transact(&EndSession { caller, id, reason }).await
     }
 
-    /// Sees to it that a write's session exists and is live, within the write's transaction.
+    /// Begins or resumes a write's session if needed, within the write's transaction.
     pub(super) async fn ensure_session(
         &self,
         write: &mut Write<'_>,
@@ -165,17 +164,16 @@ impl Sessions {
         lock(&self.held.connected).contains_key(id)
     }
 
-    /// Whether an agent works in a session that nobody has ended: one that is connected here, or that another home has
-    /// which is at work. That one ends it when its agent is gone.
+    /// Whether an agent works in a session that was not ended: it is connected here, or belongs to another home that is
+    /// at work. That home ends it when the agent is gone.
     pub(super) fn is_under_way(&self, session: &Session) -> bool {
         session.ended_at.is_none()
             && (self.is_connected(&session.id)
                 || session.home.as_ref().is_some_and(|home| lock(&self.held.others).contains(home)))
     }
 
-    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes, but for those of other
-    /// homes that are at work. `gone_since` tells when a session's connection went, or when this process began to
-    /// watch.
+    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes, except those of other homes
+    /// that are at work. `gone_since` returns when a session's connection went, or when this process began to watch.
     ///
     /// # Errors
     /// A failing store.
@@ -225,7 +223,7 @@ impl Decision for StartSession<'_> {
 }
 
 struct EndSession<'a> {
-    /// Who ends it, and so begins one that is unknown.
+    /// Who ends it; a caller can begin an unknown session for that.
     caller: Option<&'a Caller>,
     id: &'a SessionId,
     reason: EndReason,
@@ -276,7 +274,7 @@ async fn start(
     Ok((session, false))
 }
 
-/// Fills what is not known of a session yet; what is known stays.
+/// Fills in the unknown fields of a session; known ones stay.
 async fn fill_blanks(
     write: &mut Write<'_>,
     session: &mut Session,
@@ -354,7 +352,7 @@ async fn begin(
     Ok(session)
 }
 
-/// Begins a session of which nothing is known but that another one names it as its parent.
+/// Begins a session that is known only because another one names it as its parent.
 fn begin_unknown(write: &mut Write<'_>, id: &SessionId, project: &Project) {
     let session = beginning(write, id, project, &RedactedText::default());
     write.start_session(&session, None);

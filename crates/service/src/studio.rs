@@ -1,4 +1,4 @@
-//! Looking into the store with its own language: single queries, and a live endpoint for other programs.
+//! The store in its own language: single queries, and a live endpoint for other programs.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{ServiceError, base::Base};
 use cerebro_net::{Bounded, Guard};
 
-/// What is served; everything else is not there: no import, no export, no other language.
+/// The routes of the endpoint. There are no others: no import, no export, no other language.
 const PATHS: [&str; 4] = ["/health", "/rpc", "/status", "/version"];
 /// Where Surrealist and its successor run: on the web, and as an application on each system.
 const APPS: [&str; 6] = [
@@ -75,7 +75,7 @@ fn refused(reason: String) -> ServiceError {
     StoreError::from(EngineError::Studio(reason)).into()
 }
 
-/// Looking into the store with its own language.
+/// The store in its own language.
 #[derive(Clone)]
 pub struct Studio {
     base: Base,
@@ -96,7 +96,7 @@ impl Studio {
         Ok(self.base.store.read(query).await?)
     }
 
-    /// Runs statements, tells what they would change, and undoes all of it.
+    /// Runs statements, returns what they would change, and undoes all of it.
     ///
     /// # Errors
     /// When they cannot be tried, or one of them fails.
@@ -107,7 +107,7 @@ impl Studio {
     /// Opens the live endpoint, read-only and on this machine alone, until it is closed.
     ///
     /// # Errors
-    /// When one is open, the port is taken, or an origin is none.
+    /// When one is open, the port is taken, or an origin is invalid.
     pub async fn open(&self, options: StudioOptions) -> Result<StudioAccess, ServiceError> {
         let mut slot = self.open.lock().await;
         if let Some(open) = &*slot {
@@ -131,7 +131,7 @@ impl Studio {
         Ok(StudioAccess { address, visitor, lease })
     }
 
-    /// Closes the live endpoint, or only if it is the given opening. Says whether it was open.
+    /// Closes the live endpoint, or only if it is the given opening. Returns whether it was open.
     pub async fn close(&self, lease: Option<Lease>) -> bool {
         let mut slot = self.open.lock().await;
         let Some(studio) = slot.take_if(|open| lease.is_none_or(|lease| open.lease == lease)) else {

@@ -1,4 +1,4 @@
-//! The background tasks of a service and its open handles: what still runs when it closes.
+//! The background tasks and the open handles of a service, which closing waits for.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::lock;
 /// How many tasks of each name run.
 type Running = Arc<Mutex<BTreeMap<&'static str, usize>>>;
 
-/// Starts background tasks, tells them to stop and waits for them. A clone is another handle to the same.
+/// Starts background tasks, stops them and waits for them. A clone is another handle to the same tasks.
 #[derive(Clone, Default)]
 pub(super) struct Tasks {
     tracker: TaskTracker,
@@ -69,7 +69,7 @@ impl Tasks {
         self.stop.clone()
     }
 
-    /// Tells the tasks to stop.
+    /// Asks the tasks to stop.
     pub(super) fn stop(&self) {
         self.stop.cancel();
         self.tracker.close();

@@ -1,4 +1,4 @@
-//! Who is calling: what the worker gives way to.
+//! The calls under way, which the worker gives way to.
 
 use std::{
     sync::{Arc, Mutex},

@@ -40,22 +40,44 @@ pub(super) fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnO
     with_vectors(settings, Embedding::none(), clock, test);
 }
 
-/// Runs a test over a service of its own. The database needs deeper stacks than a test's thread has.
-fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: impl AsyncFnOnce(Service)) {
-    let folder = tempfile::tempdir().unwrap();
-    let (store, index) = (folder.path().join("store"), folder.path().join("index"));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+/// A runtime for a test. The database needs deeper stacks than a test's thread has.
+pub(super) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(16 << 20)
         .enable_all()
         .build()
-        .unwrap();
-    runtime.block_on(Box::pin(async {
+        .unwrap()
+}
+
+/// Runs a test.
+pub(super) fn run(test: impl Future<Output = ()>) {
+    runtime().block_on(Box::pin(test));
+}
+
+/// Every line of an export.
+pub(super) async fn exported(service: &Service) -> Vec<String> {
+    let (mut lines, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = service.export(cursor.as_deref()).await.unwrap();
+        lines.extend(page.lines);
+        cursor = page.next;
+        if cursor.is_none() {
+            return lines;
+        }
+    }
+}
+
+/// Runs a test over a service of its own.
+fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: impl AsyncFnOnce(Service)) {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, index) = (folder.path().join("store"), folder.path().join("index"));
+    run(async {
         let service = Service::open(&store, &index, settings, embedding, clock).await.unwrap();
         service.recall.index.catch_up().await.unwrap();
         test(service.clone()).await;
         service.close().await.unwrap();
-    }));
+    });
 }
 
 fn caller() -> Caller {

@@ -17,7 +17,7 @@ use super::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
-use cerebro_core::{text, truth};
+use cerebro_core::{sameness, text};
 
 /// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
@@ -94,7 +94,7 @@ impl Stonemason {
 
     /// The keys by which a text is looked up: one with its title, and one for its content under any title.
     fn keys(&self, project: &Project, scope: Scope, title: &str, content: &str) -> [TextKey; 2] {
-        truth::forms(project, scope, title, content).map(|form| TextKey(self.digest(&form)))
+        sameness::forms(project, scope, title, content).map(|form| TextKey(self.digest(&form)))
     }
 
     fn keys_of(&self, memory: &Memory) -> [TextKey; 2] {
@@ -104,7 +104,7 @@ impl Stonemason {
     /// The keys recorded for a memory's text. The one for its content alone is included only if the content says
     /// the same under any title.
     fn noted_keys(&self, memory: &Memory) -> impl Iterator<Item = TextKey> {
-        let count = if truth::is_self_contained(&memory.title, &memory.content) { 2 } else { 1 };
+        let count = if sameness::is_self_contained(&memory.title, &memory.content) { 2 } else { 1 };
         self.keys_of(memory).into_iter().take(count)
     }
 

@@ -11,7 +11,7 @@ use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
 use crate::envelope::{self, UserText, classify, steers_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
-use crate::read::Line;
+use crate::line::Line;
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
-use crate::read::Line;
+use crate::line::Line;
 use crate::tool::{self, Answer, action, mcp_failed, result_text};
 use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
 

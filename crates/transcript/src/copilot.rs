@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
-use crate::read::Line;
+use crate::line::Line;
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Call, PromptKind, Stop};
 

@@ -7,7 +7,7 @@ use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
 use crate::envelope::{UserText, classify};
 use crate::json::{Raw, Text, value};
-use crate::read::Line;
+use crate::line::Line;
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Agent, Call, PromptKind};

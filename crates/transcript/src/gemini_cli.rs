@@ -13,7 +13,7 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify, steers_the_host};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
-use crate::read::NO_TYPE;
+use crate::line::NO_TYPE;
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};

@@ -44,6 +44,7 @@ pub mod facts;
 pub mod gemini_cli;
 mod json;
 pub mod limits;
+mod line;
 pub mod lineage;
 pub mod opencode;
 mod qwen;

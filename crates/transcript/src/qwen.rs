@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, value};
-use crate::read::Line;
+use crate::line::Line;
 use crate::tool::{self, Answer, action};
 use crate::turn::{Call, Parent, ParentKind, PromptKind};
 

@@ -1,35 +1,14 @@
 //! The driver of the readers of JSON lines: splits, bounds, repairs and counts lines.
 
-use std::borrow::Cow;
-
 use serde::de::IgnoredAny;
 
 use crate::assemble::Assembler;
-use crate::json::{Text, has_surrogates, repaired};
+use crate::json::{has_surrogates, repaired};
 use crate::limits::LINE_BYTES_MAX;
+use crate::line::Line;
 use crate::state::{Batch, State};
 use crate::turn::Agent;
 use crate::{claude_code, codex, copilot, cursor, qwen};
-
-/// How a reader judged a line.
-pub(crate) enum Line<'a> {
-    /// A record of a known type.
-    Known,
-    /// A record of an unknown type.
-    Unknown(Cow<'a, str>),
-    /// Not JSON, or not shaped like a record.
-    Malformed,
-}
-
-impl<'a> Line<'a> {
-    /// A record of an unknown type, or of none.
-    pub(crate) fn unknown(kind: Text<'a>) -> Self {
-        Self::Unknown(kind.0.unwrap_or(Cow::Borrowed(NO_TYPE)))
-    }
-}
-
-/// The name under which records without a type are counted.
-pub(crate) const NO_TYPE: &str = "(none)";
 
 /// Reads the bytes of a source from `state.offset` on. They may end anywhere, also in the middle of a line or
 /// of a character: an unfinished last line is left for the next reading, even if it would parse.

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::selection::Conditions;
+use super::selection::{Conditions, ProjectArgs};
 use super::{CommandContext, Outcome, suggest, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
@@ -17,12 +17,8 @@ use cerebro_core::text;
 /// Dates are 2026-11-21, RFC 3339, or an age such as 7d or 12h; `yesterday` and `today` are days too.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
     /// The deleted ones instead
     #[arg(long)]
     deleted: bool,
@@ -42,12 +38,8 @@ pub struct ListArgs {
 /// List what users asked agents, the latest first
 #[derive(Debug, Args)]
 pub struct PromptsArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
     /// How many, 1 to 50 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
@@ -106,11 +98,12 @@ const EVENTS: Columns = (
 );
 
 pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let all = args.all_projects || (args.project.is_none() && args.conditions.is_of_any_project());
+    let ProjectArgs { project, all_projects } = args.of;
+    let all = all_projects || (project.is_none() && args.conditions.is_of_any_project());
     let request = args
         .conditions
         .request()
-        .with("project", args.project.as_deref())
+        .with("project", project.as_deref())
         .with("all_projects", all)
         .with("deleted", args.deleted)
         .with("archived", args.archived)
@@ -129,7 +122,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
     let meant = if is_empty {
-        suggest::instead(&daemon, args.project.as_deref(), args.conditions.kind.as_deref()).await?
+        suggest::instead(&daemon, project.as_deref(), args.conditions.kind.as_deref()).await?
     } else {
         Vec::new()
     };
@@ -153,12 +146,9 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
 }
 
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::Prompts)
-        .with("project", args.project)
-        .with("all_projects", args.all_projects)
-        .with("limit", args.limit);
+    let request = args.of.request(Operation::Prompts).with("limit", args.limit);
     let answer = ask(context, request).await?;
-    let nothing = if args.all_projects {
+    let nothing = if args.of.all_projects {
         "no prompts yet"
     } else {
         "no prompts in this project; --all-projects lists those of all"

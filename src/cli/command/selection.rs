@@ -11,6 +11,26 @@ use cerebro_core::operation::Operation;
 /// Most memories that one command changes.
 const SELECTED_MAX: usize = 10_000;
 
+/// Whose things are listed.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProjectArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    pub project: Option<String>,
+    /// Of all projects
+    #[arg(long)]
+    pub all_projects: bool,
+}
+
+impl ProjectArgs {
+    /// A request about these projects.
+    pub fn request(&self, operation: Operation) -> Request {
+        Request::new(operation)
+            .with("project", self.project.as_deref())
+            .with("all_projects", self.all_projects)
+    }
+}
+
 /// Conditions; a memory must meet all that are given.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Conditions {

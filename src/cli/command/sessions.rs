@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::list::{Columns, ask, tell};
+use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -30,12 +31,8 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
     /// How many, 1 to 50 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
@@ -79,12 +76,9 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::Sessions)
-        .with("project", args.project)
-        .with("all_projects", args.all_projects)
-        .with("limit", args.limit);
+    let request = args.of.request(Operation::Sessions).with("limit", args.limit);
     let answer = ask(context, request).await?;
-    let nothing = if args.all_projects {
+    let nothing = if args.of.all_projects {
         "no sessions yet"
     } else {
         "no sessions in this project; --all-projects lists those of all"

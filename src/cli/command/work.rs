@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
+use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -58,12 +59,8 @@ enum Action {
 /// List pieces of work, those that were active last first
 #[derive(Debug, Default, Args)]
 struct ListArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
     /// Which ones [default: open]
     #[arg(long, value_enum)]
     state: Option<State>,
@@ -261,9 +258,9 @@ const WORKS: &[(&str, Layout)] = &[
 ];
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::WorkList)
-        .with("project", args.project)
-        .with("all_projects", args.all_projects)
+    let request = args
+        .of
+        .request(Operation::WorkList)
         .with("state", args.state.map(State::name))
         .with("limit", args.limit);
     let answer = ask(context, request).await?;

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{FACT_BYTES_MAX, Parts, counted, known_projects, named};
+use super::{FACT_BYTES_MAX, Parts, about, counted, known_projects, named, part};
 use crate::view::{self, bytes, items};
 use crate::web::{
     Shared,
@@ -107,13 +107,8 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
-    let (project, from) = (part("project"), part("from").parse::<usize>().unwrap_or(0));
-    let mut question = json!({ "offset": from });
-    match project.as_str() {
-        "" => question["all_projects"] = json!(true),
-        name => question["project"] = json!(name),
-    }
+    let (project, from) = (part(&parts, "project"), super::from::<usize>(&parts));
+    let question = about(&project, json!({ "offset": from }));
     let answer = shared.backend.ask(Operation::Documents, question).await?;
     let documents: Vec<Line> =
         items(&answer, "documents").take(PAGE).map(|one| Line::of(one, &locale)).collect();
@@ -146,8 +141,7 @@ pub(in crate::web) async fn show(
     let passages = ByteBudget(PASSAGES_BYTES).fill(items(&answer, "passages").map(passage), weight);
     let next = from + passages.len();
     let more = next < usize::try_from(answer["document"]["chunks"].as_u64().unwrap_or(0)).unwrap_or(0);
-    let later =
-        (more && !passages.is_empty()).then(|| link::with_query(&line.href, &[("from", &next.to_string())]));
+    let later = (more && !passages.is_empty()).then(|| link::onward(&line.href, next));
     Ok(shell::ok(&DocumentPage {
         shell: Shell::titled(&line.title, "/documents"),
         line,

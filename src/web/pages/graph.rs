@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Parts, counted, known_projects};
+use super::{Parts, counted, from, known_projects, part};
 use crate::view::{self, Row, items};
 use crate::web::{
     Shared,
@@ -205,15 +205,6 @@ pub(in crate::web) async fn entity(
     Ok(drawn(&shared, head, picture, &own, &name).await)
 }
 
-fn part(parts: &std::collections::HashMap<String, String>, name: &str) -> String {
-    parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default()
-}
-
-/// Where the table goes on.
-fn from(parts: &std::collections::HashMap<String, String>) -> usize {
-    part(parts, "from").parse().unwrap_or(0)
-}
-
 async fn drawn(shared: &Shared, head: Head, picture: Picture, project: &str, name: &str) -> Response {
     let counts = shared.backend.counts().await;
     shell::ok(&GraphPage {
@@ -283,7 +274,7 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         box_height: BOX_HEIGHT,
         shapes: rows.iter().enumerate().map(shape).collect(),
         first: (from > 0).then(|| own.to_owned()),
-        later: (next < edges.len()).then(|| link::with_query(own, &[("from", &next.to_string())])),
+        later: (next < edges.len()).then(|| link::onward(own, next)),
         lines,
         is_cut: answer["truncated"] == true || edges.len() > CURVES_MAX,
         curves: layout.curves,

@@ -22,6 +22,8 @@ pub(super) mod work;
 
 use std::{collections::HashMap, str::FromStr};
 
+use serde_json::{Value, json};
+
 use super::{
     backend::Counts,
     view::{
@@ -34,6 +36,30 @@ use crate::view::Row;
 
 /// The parameters in an address.
 type Parts = axum::extract::Query<HashMap<String, String>>;
+
+/// A parameter without blanks around it; empty where it is not given.
+fn part(parts: &HashMap<String, String>, name: &str) -> String {
+    parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default()
+}
+
+/// A question about one project, or about all where none is named.
+fn about(project: &str, mut question: Value) -> Value {
+    match project {
+        "" => question["all_projects"] = json!(true),
+        name => question["project"] = json!(name),
+    }
+    question
+}
+
+/// Cuts facts to what fits a page; says how many are left out.
+fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
+    let left_out = facts.len().saturating_sub(most);
+    facts.truncate(most);
+    for (_, told) in facts {
+        *told = byte_budget::cut(told, FACT_BYTES_MAX).into_owned();
+    }
+    left_out
+}
 
 /// The position in a list at which a page begins, as its address says; the beginning where that is no number.
 fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> T {

@@ -83,7 +83,7 @@ pub(super) fn back(form: &Posted) -> Option<String> {
         _ => return None,
     };
     let from = form.field("from").parse::<usize>().unwrap_or(0);
-    Some(if from == 0 { place.to_owned() } else { link::with_query(place, &[("from", &from.to_string())]) })
+    Some(if from == 0 { place.to_owned() } else { link::onward(place, from) })
 }
 
 pub(in crate::web) async fn show(
@@ -97,7 +97,6 @@ pub(in crate::web) async fn show(
     let question = json!({ "which": which, "offset": from, "limit": PAIRS });
     let answer = shared.backend.ask(Operation::Pairs, question).await?;
     let pairs: Vec<Pair> = items(&answer, "pairs").map(|one| pair(one, &locale)).collect();
-    let next = (from + PAIRS).to_string();
     let title = if is_twins { "Duplicates" } else { "Conflicts" };
     Ok(shell::ok(&PairsPage {
         shell: Shell::titled(title, tabs::PLACE).done(parts.get("done")).token(shared.access.token()),
@@ -107,7 +106,7 @@ pub(in crate::web) async fn show(
         from,
         pairs,
         first: (from > 0).then(|| place(is_twins)),
-        later: (answer["more"] == true).then(|| link::with_query(place(is_twins), &[("from", &next)])),
+        later: (answer["more"] == true).then(|| link::onward(place(is_twins), from + PAIRS)),
     }))
 }
 

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Item, Parts, counted, fitting};
+use super::{Item, Parts, counted, fitting, part};
 use crate::view::{self, Exchange, Past, Row, items};
 use crate::web::{
     Shared,
@@ -114,9 +114,8 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
-    let (query, project) = (part("q"), part("project"));
-    let from: usize = part("from").parse().unwrap_or(0);
+    let (query, project) = (part(&parts, "q"), part(&parts, "project"));
+    let from: usize = super::from(&parts);
     let mut page = ListPage {
         shell: Shell::titled("History", "/history"),
         sessions: Vec::new(),
@@ -178,7 +177,7 @@ pub(in crate::web) async fn session(
     };
     Ok(shell::ok(&SessionPage {
         shell: Shell::titled(&format!("Past session: {}", line.title), "/history"),
-        later: next.map(|next| link::with_query(&line.href, &[("from", &next.to_string())])),
+        later: next.map(|next| link::onward(&line.href, next)),
         exchanges: exchanges.iter().map(told).collect(),
         follows: if past.session.follows.is_empty() {
             String::new()
@@ -226,18 +225,13 @@ pub(in crate::web) async fn exchange(
         exchange = Exchange::read(&ask(TEXT_HTML_BYTES / byte_budget::ESCAPED_BYTES).await?);
     }
     let mut facts = exchange.facts();
-    let facts_more = facts.len().saturating_sub(FACTS_MAX);
-    facts.truncate(FACTS_MAX);
-    for (_, told) in &mut facts {
-        *told = byte_budget::cut(told, super::FACT_BYTES_MAX).into_owned();
-    }
+    let facts_more = super::bounded(&mut facts, FACTS_MAX);
     let title = super::titled(&exchange.title);
-    let later = exchange.next.map(|next| next.to_string());
     Ok(shell::ok(&ExchangePage {
         shell: Shell::titled(&title, "/history"),
         session: link::past(&exchange.session),
         when: locale.moment(exchange.at),
-        later: later.map(|next| link::with_query(&link::exchange(&exchange.id), &[("from", &next)])),
+        later: exchange.next.map(|next| link::onward(&link::exchange(&exchange.id), next)),
         content: exchange.content,
         title,
         facts,

@@ -8,7 +8,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{Parts, counted, known_projects, named, overview::place_of};
+use super::{Parts, counted, known_projects, named, overview::place_of, part};
 use crate::web::{
     Shared,
     access::Posted,
@@ -109,7 +109,7 @@ pub(in crate::web) async fn show(
         said: counted(&locale, all, "project", "projects"),
         lines,
         first: from == 0,
-        later: (next < all).then(|| link::with_query("/projects", &[("from", &next.to_string())])),
+        later: (next < all).then(|| link::onward("/projects", next)),
         names: known_projects(&counts),
     }))
 }
@@ -120,9 +120,8 @@ pub(in crate::web) async fn ask(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
     let unfit = |words: String| Failure::new(StatusCode::BAD_REQUEST, "That cannot be merged.", words);
-    let (from, into) = (part("from"), part("into"));
+    let (from, into) = (part(&parts, "from"), part(&parts, "into"));
     if from.is_empty() || into.is_empty() {
         return Err(unfit("Name the project and the one that takes it in, or its new name.".to_owned()));
     }

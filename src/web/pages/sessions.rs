@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Parts, known_projects, named};
+use super::{Parts, about, known_projects, named, part};
 use crate::view::{self, Entry, Session, items};
 use crate::web::{
     Shared,
@@ -119,13 +119,8 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
-    let (project, before) = (part("project"), part("before"));
-    let mut question = json!({ "limit": PAGE });
-    match project.as_str() {
-        "" => question["all_projects"] = json!(true),
-        name => question["project"] = json!(name),
-    }
+    let (project, before) = (part(&parts, "project"), part(&parts, "before"));
+    let mut question = about(&project, json!({ "limit": PAGE }));
     if let Ok(before) = before.parse::<Timestamp>() {
         question["before"] = json!(before.to_string());
     }

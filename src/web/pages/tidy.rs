@@ -166,7 +166,7 @@ pub(in crate::web) async fn show(
             .token(shared.access.token()),
         is_planned: line.state == "planned",
         is_applied: line.state == "applied",
-        later: more.then(|| link::with_query(&line.href, &[("from", &next.to_string())])),
+        later: more.then(|| link::onward(&line.href, next)),
         first: from == 0,
         line,
         steps,

@@ -14,7 +14,7 @@ use crate::web::{
     failure::Failure,
     shell::{self, Shell},
     view::{
-        byte_budget, link,
+        link,
         locale::{Locale, When},
     },
 };
@@ -113,11 +113,7 @@ pub(in crate::web) async fn show(
     let answer = answer.map_err(Failure::absent)?;
     let work = Work::read(&answer["work"]);
     let mut facts = view::work_facts(&answer);
-    let facts_more = facts.len().saturating_sub(FACTS_MAX);
-    facts.truncate(FACTS_MAX);
-    for (_, told) in &mut facts {
-        *told = byte_budget::cut(told, super::FACT_BYTES_MAX).into_owned();
-    }
+    let facts_more = super::bounded(&mut facts, FACTS_MAX);
     let line = Line::of(&work, &locale);
     Ok(shell::ok(&WorkPage {
         shell: Shell::titled(&format!("Work: {}", line.title), "/work"),

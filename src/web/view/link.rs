@@ -25,6 +25,11 @@ pub fn with_query(path: &str, parts: &[(&str, &str)]) -> String {
     out
 }
 
+/// Where a list goes on: its address, from a position.
+pub fn onward(path: &str, from: impl std::fmt::Display) -> String {
+    with_query(path, &[("from", &from.to_string())])
+}
+
 /// The page of a memory.
 pub fn memory(id: &str) -> String {
     format!("/memories/{}", encode(id))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{text, truth};
+use crate::{sameness::denies, text};
 
 /// Stems that frame a claim, such as `user` and `want`, and say nothing about its subject.
 const FRAME: [&str; 8] = ["user", "want", "pref", "like", "this", "that", "with", "when"];
@@ -58,7 +58,7 @@ pub(super) fn carries(carrier: (&str, &str), claim: (&str, &str)) -> bool {
     let (carrier_whole, claim_whole) = (whole(carrier), whole(claim));
     literals(&claim_whole).iter().all(|literal| carrier_whole.contains(literal.as_str()))
         && numbers(claim.1).is_subset(&numbers(&carrier_whole))
-        && truth::denies(carrier.1) == truth::denies(claim.1)
+        && denies(carrier.1) == denies(claim.1)
         && is_worded_by(claim.1, &carrier_whole)
 }
 
@@ -74,7 +74,7 @@ pub fn say_the_same(one: &str, other: &str) -> bool {
         && few.len() * 2 >= many.len()
         && numbers(one) == numbers(other)
         && set(one) == set(other)
-        && truth::denies(one) == truth::denies(other)
+        && denies(one) == denies(other)
 }
 
 /// The significant words of a claim, cut to their stems.

@@ -13,7 +13,6 @@ mod memory;
 mod project;
 mod proven;
 mod session;
-mod taint;
 mod trigger;
 
 pub use candidate::{
@@ -37,8 +36,9 @@ pub use proven::{
     left_to_do,
 };
 pub use session::{EndReason, PERSON, Prompt, Session};
-pub use taint::{Flag, Origin, Taint};
 pub use trigger::{Trigger, TriggerError, Workplace};
+
+pub use crate::taint::{Flag, Origin, Taint};
 
 /// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that order in time is commit
 /// order even when the machine's clock goes back.

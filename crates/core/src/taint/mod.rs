@@ -8,6 +8,7 @@
 //! A text is flagged by one strong rule or by two rules of any weight. If no agent or person of this home wrote it,
 //! any one rule is enough.
 
+mod origin;
 mod rules;
 mod script;
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crate::domain::{Flag, Origin, Taint};
+pub use origin::{Flag, Origin, Taint};
 use rules::Weight;
 
 /// Most bytes of a text that are searched; a longer text is a document.

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, civil::Date, tz::TimeZone};
-
-use crate::domain::Timestamp;
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 
 /// From the first to the last moment of a second.
 const LAST_OF_SECOND: SignedDuration = SignedDuration::from_micros(999_999);

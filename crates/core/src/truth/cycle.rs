@@ -7,10 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{containment::says_all, is_exempt, nature, strength};
+use super::{is_exempt, nature, strength};
 use crate::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, limits};
 use crate::hygiene::{Shingles, jaccard, near_keys, summary_key};
 use crate::redact::RedactedText;
+use crate::sameness::says_all;
 
 /// Strength below which an episode may be archived: after about 430 days.
 pub const WEAK_BELOW: f64 = 0.8;

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::sameness::normal;
 use crate::{
     distil::{Reason, clean, gives_orders, own_words},
     domain::{Memory, MemoryId, Origin, Project, Scope, Timestamp},
     redact::RedactedText,
     relate::{claim::Misfit, mentions},
+    sameness::normal,
     taint, text,
 };
 

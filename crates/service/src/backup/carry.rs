@@ -1,5 +1,5 @@
-//! What the memory that a restore replaces knows of texts that no longer hold: it is carried over, so that what was corrected
-//! since the backup is not brought back unseen.
+//! Carrying tombstones over: a restore keeps those of the database that it replaces, so that texts that were corrected
+//! since the backup do not come back unnoticed.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -10,11 +10,11 @@ use cerebro_store::{Store, StoreError, Tombstone};
 /// How many rows are read or written at once.
 const BATCH: usize = 500;
 
-/// Carries the tombstones of the database that is replaced into the new one; says which of its live memories say what
-/// was corrected, superseded or deleted by then.
+/// Copies the tombstones of the database that is replaced into the new one. Returns the live memories of the new one whose
+/// text was corrected, superseded or deleted by then.
 ///
 /// # Errors
-/// When the new database fails; one that is replaced because it cannot be read has nothing to carry over.
+/// When the new database fails. If the replaced one cannot be read, there is nothing to copy.
 pub(super) async fn tombstones(
     replaced: &Path,
     made: &Path,

@@ -1,4 +1,4 @@
-//! A backup file: two zstd frames, which `zstd -dc` shows as one SurrealQL script.
+//! A backup file: two zstd frames, which `zstd -dc` prints as one SurrealQL script.
 //!
 //! The first holds a line that says what it is (`-- cerebro backup {…}`) and the script; the second one
 //! line (`-- cerebro backup end {…}`) with the rows of each table, the size and the SHA-256 of the first.
@@ -30,7 +30,7 @@ const END: &str = "-- cerebro backup end ";
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// What a backup's first line says.
+/// A backup's first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub format: u32,
@@ -38,28 +38,28 @@ pub struct Head {
     pub version: String,
     /// The schema of the rows.
     pub schema: u32,
-    /// The moment that it shows, or a little before.
+    /// The moment of the backup's content, or a little before.
     pub at: Timestamp,
     /// The home whose memory it is.
     pub home: String,
     /// The number of the last event of this moment.
     pub seq: u64,
-    /// When that one happened. Files of older programs do not say it, nor which store they are of.
+    /// When that event happened. Files of older programs have neither this nor the store's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_at: Option<Timestamp>,
-    /// The store whose memory it is: homes of two machines may have the same path.
+    /// The id of the store: homes of two machines may have the same path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
 
-/// The place of a store in time: two that are equal show the same memory.
+/// The position of a store in its log. At equal positions, the content is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPosition {
     /// Which store.
     pub store: String,
     /// The number of its last event.
     pub seq: u64,
-    /// When that one happened. A store that was put back to an earlier state counts from there once more.
+    /// When that event happened. A store that was put back to an earlier state uses the later numbers again.
     pub at: Timestamp,
 }
 
@@ -78,13 +78,13 @@ impl Head {
         }
     }
 
-    /// Whether it shows a store at this place.
+    /// Whether it has the content of a store at this position.
     pub fn shows(&self, place: &LogPosition) -> bool {
         (self.store.as_ref(), self.seq, self.last_at) == (Some(&place.store), place.seq, Some(place.at))
     }
 }
 
-/// What a backup's last line says.
+/// A backup's last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub rows: RowCounts,
@@ -92,7 +92,7 @@ pub struct End {
     pub sha256: String,
 }
 
-/// Why a file is not a whole backup, or cannot be made one.
+/// Why a file is not a complete backup, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file system refused.
@@ -113,7 +113,7 @@ fn io_fault(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> FileError 
     move |source| FileError::Io { verb, path: path.to_path_buf(), source }
 }
 
-/// A backup under way; nothing is left of it unless it is finished.
+/// A backup that is being written. Unless it is finished, nothing is left of it.
 pub struct Draft {
     target: PathBuf,
     sink: Sink,
@@ -228,7 +228,7 @@ fn packer(file: Buffered) -> io::Result<Encoder<'static, Buffered>> {
     Ok(encoder)
 }
 
-/// Reads what a file says of itself at its beginning.
+/// Reads the first line of a file.
 ///
 /// # Errors
 /// [`FileError::Foreign`] for any other file.
@@ -236,8 +236,7 @@ pub fn head(path: &Path) -> Result<Head, FileError> {
     Ok(Source::open(path)?.head)
 }
 
-/// Reads a whole file and compares it with what its end says. `pieces` is handed the script; when it
-/// answers `false`, reading stops.
+/// Reads a whole file and compares it with its last line. `pieces` gets the script; if it returns `false`, reading stops.
 ///
 /// # Errors
 /// [`FileError::Damaged`] names what does not agree.
@@ -267,7 +266,7 @@ impl Source {
         (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut first).map_err(|_| foreign())?;
         let text = String::from_utf8_lossy(&first);
         let said = text.strip_prefix(HEAD).ok_or_else(foreign)?;
-        // Of a form that is not known yet, only the first two are sure to be there.
+        // In an unknown version of the format, only the first two fields are certain to exist.
         #[derive(Deserialize)]
         struct Any {
             format: u32,

@@ -1,4 +1,4 @@
-//! The backups in a folder: their names, their order, and which of them make room for newer ones.
+//! The backups in a folder: their names, their order, and which of them are removed for newer ones.
 
 use std::{
     fs, io,
@@ -22,7 +22,7 @@ pub fn name(at: Timestamp) -> String {
     format!("{PREFIX}{}{SUFFIX}", moment(at))
 }
 
-/// A moment as names have it.
+/// A moment, in the form of names.
 pub fn moment(at: Timestamp) -> String {
     format!("{at:.3}").chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '.').collect()
 }
@@ -35,7 +35,7 @@ pub struct Kept {
     pub bytes: u64,
 }
 
-/// Whose backups are meant.
+/// The owner of backups.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     /// The home's folder. Another machine's may have the same path.
@@ -113,8 +113,8 @@ pub fn rotate(dir: &Path, owner: Owner<'_>, keep: Option<NonZeroUsize>) -> Resul
     Ok(removed)
 }
 
-/// What processes that were killed left of backups in a folder and did not touch for `age`. Only names that
-/// this program gives are looked for: the folder may be another program's, too.
+/// Drafts of backups that killed processes left in a folder, untouched for `age`. Only names that this program gives are
+/// considered, because other programs may use the folder too.
 pub fn unfinished(dir: &Path, age: Duration) -> Vec<PathBuf> {
     let mut left = durable::left_in(dir, age);
     let is_of_0_1 = |name: &str| name.starts_with(&format!(".{PREFIX}")) && name.ends_with(PART_OF_0_1);

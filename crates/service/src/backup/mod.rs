@@ -1,8 +1,8 @@
-//! Backups: everything of one moment in one file, while agents go on writing; and the way back.
+//! Backups: everything of one moment in one file, while agents continue to write; and restoring.
 //!
-//! A backup is the database's own script (see [`cerebro_store::Dump`]): memories, revisions, sessions,
-//! prompts, edges, events, jobs, vectors, the schema and the list of its migrations. The JSON Lines export
-//! leaves out what tells of one store only; a backup is that one store, so its numbers go on after it.
+//! A backup is the database's own script (see [`cerebro_store::Dump`]): memories, revisions, sessions, prompts, edges,
+//! events, jobs, vectors, the schema and the list of its migrations. The JSON Lines export leaves out what is valid in one
+//! store only. A backup is that one store, so its numbers continue after a restore.
 
 mod carry;
 mod file;
@@ -40,40 +40,16 @@ use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
 
 /// How many pieces of a script wait for the disk.
 const PIECES_WAITING: usize = 16;
-/// How long nobody has written to a draft that a backup sweeps away.
+/// How long nobody must have written to a draft before a backup removes it.
 const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 /// Where a restored database is made before it takes its place.
 pub const MAKING: &str = "store.restoring";
-/// How the names of databases begin that a restore has put aside.
+/// The beginning of the names of databases that a restore has put aside.
 pub const REPLACED: &str = "store.replaced-";
-/// Where a database is made that a restored one is compared with.
+/// Where a database is made to compare a restored one with.
 pub const SCRATCH: &str = "store.compared";
 
-/// When backups are made by themselves, and where they lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// How often; zero is never.
-    pub every: Duration,
-    /// How many are kept; without it all are.
-    pub keep: Option<NonZeroUsize>,
-    /// The folder, from the home's own if it is relative.
-    pub dir: PathBuf,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self { every: Duration::ZERO, keep: NonZeroUsize::new(7), dir: PathBuf::from("backups") }
-    }
-}
-
-impl Plan {
-    /// The folder of a home's backups.
-    pub fn dir_in(&self, home: &Path) -> PathBuf {
-        home.join(&self.dir)
-    }
-}
-
-/// What is asked for.
+/// A request for a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRequest {
     /// The home that is backed up, for the file's first line.
@@ -105,7 +81,7 @@ pub struct BackedUp {
     /// The size of the file.
     pub bytes: u64,
     pub verified: bool,
-    /// Older backups that made room.
+    /// Older backups that were removed for it.
     pub removed: Vec<PathBuf>,
 }
 
@@ -118,7 +94,7 @@ pub(super) struct BackupState {
     outcome: Mutex<Outcome>,
 }
 
-/// The one backup under way, as long as this lives.
+/// Marks the one backup under way, as long as this lives.
 struct UnderWay<'desk>(&'desk AtomicBool);
 
 impl<'desk> UnderWay<'desk> {
@@ -133,7 +109,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// What is told of backups.
+/// The outcome of the last backups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The last one that was made since the daemon started.
@@ -148,13 +124,13 @@ pub enum BackupError {
     /// One at a time.
     #[error("a backup is under way already; wait for it to end")]
     UnderWay,
-    /// The file is not to be had.
+    /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No memory was made of a file.
+    /// The file could not be restored.
     #[error("{path} was not restored: {reason}")]
     NotRestored { path: PathBuf, reason: StoreError },
     /// The home holds something.
@@ -182,7 +158,7 @@ impl Backups {
         Self { base: base.clone(), desk: Arc::default() }
     }
 
-    /// Writes everything as it is now into a file that appears whole or not at all.
+    /// Writes the present content to a file that appears whole or not at all.
     ///
     /// # Errors
     /// [`BackupError`]; nothing is left of a failed one.
@@ -236,18 +212,18 @@ impl Backups {
         Ok(BackedUp { path, at, rows: end.rows, bytes, verified: verify && packed, removed })
     }
 
-    /// Where the store is in its log.
+    /// The position of the store in its log.
     async fn place(&self) -> Result<LogPosition, StoreError> {
         let (seq, at) = self.base.store.last_event().await?;
         Ok(LogPosition { store: self.base.store.id().to_owned(), seq, at })
     }
 
-    /// Whose backups are ours.
+    /// The owner of this store's backups.
     fn owner<'a>(&'a self, home: &'a Path) -> Owner<'a> {
         Owner { home, store: self.base.store.id() }
     }
 
-    /// Carries the script from the database to the file.
+    /// Copies the script from the database to the file.
     async fn copy(&self, mut dump: Dump, draft: file::Draft) -> Result<(End, u64), BackupError> {
         let (pieces, mut waiting) = tokio::sync::mpsc::channel::<Vec<u8>>(PIECES_WAITING);
         let backups = self.clone();
@@ -277,7 +253,7 @@ impl Backups {
         }
         drop(pieces);
         let draft = writing.await.map_err(|error| BackupError::Broken(error.to_string()))??;
-        // A half script must not become a file: the draft goes with the error.
+        // Half a script must not become a file: the error drops the draft.
         read?;
         blocking(move || Ok(draft.finish()?)).await
     }
@@ -303,8 +279,7 @@ pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
     kept::kept(dir, home)
 }
 
-/// Reads a whole backup and compares it with its own counts and checksum. `progress` is told the bytes of
-/// the script so far.
+/// Reads a whole backup and compares it with its own counts and checksum. `progress` gets the bytes of the script so far.
 ///
 /// # Errors
 /// [`FileError`] says what is wrong with it.
@@ -317,14 +292,14 @@ pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End),
     })
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug)]
 pub struct Restored {
     pub head: Head,
     pub end: End,
     /// The database that was there, if it was to be replaced and held anything.
     pub kept: Option<PathBuf>,
-    /// The memories that are live again and say what was corrected, superseded or deleted there since the backup.
+    /// The memories that are live again although their text was corrected, superseded or deleted since the backup.
     pub said_again: Vec<MemoryId>,
 }
 
@@ -347,14 +322,14 @@ pub async fn restore(
     let kept = match check_empty(store_dir, clock).await {
         Ok(()) => None,
         Err(error @ BackupError::Store(StoreError::Engine(EngineError::Locked(_)))) => return Err(error),
-        // One that does not open is a reason to restore, and kept too.
+        // A database that cannot be opened is a reason to restore, and is kept too.
         Err(_) if replace => Some(home.join(format!("{REPLACED}{}", kept::moment(clock())))),
         Err(error) => return Err(error),
     };
     let (making, scratch) = (home.join(MAKING), home.join(SCRATCH));
     remove(&making)?;
     remove(&scratch)?;
-    // Read once to the end before anything is made of it.
+    // The file is read once to its end before anything is written.
     let checked = path.to_path_buf();
     let (head, end) = blocking(move || Ok(file::read(&checked, |_| true)?)).await?;
     let made = fill(path, &making, &scratch, &end.rows, progress).await;
@@ -380,8 +355,8 @@ pub async fn restore(
     Ok(Restored { head, end, kept, said_again })
 }
 
-/// Moves a new database into its place. One to be kept changes places with it in one step, so that at no
-/// moment there is none.
+/// Moves a new database into place. It changes places with the one to be kept in one step, so that there is one at every
+/// moment.
 fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
     let Some(kept) = kept else {
         remove_all(store_dir)?;
@@ -391,7 +366,7 @@ fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
     match renameat_with(CWD, kept, CWD, store_dir, RenameFlags::EXCHANGE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(kept, store_dir, made),
         Err(error) => {
-            // Nothing has changed places: it is the new one that goes, and its backup stays.
+            // The exchange failed, so the new database is removed; its backup stays.
             let _ = remove_all(kept);
             Err(error.into())
         }
@@ -399,7 +374,7 @@ fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// As an exchange, where the file system has none. `free` is a name that nothing has. Nothing is removed.
+/// The same for file systems that cannot exchange. `free` is an unused name. Nothing is removed.
 fn exchange_in_steps(new: &Path, store_dir: &Path, free: &Path) -> io::Result<()> {
     fs::rename(new, free)?;
     fs::rename(store_dir, new)?;
@@ -431,11 +406,11 @@ async fn fill(
     restored.map_err(|reason| BackupError::NotRestored { path: path.to_path_buf(), reason })
 }
 
-/// What somebody remembered; all else a daemon makes by itself.
+/// The tables with what somebody saved. A daemon makes all other rows by itself.
 const REMEMBERED: [&str; 5] = ["session", "memory", "revision", "prompt", "event"];
 
-/// A home counts as empty when its database, if there is one, holds nothing that anybody remembered: a
-/// daemon that was started in it has made one.
+/// A home counts as empty if its database, if there is one, has nothing that anybody saved: a daemon that was started in
+/// the home has made a database.
 async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> {
     if !fs::read_dir(store_dir).is_ok_and(|mut entries| entries.next().is_some()) {
         return Ok(());
@@ -468,11 +443,11 @@ fn make_folder(dir: &Path) -> Result<(), BackupError> {
     made.map_err(|source| BackupError::Folder { verb: "make", path: dir.to_path_buf(), source })
 }
 
-/// Removes what a process that was killed left of a backup. One is written at a time for a home; another
-/// home's draft in the same folder is left alone while it is young.
+/// Removes drafts that killed processes left. A home writes one backup at a time; young drafts of other homes in the same
+/// folder are left alone.
 fn sweep(dir: &Path) {
     for left in kept::unfinished(dir, DRAFT_STALE) {
-        // Room on the disk, nothing more: it is no fault when another process was quicker.
+        // This only frees room on the disk, so it is no fault if another process was quicker.
         let _ = fs::remove_file(left);
     }
 }

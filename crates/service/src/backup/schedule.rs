@@ -1,18 +1,18 @@
-//! Backups by the clock: an overdue one when the daemon starts, then one in each interval.
+//! Scheduled backups: an overdue one when the daemon starts, then one in each interval.
 
 use std::{future::Future, path::Path, time::Duration};
 
 use super::{BackupRequest, Backups, Outcome, Target, kept, lock};
 use cerebro_core::domain::Timestamp;
 
-/// How long the daemon has served before it makes an overdue backup, so that it does not stand in the way
-/// of those who waited for its start.
+/// How long the daemon has served before it makes an overdue backup, so that the backup does not delay those who waited for
+/// its start.
 const SETTLE: Duration = Duration::from_secs(5);
 /// How long after a failure the next attempt is made.
 const RETRY: Duration = Duration::from_secs(15 * 60);
 
 impl Backups {
-    /// Makes backups as the settings say, until `stopping` completes. A failure is logged and told by
+    /// Makes backups as the settings say, until `stopping` completes. A failure is logged and shown by
     /// [`Backups::outcome`]; the next attempt follows.
     pub async fn keep_backups(&self, home: &Path, stopping: impl Future<Output = ()>) {
         let plan = self.base.settings.backup.clone();
@@ -37,7 +37,7 @@ impl Backups {
                 verify: true,
                 keep: plan.keep,
             };
-            // A daemon that leaves does not wait for it: half a backup is removed with its writer.
+            // A daemon that exits does not wait for a backup; the draft is removed with its writer.
             let attempt = tokio::select! {
                 attempt = self.back_up_if_changed(request) => attempt,
                 () = &mut stopping => return,
@@ -58,15 +58,15 @@ impl Backups {
         newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.base.store.now()))
     }
 
-    /// Makes a backup unless the newest one shows what there is: else an idle machine would fill the
-    /// folder with copies and push out what is older.
+    /// Makes a backup unless the newest one has the present content. Otherwise an idle machine would fill the folder
+    /// with copies and push out older backups.
     async fn back_up_if_changed(&self, request: BackupRequest) -> Result<(), super::BackupError> {
         let Target::Folder(dir) = &request.target else { return Ok(()) };
         let place = self.place().await?;
         let newest = kept::of(dir, self.owner(&request.home))?.into_iter().next();
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
-            // It shows this moment too.
+            // It is a backup of this moment too.
             *lock(&self.desk.outcome) =
                 Outcome { made: Some((self.base.store.now(), newest.path)), failure: None };
             return Ok(());
@@ -77,7 +77,7 @@ impl Backups {
     }
 }
 
-/// What is left of an interval that began at `last`; a moment to come counts as now.
+/// The rest of an interval that began at `last`. A moment in the future counts as now.
 fn until(last: Timestamp, every: Duration, now: Timestamp) -> Duration {
     let age = Duration::try_from(now.duration_since(last)).unwrap_or(Duration::ZERO);
     every.saturating_sub(age)

@@ -1,5 +1,5 @@
-//! Insights of a plan: which memories a chat model is shown together, what of its answer becomes a step, and what becomes of
-//! that. An insight is a memory only once a person has the plan carried out.
+//! Insights of a plan: which memories a chat model is shown together, which of its answers become steps, and how such a
+//! step becomes a memory. That happens only when a person has the plan carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ const KIND: &str = "learning";
 /// Who wrote them.
 const AGENT: &str = "consolidation";
 
-/// What a model is still to be asked for a plan.
+/// The questions that are still to be asked for a plan.
 pub(crate) struct Asking {
     plan: CycleId,
     topics: Topics,
@@ -38,18 +38,18 @@ pub(crate) struct Asking {
 }
 
 impl Consolidating {
-    /// Queues the questions for a plan, where there is a chat model. Says whether there is.
+    /// Queues the questions for a plan, if there is a chat model. Returns whether there is.
     pub(crate) async fn want_insights(&self, plan: &CycleId) -> Result<bool, ServiceError> {
         let is_wanted = (self.vectors.embedding().inference.wanted)();
         if is_wanted {
             let subject = Subject::Other { table: "cycle".to_owned(), key: plan.as_str().to_owned() };
             self.base.store.owe_jobs(JobKind::Derive, &[subject]).await?;
-            self.jobs.wake_derive();
+            self.jobs.queue(JobKind::Derive).wake();
         }
         Ok(is_wanted)
     }
 
-    /// What is to be asked for a plan; nothing where it does not wait any more.
+    /// The questions for a plan; `None` if it no longer waits.
     pub(crate) async fn asking(&self, plan: &CycleId) -> Result<Option<Asking>, ServiceError> {
         let Some(cycle) =
             self.base.store.cycle(plan).await?.filter(|cycle| cycle.state == CycleState::Planned)
@@ -72,8 +72,8 @@ impl Consolidating {
         Ok(Some(Asking { plan: *plan, topics, open }))
     }
 
-    /// Asks about the next topic of a plan and notes what came of it. `false` where nothing is left to ask: no topic, no
-    /// room, or no plan.
+    /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no
+    /// topic, no room, or no plan.
     pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
         let Some(cycle) = self.base.store.cycle(&asking.plan).await.map_err(ServiceError::from)? else {
             return Ok(false);
@@ -95,7 +95,7 @@ impl Consolidating {
         let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };
         let read = |answer: &serde_json::Value| insight::read(answer, &topic.project, &memories);
         let mut drawn = match ask(llm, question, &payer, read).await {
-            // One answer that does not fit is no reason to ask nothing more.
+            // After one answer that does not fit, the other topics are still asked about.
             Err(JobError::Refused(_)) => Drawn {
                 dropped: BTreeMap::from([(cerebro_core::distil::Reason::Malformed, 1)]),
                 ..Drawn::default()
@@ -108,7 +108,7 @@ impl Consolidating {
     }
 }
 
-/// Notes what came of a question in the plan that it was asked for, if that still waits.
+/// Stores the result of a question in the plan that it was asked for, if the plan still waits.
 struct KeepInsights<'a> {
     plan: CycleId,
     topic: &'a Topic,
@@ -160,8 +160,8 @@ fn step(insight: &Insight) -> StoredStep {
     StoredStep::planned(step, Some(insight.clone()))
 }
 
-/// What a new plan has from those before: which topics were asked about, and the insights of the one that it replaces, as far
-/// as they still hold.
+/// What a new plan inherits: the topics that were asked about before, and those insights of the plan it replaces that still
+/// hold.
 pub(crate) async fn inherited(
     write: &Write<'_>,
     before: &[StoredCycle],
@@ -189,8 +189,8 @@ fn saying<'a>(insight: &'a Insight, content: &'a str) -> Saying<'a> {
     Saying { project: &insight.project, scope: Scope::Project, title: &insight.title, content }
 }
 
-/// Makes an insight of a plan the memory that was planned, where it still holds and nothing stands against its text. Says
-/// whether it did.
+/// Creates the memory of a planned insight, if the insight still holds and the guard admits its text. Returns whether it
+/// did.
 pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Result<bool, ServiceError> {
     let Some(insight) = stored.insight.take() else { return Ok(false) };
     stored.insight = Some(insight.emptied());
@@ -218,26 +218,13 @@ pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
     Ok(true)
 }
 
-/// A word of the program's own.
+/// A text of the program itself, which has no secrets.
 fn own_word(word: &str) -> RedactedText {
     redact_text(word).kept
 }
 
-/// The inverse of [`derive()`]: the memory is as if it had never been.
+/// The inverse of [`derive()`]: removes the memory without a trace of its text.
 pub(crate) fn take_back(write: &mut Write<'_>, memory: &Memory) {
     let emptied = update::emptied(memory, write.at());
     write.take_back_memory(memory, &emptied);
-}
-
-/// The insights that rest on a memory and that nobody revised since.
-///
-/// # Errors
-/// A failing store.
-pub(crate) async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
-    let ids = write.store().derived_of(memory).await?;
-    let mut found = write.store().memories_by_id(&ids).await?;
-    found.retain(|insight| {
-        !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
-    });
-    Ok(found)
 }

@@ -1,8 +1,8 @@
-//! Consolidation: a plan that changes nothing, carrying it out, and taking that back.
+//! Consolidation: making a plan, which changes nothing, carrying it out, and undoing it.
 //!
-//! Carrying out is one transaction, and so is taking back: there is no half of either, whenever the process ends. What a
-//! plan says was decided on certain versions of memories; of others its steps are left out. Insights, which a model words, are
-//! in [`insight`].
+//! Carrying out is one transaction, and so is undoing: neither is ever done by half, whenever the process ends. A step is
+//! decided on certain versions of its memories; if these have changed, the step is skipped. Insights, which a model words,
+//! are in [`insight`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,20 +11,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Deserialize;
-
+mod derive;
 mod insight;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use insight::{Asking, resting_on};
+pub(crate) use derive::Derive;
 
 use crate::{
     ServiceError,
     base::Base,
     index::{MemoryIndex, VectorSearch},
-    jobs::{Jobs, Spending},
-    memories::Memories,
+    jobs::Jobs,
+    memories::{Memories, supersede::reinstate},
+    settings::Consolidate,
+    spending::Spending,
     traffic::Traffic,
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
@@ -36,30 +37,17 @@ use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, Store
 const PAGE: usize = 200;
 /// How many pairs are compared at once.
 const PAIRS: usize = 100;
-/// How long a plan may take; of what it has not looked at by then, nothing is planned.
+/// How long planning may take. Memories that were not read by then get no steps.
 const PLANNING_MAX: Duration = Duration::from_secs(60);
-/// How many consolidations are looked through for the latest of a state.
+/// How many of the latest consolidations are searched for one in a state.
 const LATEST: usize = 50;
 
-/// How often it is looked whether a night has passed.
+/// How often the task checks whether a night has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
-/// How long nobody may have called before the clock has a plan made.
+/// How long nobody must have called before the nightly plan is made.
 const QUIET: Duration = Duration::from_secs(5 * 60);
-/// How long after one plan the clock has the next one made.
+/// The time from one nightly plan to the next.
 const NIGHT: Duration = Duration::from_secs(20 * 60 * 60);
-
-/// What the clock does about consolidation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Consolidate {
-    /// Nothing.
-    Off,
-    /// It has a plan made every night, which changes nothing.
-    #[default]
-    Plan,
-    /// It has it carried out too.
-    Apply,
-}
 
 /// A consolidation as it is shown, with the titles of its memories.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,9 +89,9 @@ impl Consolidating {
         }
     }
 
-    /// Looks at every memory and writes down what consolidation would change, in the place of a plan that waits.
-    /// Changes no memory. Where there is a chat model, it is asked for insights, which join the plan while it waits; not for
-    /// one that the clock carries out, because nobody would have seen them.
+    /// Reads every memory and writes a plan of what consolidation would change; it replaces a plan that waits. Changes no
+    /// memory. If there is a chat model, it is asked for insights, which join the plan while it waits. That is not done
+    /// for a plan that is carried out by the clock, because nobody would see the insights before.
     ///
     /// # Errors
     /// A failing store.
@@ -116,10 +104,10 @@ impl Consolidating {
         Ok(Consolidation { is_asking, ..self.shown(planned).await? })
     }
 
-    /// Carries a plan out: the one that waits, or that of the id.
+    /// Carries out a plan: the one that waits, or the one with this id.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where it is not there or does not wait any more.
+    /// [`ServiceError::Invalid`] if there is no such plan or it no longer waits.
     pub async fn apply(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Planned).await?;
         let unfound = self.not_found_by_meaning(&cycle).await?;
@@ -128,10 +116,10 @@ impl Consolidating {
         self.shown(applied).await
     }
 
-    /// Takes back what a consolidation did, the last one or that of the id; what was changed since is left.
+    /// Undoes a consolidation, the last one or the one with this id. Memories that were changed since are left as they are.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where it is not there or was not carried out.
+    /// [`ServiceError::Invalid`] if there is none or it was not carried out.
     pub async fn undo(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Applied).await?;
         let undone = self.base.store.transact(&Undo { id: cycle.id }).await?;
@@ -149,14 +137,14 @@ impl Consolidating {
     /// One consolidation.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where it is not there.
+    /// [`ServiceError::Invalid`] if there is none.
     pub async fn cycle(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
         let found = self.base.store.cycle(&id).await?;
         self.shown(found.ok_or_else(|| unknown(&id))?).await
     }
 
-    /// Plans by the clock, and carries out where the settings say so, until `stopping` completes. A failure is logged;
-    /// the next look follows.
+    /// Makes a plan every night, and carries it out if the settings say so, until `stopping` completes. A failure is
+    /// logged; the next attempt follows.
     pub async fn keep(&self, stopping: impl Future<Output = ()>) {
         if self.base.settings.consolidate == Consolidate::Off {
             return;
@@ -170,7 +158,7 @@ impl Consolidating {
             if self.traffic.quiet() < QUIET {
                 continue;
             }
-            // A daemon that leaves does not wait for a plan, of which nothing is left then.
+            // A daemon that exits does not wait for a plan; an unfinished plan leaves nothing behind.
             let done = tokio::select! {
                 done = self.plan_by_clock() => done,
                 () = &mut stopping => return,
@@ -181,7 +169,7 @@ impl Consolidating {
         }
     }
 
-    /// Makes a plan when a night has passed since the last one, and carries it out where the settings say so.
+    /// Makes a plan if a night has passed since the last one, and carries it out if the settings say so.
     pub(crate) async fn plan_by_clock(&self) -> Result<(), ServiceError> {
         let last = self.base.store.latest_cycles(1).await?.into_iter().next();
         let age = last.map_or(Duration::MAX, |last| {
@@ -227,7 +215,7 @@ impl Consolidating {
         Ok(survey.plan(&merges))
     }
 
-    /// The consolidation of an id, or the latest that is in a state; it must be in that state.
+    /// The consolidation with an id, or the latest in a state. It must be in that state.
     async fn wanted(&self, id: Option<CycleId>, state: CycleState) -> Result<StoredCycle, ServiceError> {
         let Some(id) = id else {
             let latest = self.base.store.latest_cycles(LATEST).await?;
@@ -242,7 +230,7 @@ impl Consolidating {
         in_state(cycle, state)
     }
 
-    /// The memories that stay for others and that a model knows no vector of yet.
+    /// The memories that take the place of others and have no vector of the model yet.
     async fn not_found_by_meaning(&self, cycle: &StoredCycle) -> Result<BTreeSet<MemoryId>, ServiceError> {
         let Some(ready) = self.vectors.ready().await? else { return Ok(BTreeSet::new()) };
         let stays = cycle.steps.iter().filter_map(|stored| stored.step.into);
@@ -281,7 +269,7 @@ fn in_state(cycle: StoredCycle, state: CycleState) -> Result<StoredCycle, Servic
     Err(ServiceError::invalid("id", cycle.id.as_str(), problem))
 }
 
-/// Every memory that a consolidation speaks of.
+/// Every memory of a consolidation.
 fn ids_of(cycle: &StoredCycle) -> impl Iterator<Item = MemoryId> {
     cycle.steps.iter().flat_map(|stored| std::iter::once(stored.step.memory).chain(stored.step.into))
 }
@@ -293,7 +281,7 @@ async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<Memo
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 
-/// Writes a plan down.
+/// Writes a plan.
 struct Plan {
     by: &'static str,
     steps: Vec<Step>,
@@ -327,10 +315,10 @@ impl Decision for Plan {
     }
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 struct Apply<'a> {
     id: CycleId,
-    /// Memories that cannot stay for others yet.
+    /// Memories that cannot take the place of others yet.
     unfound: &'a BTreeSet<MemoryId>,
 }
 
@@ -410,7 +398,7 @@ fn unite(memory: &Memory, others: &[Memory]) -> Memory {
     }
 }
 
-/// Takes a consolidation back.
+/// Undoes a consolidation.
 struct Undo {
     id: CycleId,
 }
@@ -451,13 +439,4 @@ impl Decision for Undo {
         write.put_cycle(&cycle, Vec::new());
         Ok(cycle)
     }
-}
-
-/// Gives a memory that comes out of the archive its place back, if consolidation gave that to another one.
-pub(crate) async fn reinstate(write: &mut Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
-    let edges = write.supersessions(&[memory.id]).await?;
-    for edge in edges.iter().filter(|edge| edge.older == memory.id && edge.by == Supersession::CYCLE) {
-        write.reinstate_memory(edge.newer, memory);
-    }
-    Ok(())
 }

@@ -4,10 +4,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
-use crate::use_cases::with_service;
+use crate::use_cases::{exported, with_service};
 use crate::*;
 use cerebro_core::domain::{EventKind, Kind, Nature, Project, Scope, SessionId, Validity};
-use cerebro_core::recall::Weights;
 use cerebro_core::truth::Action;
 use cerebro_store::{CycleState, StepOutcome};
 
@@ -63,35 +62,8 @@ async fn save(
     service.memories.save(&caller(), request).await.unwrap().memory.id
 }
 
-async fn export(service: &Service) -> Vec<String> {
-    let (mut lines, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = service.export(cursor.as_deref()).await.unwrap();
-        lines.extend(page.lines);
-        cursor = page.next;
-        if cursor.is_none() {
-            return lines;
-        }
-    }
-}
-
 async fn search(service: &Service, query: &str, archived: bool) -> (Vec<MemoryId>, usize) {
-    let request = SearchRequest {
-        query: query.to_owned(),
-        project: None,
-        all_projects: false,
-        scope: None,
-        kind: None,
-        tags: Vec::new(),
-        since: None,
-        until: None,
-        limit: 20,
-        offset: 0,
-        weights: Weights::default(),
-        valid_at: None,
-        as_of: None,
-        archived,
-    };
+    let request = SearchRequest { query: query.to_owned(), limit: 20, archived, ..SearchRequest::default() };
     let found = service.recall.search(&caller(), request).await.unwrap();
     (found.hits.iter().map(|hit| hit.id.into()).collect(), found.archived)
 }
@@ -118,10 +90,10 @@ fn a_plan_changes_nothing_and_what_it_does_is_taken_back_to_the_byte() {
         TestClock::<0>::pass(1);
         let new = save(&service, "Upload", TEXT, None, &["upload"]).await;
         TestClock::<0>::pass(1);
-        let before = export(&service).await;
+        let before = exported(&service).await;
 
         let planned = service.consolidating.plan(false).await.unwrap();
-        assert_eq!(export(&service).await, before, "a plan changes nothing");
+        assert_eq!(exported(&service).await, before, "a plan changes nothing");
         let steps: Vec<(Action, MemoryId)> =
             planned.cycle.steps.iter().map(|stored| (stored.step.action, stored.step.memory)).collect();
         assert_eq!(steps, [(Action::Merge, old), (Action::Unite, new), (Action::Archive, weak)]);
@@ -154,7 +126,7 @@ fn a_plan_changes_nothing_and_what_it_does_is_taken_back_to_the_byte() {
 
         let undone = service.consolidating.undo(None).await.unwrap().cycle;
         assert_eq!((undone.state, undone.count(StepOutcome::Undone)), (CycleState::Undone, 3));
-        assert_eq!(export(&service).await, before);
+        assert_eq!(exported(&service).await, before);
         assert_eq!(search(&service, "Walrus walk", false).await, (vec![weak], 0));
         for id in [None, Some(planned.cycle.id)] {
             assert!(service.consolidating.apply(id).await.is_err(), "it was done and undone");

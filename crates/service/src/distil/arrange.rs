@@ -1,4 +1,4 @@
-//! Arranging a handbook: what a model is asked about it, what is kept of the answer, and a person's word on that.
+//! Arranging a handbook: the question to a model, the part of its answer that is kept, and a person's decision on that.
 
 use std::time::Duration;
 
@@ -22,24 +22,24 @@ use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
 use cerebro_store::{Decision, JobKind, Subject, Write};
 
-/// From how many new items on a handbook is arranged without being asked for.
+/// The number of new items at which a handbook is arranged without being asked for.
 const NEW_MIN: usize = 5;
-/// Most arrangements of a state that are looked through.
+/// Most arrangements of a state that are read.
 const LOOKED_MAX: usize = 2_000;
 /// What is rendered of a handbook.
 const BOTH: [&str; 2] = [HANDBOOK_KEY, SUMMARY_KEY];
-/// The tables that jobs name: of the handbook of a project, and of that of all.
+/// The tables that the subjects of jobs name: for the handbook of a project, and for that of all.
 const OF_PROJECT: &str = "handbook";
 const OF_ALL: &str = "handbook_of_all";
 
-/// What would be asked about a handbook.
+/// The question that would be asked about a handbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandbookPlan {
-    /// Whose it is; that of all projects where it is none.
+    /// The project of the handbook; `None` for that of all projects.
     pub project: Option<Project>,
     /// How many items it shows.
     pub items: usize,
-    /// How many of them nobody has arranged.
+    /// How many of them are in no arrangement.
     pub new: usize,
     /// How many would be shown to the model.
     pub shown: usize,
@@ -47,7 +47,7 @@ pub struct HandbookPlan {
     pub tokens: u64,
 }
 
-/// A question as it may be sent.
+/// A question that is ready to be sent.
 struct Prepared {
     shown: Vec<MemoryId>,
     instructions: String,
@@ -56,7 +56,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// The question within its bound: fewer items are shown until it fits.
+    /// The question within its bound. Fewer items are shown until it fits.
     fn of(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Self {
         let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
         loop {
@@ -79,7 +79,7 @@ impl Prepared {
     }
 }
 
-/// What a job of distilling is about.
+/// The subject of a job of distilling.
 pub(crate) enum Task {
     /// A past session.
     Session(SessionId),
@@ -88,7 +88,7 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// That of a job's subject; none where it is about something else.
+    /// Reads a job's subject; `None` if it is something else.
     pub(crate) fn of(subject: &Subject) -> Option<Self> {
         let Subject::Other { table, key } = subject else { return None };
         match table.as_str() {
@@ -104,7 +104,7 @@ fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
 }
 
 impl Distilling {
-    /// What would be asked about a handbook. Nothing is sent, and no model is needed.
+    /// The question that would be asked about a handbook. Nothing is sent, and no model is needed.
     ///
     /// # Errors
     /// A failing store.
@@ -121,10 +121,10 @@ impl Distilling {
         })
     }
 
-    /// Queues the arranging of a handbook, whether it has much that is new or not.
+    /// Queues the arranging of a handbook, however few new items it has.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where distilling is off, no model is named, or an arrangement of it waits.
+    /// [`ServiceError::Invalid`] if distilling is off, no model is named, or an arrangement of the handbook waits.
     pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
@@ -132,7 +132,7 @@ impl Distilling {
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
         self.owe_arranging(&[project.cloned()]).await?;
-        self.jobs.poke_distil();
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(())
     }
 
@@ -155,8 +155,9 @@ impl Distilling {
         Ok(waiting.into_iter().find(|arrangement| arrangement.project.as_ref() == project))
     }
 
-    /// The handbooks with so much that is new that they are arranged without being asked for. One of which an arrangement
-    /// waits is not; nor one whose claims were accepted within `idle`, because somebody is at it.
+    /// The handbooks with so many new items that they are arranged without being asked for. Left out are handbooks with an
+    /// arrangement that waits, and those whose claims were accepted within `idle`, because somebody is accepting claims
+    /// now.
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
         let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
@@ -186,7 +187,7 @@ impl Distilling {
         Ok(due)
     }
 
-    /// Asks a model how a handbook is to be arranged and keeps what passes the check. `false` where nothing was sent.
+    /// Asks a model how to arrange a handbook and keeps what passes the check. `false` if nothing was sent.
     pub(crate) async fn arrange(
         &self,
         project: Option<&Project>,
@@ -222,7 +223,8 @@ impl Distilling {
         review: Review,
     ) -> Result<Arrangement, ServiceError> {
         let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
-        // What takes nothing away may be accepted unseen where the user says so; and what changes nothing needs no word.
+        // An arrangement that removes nothing may be accepted without a person if the settings say so. One that changes
+        // nothing needs no decision.
         let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
         let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
         let arrangement = Arrangement {
@@ -256,10 +258,10 @@ impl Distilling {
         Ok(self.base.store.arrangements(state, limit).await?)
     }
 
-    /// An arrangement with the handbook as it is without it.
+    /// An arrangement, with the handbook as it is without that arrangement.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where there is none.
+    /// [`ServiceError::Invalid`] if there is none.
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
         let arrangement = self.base.store.arrangement(id).await?.ok_or_else(|| unknown(id))?;
         let mut sources = HandbookSources::of(&self.base.store).await?;
@@ -268,26 +270,27 @@ impl Distilling {
         Ok((arrangement, handbook))
     }
 
-    /// Arranges a handbook as was proposed, and renders it, in one transaction. What does not fit any more is left out.
+    /// Accepts a proposed arrangement and renders the handbook, in one transaction. Operations that no longer fit are
+    /// left out.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where there is none, or nothing of it fits any more.
+    /// [`ServiceError::Invalid`] if there is none, or none of its operations fits any more.
     pub async fn accept_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
         self.decide_arrangement(id, ArrangementState::Accepted).await
     }
 
-    /// Notes that an arrangement is not wanted.
+    /// Rejects an arrangement.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where there is none, or it was accepted.
+    /// [`ServiceError::Invalid`] if there is none, or it was accepted.
     pub async fn reject_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
         self.decide_arrangement(id, ArrangementState::Rejected).await
     }
 
-    /// Takes an accepted arrangement back, and renders the handbook anew: it is as if that had never been.
+    /// Undoes an accepted arrangement and renders the handbook again, as if it had never been accepted.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where there is none, or it was not accepted.
+    /// [`ServiceError::Invalid`] if there is none, or it was not accepted.
     pub async fn undo_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
         self.decide_arrangement(id, ArrangementState::Undone).await
     }
@@ -314,7 +317,7 @@ fn unknown(id: &ArrangementId) -> ServiceError {
     )
 }
 
-/// The operations that fit a handbook, and that after them. Nothing may be lost by them that they do not name.
+/// The operations that fit a handbook, and the handbook after them. They must lose no item that they do not name.
 fn fitted(
     before: &Handbook,
     operations: &[ItemOperation],
@@ -329,7 +332,7 @@ fn fitted(
     Err(ServiceError::invalid("operations", "", problem))
 }
 
-/// Keeps what passed, where it still fits.
+/// Keeps the operations that passed and still fit.
 struct Keep<'a> {
     distilling: &'a Distilling,
     by: &'a Distiller,
@@ -360,7 +363,7 @@ impl Decision for Keep<'_> {
     }
 }
 
-/// A person's word on an arrangement.
+/// A person's decision on an arrangement.
 struct Decide<'a> {
     distilling: &'a Distilling,
     by: &'a Distiller,

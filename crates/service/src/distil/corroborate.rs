@@ -1,4 +1,4 @@
-//! Accepting without a person, where the user wants that: a claim that two sessions say, one of them in the user's words.
+//! Accepting without a person, if the settings allow it: a claim that two sessions make, one of them in the user's words.
 
 use crate::{
     Distilling, Door, ServiceError,
@@ -14,7 +14,7 @@ use cerebro_store::{Decision, Write};
 const COMPARED_MAX: usize = 5_000;
 
 impl Distilling {
-    /// Accepts the claims of a session that another session bears out; the rest waits.
+    /// Accepts the claims of a session that another session corroborates; the rest waits.
     ///
     /// # Errors
     /// A failing store.
@@ -34,7 +34,7 @@ impl Distilling {
                 .iter()
                 .filter(|other| other.kind == claim.kind && say_the_same(&other.text, &claim.text))
                 .collect();
-            // What a person did not want once is left to a person.
+            // A claim like one that a person rejected is left to a person.
             if same.iter().any(|other| other.state == CandidateState::Rejected) {
                 continue;
             }
@@ -49,7 +49,7 @@ impl Distilling {
         Ok(())
     }
 
-    /// Accepts a claim together with the one that bears it out; says whether it was.
+    /// Accepts a claim together with the one that corroborates it. Returns whether it was accepted.
     async fn accept_corroborated(
         &self,
         session: &PastSession,
@@ -73,13 +73,13 @@ impl Distilling {
     }
 }
 
-/// Whether one session may go on where the other was, and so repeat what was said there.
+/// Whether one session may continue the other and so repeat what was said there.
 fn continues(session: &PastSession, earlier: &PastSession) -> bool {
     let is_it = |parent: &Ancestor| parent.session.as_ref().is_none_or(|id| *id == earlier.id);
     session.parent.as_ref().is_some_and(is_it)
 }
 
-/// Accepts two claims that say the same as one memory, which that of the earlier one becomes or is.
+/// Accepts two claims that say the same as one memory: that of the earlier claim, which may exist already.
 struct Corroborate<'a> {
     distilling: &'a Distilling,
     by: &'a Distiller,
@@ -89,7 +89,7 @@ struct Corroborate<'a> {
 }
 
 impl Corroborate<'_> {
-    /// A candidate with its session, where it stands on what it cites; and whether it quotes the user.
+    /// A candidate with its session, if its citations still hold; and whether it quotes the user.
     async fn sound(
         write: &Write<'_>,
         id: &CandidateId,
@@ -117,7 +117,7 @@ impl Decision for Corroborate<'_> {
         let memory = match (other.state, other.memory) {
             (CandidateState::Accepted, Some((id, revision))) => {
                 let memory = write.store().memory(&id).await?;
-                // Whoever deleted or revised it decided on these words.
+                // Whoever deleted or revised it has decided on this text.
                 if !memory.is_some_and(|memory| memory.is_live() && memory.revision == revision) {
                     return Ok(false);
                 }

@@ -1,6 +1,9 @@
-//! A person's word on a candidate: it becomes a memory, or is not wanted.
+//! A person's decision on a candidate: it becomes a memory, or is rejected.
 
-use crate::{Caller, Distilling, Door, SaveOutcome, SaveRequest, ServiceError, memories::save};
+use crate::{
+    Caller, Distilling, Door, SaveOutcome, SaveRequest, ServiceError,
+    memories::{handbook::TAG, save},
+};
 use cerebro_core::distil;
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, SessionId,
@@ -8,10 +11,7 @@ use cerebro_core::domain::{
 };
 use cerebro_store::{Decision, Write};
 
-/// The tag of memories that were made of candidates.
-pub(crate) const TAG: &str = "distilled";
-
-/// What became of a candidate.
+/// The result of a decision on a candidate.
 #[derive(Debug, Clone)]
 pub struct Decided {
     /// The candidate as it is now.
@@ -23,10 +23,10 @@ pub struct Decided {
 }
 
 impl Distilling {
-    /// Makes a candidate a memory of its session's project, in one transaction. Its evidence is looked up once more.
+    /// Makes a candidate a memory of its session's project, in one transaction. Its evidence is checked once more.
     ///
     /// # Errors
-    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] where it does not stand on its evidence any more; those of
+    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] if its evidence no longer holds; those of
     /// [`Memories::save`](crate::Memories::save).
     pub async fn accept_candidate(
         &self,
@@ -50,7 +50,7 @@ impl Distilling {
         Ok(decided)
     }
 
-    /// Makes ready the memory that a candidate becomes.
+    /// Prepares the memory that a candidate becomes.
     pub(super) async fn prepared_candidate(
         &self,
         caller: &Caller,
@@ -76,10 +76,10 @@ impl Distilling {
         self.memories.prepare_save(caller, request, Origin::Transcript).await
     }
 
-    /// Notes that a candidate is not wanted; it is not proposed again.
+    /// Rejects a candidate. It is not proposed again.
     ///
     /// # Errors
-    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] for one that is a memory already.
+    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] if it is a memory already.
     pub async fn reject_candidate(&self, id: &CandidateId) -> Result<Decided, ServiceError> {
         self.base.store.transact(&Reject { id }).await
     }

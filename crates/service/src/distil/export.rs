@@ -1,4 +1,4 @@
-//! Candidates in exports and imports: their line, and how it is taken in.
+//! Candidates in exports and imports: their line, and how an import reads it.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,8 @@ struct EvidenceLine {
     quote: String,
 }
 
-/// Takes in a candidate of a session that is here, with evidence that is here. Whether it is new; or why it is not taken.
+/// Imports a candidate, if its session and its evidence are in the store. Returns whether it is new, or why it is not
+/// imported.
 pub(crate) async fn candidate(
     write: &mut Write<'_>,
     line: CandidateLine,

@@ -1,55 +1,55 @@
-//! Distilling: what past sessions are worth, by a language model's word, checked against the evidence and left to a person.
+//! Distilling: asking a language model what a past session is worth. Its claims are checked against the evidence and left
+//! to a person.
 //!
-//! A job asks about one session ([`session`]); what passes the check waits as a candidate. A person accepts or rejects it
-//! ([`decide`]), or another session says the same ([`corroborate`]), and what it rests on takes it along when it is
-//! forgotten ([`mod@retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how one is
-//! to be arranged ([`arrange`]). Off unless the settings say so.
+//! A job asks about one session ([`session`]); a claim that passes the check waits as a candidate. A person accepts or
+//! rejects it ([`decide`]), or another session corroborates it ([`corroborate`]). When its evidence is forgotten, it is
+//! removed too ([`mod@retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how to
+//! arrange one ([`arrange`]). Distilling is off unless the settings turn it on.
 
 mod arrange;
 mod corroborate;
 mod decide;
 mod export;
+mod job;
 mod plan;
 mod retract;
 mod session;
-mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use arrange::HandbookPlan;
-pub(crate) use arrange::Task;
 pub use decide::Decided;
-pub(crate) use decide::TAG;
 pub(super) use export::{CandidateLine, candidate};
+pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession};
 pub(super) use retract::retract;
-pub(crate) use settings::MODEL_TABLE;
-pub use settings::{DistilOptions, DistilSettings, Review};
 
 use std::sync::Arc;
 
 use crate::{
     ServiceError, WorkerState,
     base::Base,
-    jobs::{Jobs, Spending},
+    jobs::Jobs,
     memories::Memories,
+    settings::{DistilOptions, DistilSettings, Review},
+    spending::Spending,
 };
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession, Project, SessionId,
 };
 use cerebro_core::pace::{Budget, Spent};
-use cerebro_store::DistilCounts;
+use cerebro_store::{DistilCounts, JobKind};
 
-/// How distilling stands.
+/// The state of distilling.
 #[derive(Debug, Clone)]
 pub struct DistilReport {
-    /// What its loop is doing.
+    /// The state of its loop.
     pub state: WorkerState,
     /// Whether the settings turn it on.
     pub enabled: bool,
     /// Who accepts what was distilled.
     pub review: Review,
-    /// What was distilled so far.
+    /// The counts of what was distilled so far.
     pub counts: DistilCounts,
     /// What it cost today.
     pub spent: Spent,
@@ -78,15 +78,15 @@ impl Distilling {
         Self { base: memories.base.clone(), memories, spending, jobs, options }
     }
 
-    /// What the settings say of distilling; the default where they cannot be read.
+    /// The settings of distilling; the default if they cannot be read.
     fn settings(&self) -> DistilSettings {
         (self.options.settings)().unwrap_or_default()
     }
 
-    /// Whether a model may be asked.
+    /// The settings, if a model may be asked.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where distilling is off or no model is named.
+    /// [`ServiceError::Invalid`] if distilling is off or no model is named.
     fn needs_model(&self) -> Result<DistilSettings, ServiceError> {
         let settings = self.settings();
         if settings.enabled && settings.model.provider.is_some() {
@@ -97,14 +97,14 @@ impl Distilling {
         Err(ServiceError::invalid("distil", "off", problem))
     }
 
-    /// How distilling stands.
+    /// The state of distilling.
     ///
     /// # Errors
     /// A failing store.
     pub async fn report(&self) -> Result<DistilReport, ServiceError> {
         let settings = self.settings();
         Ok(DistilReport {
-            state: self.jobs.distil_state(),
+            state: self.jobs.queue(JobKind::Distil).state(),
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_counts().await?,
@@ -146,7 +146,7 @@ impl Distilling {
         Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
     }
 
-    /// The exchanges that a memory rests on: what was cited by the candidates that it was accepted from, each once.
+    /// The exchanges that a memory rests on: those cited by the candidates that it was accepted from, each once.
     ///
     /// # Errors
     /// A failing store.

@@ -8,7 +8,7 @@ use cerebro_core::domain::{PastSession, Project, SessionId};
 use cerebro_core::pace::Spent;
 use cerebro_store::{JobKind, Subject};
 
-/// How many sessions are looked at at once.
+/// How many sessions are read at once.
 const PAGE: usize = 200;
 
 /// Sessions that are due, and what asking about them is estimated to cost.
@@ -23,15 +23,15 @@ pub struct DistilPlan {
 /// A session that is due.
 #[derive(Debug, Clone)]
 pub struct PlannedSession {
-    /// Which one.
+    /// The session.
     pub session: PastSession,
-    /// An estimate of its cost in tokens; none where it will not be sent, because redaction found a secret in it or it is
-    /// too long or too short.
+    /// An estimate of its cost in tokens; `None` if it will not be sent, because redaction found a secret in it or it
+    /// is too long or too short.
     pub tokens: Option<u64>,
 }
 
 impl Distilling {
-    /// The sessions of a project (of all, when `None`) that were not distilled since they grew last, at most `limit`, the
+    /// The sessions of a project (of all, when `None`) that have grown since they were distilled, at most `limit`, the
     /// newest first, with an estimate. Nothing is sent, and no model is needed.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Distilling {
         Ok(plan)
     }
 
-    /// Queues the sessions that are due, whether they were idle for long or not; says how many.
+    /// Queues the sessions that are due, however short they were idle. Returns their number.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off or no model is named.
@@ -60,11 +60,11 @@ impl Distilling {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
         self.owe(&due).await?;
-        self.jobs.poke_distil();
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(due.len())
     }
 
-    /// Queues sessions; those that wait, or were given up, stay as they are.
+    /// Queues sessions. Jobs that wait already or were given up stay as they are.
     pub(crate) async fn owe(&self, sessions: &[PastSession]) -> Result<(), ServiceError> {
         let subject = |session: &PastSession| Subject::Other {
             table: "past_session".to_owned(),
@@ -74,7 +74,7 @@ impl Distilling {
         Ok(self.base.store.owe_jobs(JobKind::Distil, &subjects).await?)
     }
 
-    /// The sessions that are due, by what is known of them without their texts.
+    /// The sessions that are due, as far as that is known without their texts.
     pub(crate) async fn due(
         &self,
         settings: &DistilSettings,

@@ -1,12 +1,12 @@
-//! What becomes of candidates, and of memories made of them, when what they rest on is forgotten.
+//! Removing candidates, and memories made of them, when the exchanges that they rest on are forgotten.
 
 use crate::ServiceError;
 use cerebro_core::domain::{Candidate, CandidateState, ExchangeId, PastSession};
 use cerebro_store::Write;
 
-/// Takes forgotten exchanges of a session out of its candidates. One that rests on nothing else goes, and so does one whose
-/// words `tells` of what is forgotten; a memory that was made of it is deleted with it, unless somebody revised it since or
-/// another candidate still carries it. A person can restore the memory.
+/// Removes forgotten exchanges of a session from its candidates. A candidate without other evidence is removed, and so is
+/// one whose text contains forgotten text (as `tells` decides). The memory that was made of it is deleted with it, unless
+/// somebody revised it since or another candidate still supports it. A person can restore the memory.
 ///
 /// # Errors
 /// A failing store.
@@ -29,7 +29,7 @@ pub(crate) async fn retract(
             (candidate, before)
         })
         .collect();
-    // One whose words were purged cites nothing: it stays while its session does, so that it is not proposed again.
+    // One whose text was purged cites nothing. It stays as long as its session, so that it is not proposed again.
     let is_over = session.exchanges == 0;
     for (candidate, before) in &left {
         if candidate.evidence.len() == *before && !(is_over && *before == 0) {
@@ -49,7 +49,7 @@ pub(crate) async fn retract(
     Ok(())
 }
 
-/// Deletes the memory that was made of a candidate which rests on nothing any more.
+/// Deletes the memory that was made of a candidate without remaining evidence.
 async fn forget_memory(write: &mut Write<'_>, candidate: &Candidate) -> Result<(), ServiceError> {
     let Some((id, revision)) = candidate.memory.filter(|_| candidate.state == CandidateState::Accepted)
     else {
@@ -59,7 +59,7 @@ async fn forget_memory(write: &mut Write<'_>, candidate: &Candidate) -> Result<(
     let carriers = write.store().candidates_of_memory(&id).await?;
     let elsewhere =
         carriers.iter().any(|other| other.session != candidate.session && !other.evidence.is_empty());
-    // Whoever revised it stands for its words by now.
+    // Whoever revised it is responsible for its text now.
     if !memory.is_live() || memory.revision != revision || elsewhere {
         return Ok(());
     }

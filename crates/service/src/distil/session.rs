@@ -1,4 +1,4 @@
-//! One session: whether it may be sent, the question about it, and what is kept of the answer.
+//! One session: whether it may be sent, the question about it, and the claims that are kept.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const EXCHANGES_MAX: usize = 2_000;
 /// How many are read at once.
 const PAGE: usize = 200;
 
-/// A session as it may be sent.
+/// A session that is ready to be sent.
 struct Prepared {
     shown: Vec<ToldExchange>,
     question: RedactedText,
@@ -36,7 +36,7 @@ impl Prepared {
 }
 
 impl Distilling {
-    /// What asking about a session is estimated to cost, in tokens; none where it would not be sent.
+    /// An estimate of the cost of asking about a session, in tokens; `None` if it would not be sent.
     pub(super) async fn distil_estimate(
         &self,
         session: &PastSession,
@@ -46,7 +46,7 @@ impl Distilling {
         Ok(prepared.ok().map(|prepared| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
     }
 
-    /// Asks a model about a session and keeps what passes the check. `false` where nothing was sent.
+    /// Asks a model about a session and keeps what passes the check. `false` if nothing was sent.
     pub(crate) async fn ask_about(
         &self,
         id: &SessionId,
@@ -105,7 +105,7 @@ impl Distilling {
         self.base.store.transact(&KeepDistilled { session, run, claims, model }).await
     }
 
-    /// The question about a session; or why it is not sent.
+    /// The question about a session, or the reason why it is not sent.
     async fn prepared(
         &self,
         session: &PastSession,
@@ -147,7 +147,7 @@ impl Distilling {
     }
 }
 
-/// The question within its bound: less of each exchange is shown until it fits.
+/// The question within its bound. Less of each exchange is shown until it fits.
 fn bounded(session: &PastSession, exchanges: Vec<ToldExchange>, tokens: u64) -> Prepared {
     let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
     loop {
@@ -163,7 +163,7 @@ fn bounded(session: &PastSession, exchanges: Vec<ToldExchange>, tokens: u64) -> 
     }
 }
 
-/// Keeps what passed, where it still rests on what is there.
+/// Keeps the claims that passed and whose evidence is still there.
 struct KeepDistilled<'a> {
     session: &'a PastSession,
     run: DistilRun,
@@ -210,7 +210,7 @@ impl Decision for KeepDistilled<'_> {
         if run.claims > 0 {
             run.state = DistilState::Done;
         }
-        // What was proposed before, and perhaps decided on, stays as it is; so does what is not proposed again.
+        // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
         let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
         let known = write.store().candidates_by_id(&ids).await?;
         candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));

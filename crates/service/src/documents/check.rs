@@ -1,9 +1,9 @@
-//! What `cerebro doctor` looks at: documents have their chunks and no others, each says what its digest says, and the
-//! index holds those of documents whose files are there.
+//! The check of `cerebro doctor`: documents have exactly their chunks, each matches its digest, and the index has those of
+//! documents whose files exist.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::{Documents, ServiceError, doctor::Check, index::Evidence};
+use crate::{Documents, ServiceError, check::Check, index::Evidence};
 use cerebro_core::domain::{ChunkId, DocumentId, SubjectId};
 use cerebro_core::text;
 use cerebro_documents::Chunk;
@@ -15,7 +15,7 @@ const NAME: &str = "documents";
 const PAGE: usize = 200;
 
 impl Documents {
-    /// Checks documents, and builds their index anew if `fix` says so.
+    /// Checks documents, and rebuilds their index if `fix` is set.
     ///
     /// # Errors
     /// A failing store or index.
@@ -43,7 +43,7 @@ impl Documents {
         })
     }
 
-    /// The id of every chunk that searches find, after each row was read; or what is wrong with them.
+    /// Reads each row. Returns the id of every chunk that searches can find, or the fault.
     async fn documents_roll(&self) -> Result<Result<BTreeSet<SubjectId>, String>, ServiceError> {
         let (mut named, mut found) = (HashMap::<ChunkId, DocumentId>::new(), BTreeSet::new());
         let mut after: Option<String> = None;

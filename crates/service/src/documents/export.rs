@@ -1,4 +1,4 @@
-//! Documents in exports and imports: their lines, and how these are taken in.
+//! Documents in exports and imports: their lines, and how an import reads them.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ const PATH_BYTES_MAX: usize = 4_096;
 /// Longest name of a format, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
-/// A document, without its passages.
+/// A document, without its chunks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DocumentLine {
     id: String,
@@ -57,7 +57,7 @@ struct ImageLine {
     bytes: u64,
 }
 
-/// A passage.
+/// A chunk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ChunkLine {
     id: String,
@@ -69,10 +69,10 @@ pub(crate) struct ChunkLine {
     text: String,
 }
 
-/// Whether a line brought something new; or why it was not taken.
+/// Whether a line brought something new, or why it was refused.
 type Taking = Result<Result<bool, String>, ServiceError>;
 
-/// Takes in a document; its passages have lines of their own.
+/// Imports a document. Its chunks have lines of their own.
 pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Taking {
     let document = match line.document() {
         Ok(document) => document,
@@ -88,7 +88,7 @@ pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Takin
     Ok(Ok(true))
 }
 
-/// Takes in a passage of a document that is here.
+/// Imports a chunk of a document that is in the store.
 pub(crate) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
     let chunk = match line.chunk() {
         Ok(chunk) => chunk,
@@ -212,7 +212,7 @@ impl From<&DocumentChunk> for ChunkLine {
 }
 
 impl ChunkLine {
-    /// The passage, redacted, with what follows from its text.
+    /// The chunk, redacted, with the fields that follow from its text.
     fn chunk(self) -> Result<DocumentChunk, String> {
         if self.text.len() > 2 * CHUNK_BYTES_MAX {
             return Err(format!("a passage has at most {CHUNK_BYTES_MAX} bytes"));

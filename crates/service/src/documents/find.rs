@@ -5,7 +5,7 @@ use crate::{ServiceError, index::chunk_title};
 use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId};
 use cerebro_core::redact::RedactedText;
 
-/// A chunk, with what it is part of.
+/// A chunk with its surroundings.
 #[derive(Debug, Clone)]
 pub struct ChunkPart {
     /// The chunk.

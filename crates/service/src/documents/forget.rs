@@ -1,4 +1,4 @@
-//! Documents that go: because their file is gone, which can come back, or for good.
+//! Removing documents: because their file is gone, which may come back, or for good.
 
 use crate::{Documents, ServiceError, index::Evidence};
 use cerebro_core::domain::{Document, DocumentId, HistoryTombstone};
@@ -26,7 +26,7 @@ impl Decision for RemoveDocument {
         let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
         match self.going {
             Removal::Forgotten => {
-                // A memory file is looked for by itself, and would come back.
+                // The intake would find a memory file again and import it.
                 if !document.loaded_by.is_empty() {
                     write.import_history_tombstone(HistoryTombstone::of_paper(&document.path));
                 }
@@ -40,8 +40,8 @@ impl Decision for RemoveDocument {
 }
 
 impl Documents {
-    /// Leaves a document out of searches, since its file is gone. When a file of the same bytes is read again in its
-    /// project, that is the document.
+    /// Leaves a document out of searches because its file is gone. A file with the same bytes that is read in the same
+    /// project later is the same document.
     ///
     /// # Errors
     /// [`ServiceError::NoDocument`]
@@ -49,7 +49,7 @@ impl Documents {
         self.go(id, Removal::Removed).await
     }
 
-    /// Destroys a document and its chunks. What backups and files of the database still hold goes when they do;
+    /// Destroys a document and its chunks. Backups and old files of the database may still hold them;
     /// [`Service::compact`](crate::Service::compact) rewrites the latter.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Taking in what a file says.
+//! Ingesting what was read of a file.
 
 use crate::{Documents, ServiceError, index::Evidence};
 use cerebro_core::domain::{
@@ -10,13 +10,13 @@ use cerebro_core::taint;
 use cerebro_documents::{Chunk, Compared, Format, Image, ImageSource, Reading, chunks, compare};
 use cerebro_store::{Decision, EngineError, StoreError, Write};
 
-/// How long a path is kept, in bytes.
+/// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 4_096;
 
 /// A file as it was read.
 #[derive(Debug, Clone)]
 pub struct DocumentRead {
-    /// Where it belongs.
+    /// Its project.
     pub project: Project,
     /// Its absolute path.
     pub path: String,
@@ -26,13 +26,13 @@ pub struct DocumentRead {
     pub hash: String,
     /// Its size.
     pub bytes: u64,
-    /// The agents that load it at their start, where it is a memory file of theirs.
+    /// The agents that load it at their start, if it is a memory file of theirs.
     pub loaded_by: Vec<String>,
-    /// What it says.
+    /// Its content.
     pub reading: Reading,
 }
 
-/// What taking a document in changed.
+/// What ingesting a document changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ingested {
     /// The document.
@@ -45,9 +45,9 @@ pub struct Ingested {
     pub gone: usize,
     /// Whether anything was written.
     pub changed: bool,
-    /// Whether it is one that was removed, at a new place.
+    /// Whether it is a document that was removed before, at a new path.
     pub renamed: bool,
-    /// Whether a bound cut it short.
+    /// Whether it was cut at a bound.
     pub cut: bool,
     /// How many places were redacted.
     pub redacted: usize,
@@ -85,7 +85,7 @@ impl Draft {
             cleaned.kept
         };
         let mut reading = read.reading;
-        // Before it is cut: a part of a secret is not known as one.
+        // Redacted before it is cut, because a part of a secret is not recognised.
         for section in &mut reading.sections {
             section.text = clean(&section.text).into();
             section.path.iter_mut().for_each(|heading| *heading = clean(heading).into());
@@ -100,7 +100,7 @@ impl Draft {
             DraftChunk { heading, text, page: chunk.page, digest }
         });
         let chunks = chunks.collect();
-        // One whose bytes nobody saw, because its file is not there, is none.
+        // An image without a hash is left out: its file was not there to be read.
         let seen = reading.images.iter().filter(|image| !image.hash.is_empty());
         let images = seen.map(|image| draft_image(image, &mut clean)).collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
@@ -206,8 +206,8 @@ fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkI
 }
 
 impl Documents {
-    /// Keeps what a file says: what is new of it is written, what it no longer says goes, the rest stays untouched; all of
-    /// it or nothing. With `dry_run` nothing is written.
+    /// Stores the content of a file: new chunks are written, chunks that it no longer has are removed, the rest stays
+    /// untouched; all of it or nothing. With `dry_run` nothing is written.
     ///
     /// # Errors
     /// A failing store.

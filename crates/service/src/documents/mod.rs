@@ -1,7 +1,7 @@
-//! Documents: files that a person had read, kept as evidence beside the memories.
+//! Documents: files that a person had ingested, kept as evidence beside the memories.
 //!
-//! Whoever reads files hands what they say to [`Documents::ingest`]. There it is redacted, cut into chunks and compared
-//! with what is kept: what says the same stays as it is, under the same ids.
+//! Whoever reads files hands their content to [`Documents::ingest`]. There it is redacted, cut into chunks and compared
+//! with the stored chunks: equal ones stay, under the same ids.
 
 mod check;
 mod export;

@@ -1,9 +1,9 @@
-//! What `cerebro doctor` looks at: every row of history can be read, sessions count their exchanges, candidates cite
-//! what is there, and the index holds these and no others.
+//! The check of `cerebro doctor`: every row of history can be read, sessions count their exchanges, candidates cite
+//! exchanges that exist, and the index has exactly these.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::{History, ServiceError, doctor::Check, index::Evidence};
+use crate::{History, ServiceError, check::Check, index::Evidence};
 use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;
@@ -14,7 +14,7 @@ const NAME: &str = "history";
 const PAGE: usize = 200;
 
 impl History {
-    /// Checks history, and builds its index anew if `fix` says so.
+    /// Checks history, and rebuilds its index if `fix` is set.
     ///
     /// # Errors
     /// A failing store or index.
@@ -45,7 +45,7 @@ impl History {
         })
     }
 
-    /// The id of every exchange, after each row and text was read; or what is wrong with them.
+    /// Reads each row and text. Returns the id of every exchange, or the fault.
     async fn history_roll(&self) -> Result<Result<HashSet<SubjectId>, String>, ServiceError> {
         let mut kept: HashSet<SubjectId> = HashSet::new();
         let mut counted: BTreeMap<SessionId, u32> = BTreeMap::new();
@@ -87,7 +87,7 @@ impl History {
         })
     }
 
-    /// What is wrong with candidates: each cites exchanges that are there, and names the memory that it became.
+    /// A fault of the candidates: each must cite exchanges that exist, and name the memory that it became.
     async fn candidates_differ(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
         let mut after: Option<String> = None;
         loop {

@@ -1,4 +1,4 @@
-//! Taking in: what was read of a session, and how far its source was read, in one transaction.
+//! Committing what was read of a session, together with how far its source was read, in one transaction.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,23 +15,23 @@ use cerebro_transcript as transcript;
 /// How many rows are read at once.
 const PAGE: usize = 500;
 
-/// What one reading of a source gave, or a part of that: at most [`HISTORY_BATCH_EXCHANGES_MAX`] exchanges and
+/// The result of one reading of a source, or a part of it: at most [`HISTORY_BATCH_EXCHANGES_MAX`] exchanges and
 /// [`HISTORY_BATCH_BYTES_MAX`] of text.
 #[derive(Debug, Clone)]
 pub struct HistoryBatch {
-    /// Whose the session is: the project of its working directory.
+    /// The project of the session's working directory.
     pub project: Project,
-    /// The session, as its reader told it.
+    /// The session, as its reader returned it.
     pub session: transcript::Session,
     /// In order of `seq`, without copies of other sessions. Each replaces the one that has its place.
     pub exchanges: Vec<transcript::Exchange>,
     /// The `seq` of exchanges that a rewind took back; they may be of earlier batches.
     pub withdrawn: Vec<u32>,
-    /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. What is
-    /// kept of it from this `seq` on goes, since the source was rewritten.
+    /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. Stored ones
+    /// from this `seq` on are removed, since the source was rewritten.
     pub ends_at: Option<u32>,
-    /// Only prompts are told, by the agent's list of all that was typed: a session that is known from elsewhere stays as
-    /// it is.
+    /// Whether the batch has only prompts, from the agent's list of all that was typed. Then a session that is known from
+    /// another source stays as it is.
     pub typed: bool,
     /// How far the source is read with this batch.
     pub source: SourceRead,
@@ -40,11 +40,11 @@ pub struct HistoryBatch {
 /// How far a source was read.
 #[derive(Debug, Clone)]
 pub struct SourceRead {
-    /// Whose it is.
+    /// Its agent.
     pub agent: transcript::Agent,
     /// The path, or `path#id` in a database.
     pub key: String,
-    /// What the file system said when it was read.
+    /// The size of the file when it was read.
     pub size: u64,
     /// See `size`: microseconds since 1970.
     pub mtime: i64,
@@ -56,9 +56,9 @@ pub struct SourceRead {
     pub edge: Option<String>,
     /// Where the next reading goes on; none where nothing could be read.
     pub state: Option<transcript::State>,
-    /// What was counted as of the last byte.
+    /// The reader's counts at the last byte.
     pub counts: transcript::Counts,
-    /// How it stands.
+    /// Its state.
     pub standing: SourceState,
     /// Why it could not be read.
     pub error: Option<String>,
@@ -75,7 +75,7 @@ pub struct HistoryCommitted {
     pub unchanged: usize,
     /// Exchanges that are no longer in the source, and are gone.
     pub removed: usize,
-    /// Exchanges that the user had forgotten: they stay so.
+    /// Exchanges that the user had forgotten. They stay forgotten.
     pub forgotten: usize,
     /// Places in which a secret was replaced.
     pub redacted: usize,
@@ -108,8 +108,8 @@ impl SourceRead {
 }
 
 impl History {
-    /// Keeps what was read of a session together with how far its source was read: all of it or nothing. Exchanges that
-    /// are there already, or that the user had forgotten, change nothing; a batch may be committed again.
+    /// Stores what was read of a session together with how far its source was read: all of it or nothing. Exchanges
+    /// that are there already, or that the user had forgotten, change nothing. A batch may be committed again.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
@@ -122,14 +122,14 @@ impl History {
         let Decided { mut done, source, is_changed } = self.base.store.transact(&draft).await?;
         done.redacted = draft.redacted;
         if let Some(source) = source {
-            // No exchange came, so nothing has to be committed with it.
+            // There is no exchange, so the source can be stored without a transaction.
             self.base.store.put_source(&source).await?;
         }
         if is_changed {
             self.evidence.changed(Evidence::History);
         }
         if done.removed > 0 {
-            // Claims may have gone with what they rested on.
+            // Claims may have been removed with the exchanges that they rested on.
             self.memories.render_again(self.memories.rendered_handbooks(&draft.session.project).await).await;
         }
         Ok(done)
@@ -181,8 +181,8 @@ impl Draft {
         })
     }
 
-    /// The session as it will be, from what is known of it and what the batch says. Its project stays, since the
-    /// exchanges that are there were found in it. Names that were forgotten stay so.
+    /// The session's new row, from the stored one and the batch. Its project stays, since its exchanges are found
+    /// there. Names that were forgotten stay forgotten.
     fn merged(&self, known: Option<&PastSession>, buried: &BTreeSet<HistoryTombstone>) -> PastSession {
         let mut session = self.session.clone();
         if let Some(known) = known {
@@ -198,7 +198,7 @@ impl Draft {
             session.parent = session.parent.or_else(|| known.parent.clone());
             session.project.clone_from(&known.project);
             session.automated = known.automated;
-            // A reading that came to the end tells of the whole session: what was taken back of it does not count.
+            // A reading to the end has the whole session, without exchanges that a rewind took back.
             if self.ends_at.is_none() {
                 session.started_at = session.started_at.min(known.started_at);
                 session.ended_at = session.ended_at.max(known.ended_at);
@@ -214,7 +214,7 @@ impl Draft {
         session
     }
 
-    /// How far the source is read, without names that were forgotten: a reader's state has them.
+    /// The row of the source, without names that were forgotten: the reader's state contains names.
     fn source(&self, buried: &BTreeSet<HistoryTombstone>) -> Source {
         let id = &self.session.id;
         let is_whole = buried.contains(&HistoryTombstone::of_session(id));
@@ -226,7 +226,7 @@ impl Draft {
         source
     }
 
-    /// Whether nothing of it is wanted, and why: the session was forgotten, or is known from a source that says more.
+    /// Whether the whole batch is skipped: the session was forgotten, or is known from a source that has more.
     async fn is_moot(
         &self,
         write: &Write<'_>,
@@ -252,7 +252,7 @@ impl Draft {
         Ok(is_elsewhere.then(Decided::default))
     }
 
-    /// The tombstones that would keep the batch's exchanges, or names of its session, out.
+    /// The tombstones of the batch's exchanges and of its session's names.
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|told| HistoryTombstone::of_exchange(&told.exchange)).collect();
@@ -263,7 +263,7 @@ impl Draft {
         write.store().history_tombstones_among(&asked).await
     }
 
-    /// What is kept of the session from the batch's first place on: where it ends, and what stands there.
+    /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.
     async fn kept(&self, write: &Write<'_>) -> Result<HashMap<u32, Exchange>, StoreError> {
         let first = self.exchanges.first().map(|told| told.exchange.seq);
         let Some(from) = first.into_iter().chain(self.withdrawn.first().copied()).chain(self.ends_at).min()
@@ -285,7 +285,7 @@ impl Draft {
     }
 }
 
-/// What a batch changes of what is kept.
+/// The changes that a batch makes.
 #[derive(Default)]
 struct Compared {
     put: Vec<ToldExchange>,
@@ -295,7 +295,7 @@ struct Compared {
 }
 
 impl Draft {
-    /// Compares the batch with what is kept from its first place on.
+    /// Compares the batch with the stored exchanges from its first `seq` on.
     fn compared(&self, mut kept: HashMap<u32, Exchange>, buried: &BTreeSet<HistoryTombstone>) -> Compared {
         let mut all = Compared::default();
         for told in &self.exchanges {
@@ -321,7 +321,7 @@ impl Draft {
                 }
             }
         }
-        // What is left stands where the batch has nothing.
+        // The remaining ones are at places that the batch does not have.
         for exchange in kept.into_values() {
             if self.ends_at.is_some_and(|end| exchange.seq >= end) {
                 all.gone.push(exchange.id);
@@ -334,11 +334,11 @@ impl Draft {
     }
 }
 
-/// What a batch came to.
+/// The result of a batch.
 #[derive(Default)]
 struct Decided {
     done: HistoryCommitted,
-    /// How far the source is read, where that was not committed with the rest.
+    /// The row of the source, if it was not committed with the rest.
     source: Option<Source>,
     /// Whether there is something for the index.
     is_changed: bool,
@@ -363,7 +363,7 @@ impl Decision for Draft {
         let before = session.exchanges;
         session.exchanges = count(session.exchanges, done.added, done.removed);
         let is_same = known.as_ref() == Some(&session) && put.is_empty() && withdrawn.is_empty();
-        // A session of which nothing is kept is none: in most of them nobody said anything.
+        // A session without exchanges is not stored: in most of these nobody said anything.
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
         if is_shorter {

@@ -1,4 +1,4 @@
-//! History in exports and imports: its lines, and how they are taken in.
+//! History in exports and imports: its lines, and how an import reads them.
 
 use serde::{Deserialize, Serialize};
 
@@ -72,16 +72,16 @@ struct CommandLine {
     ok: Option<bool>,
 }
 
-/// What stays of what was forgotten.
+/// A history tombstone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryTombstoneLine {
     digest: String,
 }
 
-/// Whether a line brought something new; or why it was not taken.
+/// Whether a line brought something new, or why it was refused.
 type Taking = Result<Result<bool, String>, ServiceError>;
 
-/// Takes in a past session.
+/// Imports a past session.
 pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
     let mut session = match PastSession::try_from(line) {
         Ok(session) => session,
@@ -104,7 +104,7 @@ pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -
     Ok(Ok(true))
 }
 
-/// Takes in an exchange of a session that is here.
+/// Imports an exchange of a session that is in the store.
 pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Taking {
     let id = match session_id(&line.session) {
         Ok(id) => id,
@@ -131,7 +131,7 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
     Ok(Ok(true))
 }
 
-/// Takes in a tombstone.
+/// Imports a tombstone.
 pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
     let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
         return Ok(Err("a tombstone is 32 hexadecimal digits".to_owned()));

@@ -1,5 +1,5 @@
-//! What past sessions did, by what their exchanges hold: the files that they changed, the commands that they ran, the
-//! errors that they met. Nothing is ranked: the newest comes first.
+//! Facts about past sessions: the files that they changed, the commands that they ran, the errors that they met. They are
+//! not ranked; the newest comes first.
 
 use std::collections::HashMap;
 
@@ -12,77 +12,76 @@ use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{facts::about, limits::FIX_COMMANDS_MAX};
 
-/// Exchanges that are looked through for one answer, the newest first.
+/// Most exchanges that are read for one answer, the newest first.
 pub const LOOKED_MAX: usize = 50_000;
 /// Sessions whose exchanges are read at once.
 const SESSIONS_AT_ONCE: usize = 50;
 
-/// Exchanges after an error in which it is looked for what made it go away.
+/// Most exchanges after an error that are searched for its fix.
 const LATER_MAX: usize = 20;
 
-/// What is asked of past sessions.
+/// A question about past sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FactsAbout {
     /// Which exchanges changed a file: its name, or the end of its path.
     File(String),
     /// How a command was run: words of it.
     Command(String),
-    /// Where an error was met, and what made it go away: words of it.
+    /// Where an error occurred, and its fix: words of the error.
     Error(String),
 }
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// The newest exchange that tells it.
+    /// The newest exchange that proves it.
     pub exchange: Exchange,
     /// Its session.
     pub session: PastSession,
     /// The file, the command, or the line of the error.
     pub what: String,
-    /// Whether the command succeeded there; how often it did, and did not, in all that was looked through.
+    /// Whether the command succeeded there; and how often it did, and did not, in all exchanges that were read.
     pub ok: Option<bool>,
     /// See `ok`.
     pub succeeded: usize,
     /// See `ok`.
     pub failed: usize,
-    /// Of an error: what made it go away, where anything soon did.
+    /// Of an error: its fix, if one came soon.
     pub mended: Option<Mended>,
-    /// Of a file: errors that an edit of it made go away, and commits that were made beside it.
+    /// Of a file: the errors that an edit of it fixed, and the commits of the same exchange.
     pub links: Links,
 }
 
-/// What made an error go away.
+/// A fix of an error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mended {
-    /// The exchange in which it did.
+    /// The exchange with the fix.
     pub exchange: ExchangeId,
-    /// The command of the same kind that succeeded, the files that were changed before it did, and whether it is the same
-    /// command.
+    /// The command of the same kind that succeeded, the files that were changed before, and whether it is the same command.
     pub fix: PastFix,
 }
 
-/// What an exchange proves about a file, beside that it changed it.
+/// What an exchange proves about a file that it changed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Links {
-    /// Errors that went away when it had been changed.
+    /// Errors that were fixed by the change.
     pub mended: Vec<RedactedText>,
     /// Commits of the exchange.
     pub commits: Vec<PastCommit>,
 }
 
-/// What was found.
+/// The answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
     /// The newest first.
     pub facts: Vec<Fact>,
-    /// How many exchanges were looked through.
+    /// How many exchanges were read.
     pub looked: usize,
 }
 
 impl History {
-    /// A past session with some of its exchanges, from the place `from` on, and what each proves; their texts where those
-    /// are wanted. `None` where there is no such session.
+    /// A past session with some of its exchanges, from the place `from` on, and what each proves; with their texts if these
+    /// are wanted. `None` if there is no such session.
     ///
     /// # Errors
     /// A failing store.
@@ -104,7 +103,7 @@ impl History {
         Ok(Some((session, told)))
     }
 
-    /// Of exchanges, the first whose text has a line like this one.
+    /// The first of some exchanges whose text has a line like this one.
     ///
     /// # Errors
     /// A failing store.
@@ -123,10 +122,10 @@ impl History {
         Ok(None)
     }
 
-    /// What past sessions of a project (of all, when `None`) tell about a file, a command or an error.
+    /// The facts of a project's past sessions (of all, when `None`) about a file, a command or an error.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where nothing is asked, or a failing store.
+    /// [`ServiceError::Invalid`] if nothing is asked, or a failing store.
     pub async fn facts(
         &self,
         project: Option<&Project>,
@@ -163,7 +162,7 @@ impl History {
         Ok(Facts { facts, looked })
     }
 
-    /// Adds to an answer what its exchange, and those after it, prove.
+    /// Adds to an answer what its exchange and the following ones prove.
     async fn add_proof(
         &self,
         about: &FactsAbout,
@@ -183,7 +182,7 @@ impl History {
                 if let Some(first) = met.peek() {
                     fact.what = first.error.to_string();
                 }
-                // Met several times, its last time tells.
+                // If the error occurred several times, the last time counts.
                 if let Some(failure) = met.last() {
                     fact.mended = self.mended(&fact.exchange, failure).await?;
                 }
@@ -192,7 +191,7 @@ impl History {
         Ok(())
     }
 
-    /// What made an error of an exchange go away: in this exchange or a later one of the session.
+    /// The fix of an exchange's error, in the same exchange or a later one of the session.
     async fn mended(
         &self,
         exchange: &Exchange,
@@ -207,8 +206,8 @@ impl History {
     }
 }
 
-/// What made an error go away that its own exchange left in place: the first command of its kind that succeeded in the
-/// exchanges after it, unless many others were run before.
+/// The fix of an error that its own exchange did not fix: the first command of its kind that succeeded in the following
+/// exchanges, unless many others were run before.
 fn mended_later(failure: &PastFailure, later: &[Exchange]) -> Option<Mended> {
     let kind = about(&failure.command)?;
     let (mut edited, mut commands) = (Vec::<RedactedText>::new(), 0);
@@ -241,13 +240,13 @@ fn links(proven: Proven, file: &str) -> Links {
     Links { mended, commits: proven.commits }
 }
 
-/// Facts under way.
+/// Facts while they are collected.
 struct Gathered<'a> {
     about: &'a FactsAbout,
     words: Vec<String>,
     limit: usize,
     facts: Vec<Fact>,
-    /// Where a command stands among the facts.
+    /// The place of a command among the facts.
     places: HashMap<String, usize>,
     looked: usize,
 }
@@ -256,14 +255,14 @@ impl<'a> Gathered<'a> {
     fn new(about: &'a FactsAbout, limit: usize) -> Self {
         let words = match about {
             FactsAbout::File(_) => Vec::new(),
-            // `go test` is not meant by a command that adds `go_test.go`.
+            // A command that adds `go_test.go` is not `go test`.
             FactsAbout::Command(asked) => vec![text::fold(&text::one_line(asked))],
             FactsAbout::Error(asked) => words(asked),
         };
         Self { about, words, limit, facts: Vec::new(), places: HashMap::new(), looked: 0 }
     }
 
-    /// Whether nothing that comes can change what is told. Commands are counted, so all of them are looked at.
+    /// Whether no further exchange can change the answer. Commands are counted, so all exchanges are read for them.
     fn is_full(&self) -> bool {
         self.facts.len() >= self.limit && !matches!(self.about, FactsAbout::Command(_))
     }
@@ -324,7 +323,7 @@ fn fact(session: &PastSession, exchange: Exchange, what: String, ok: Option<bool
     }
 }
 
-/// Whether one path is the other, or its end: paths are kept as they are seen from the working folder.
+/// Whether one path is the other, or its end: stored paths are relative to the working folder.
 fn is_same_file(kept: &str, asked: &str) -> bool {
     let asked = asked.trim().trim_start_matches("./");
     let ends = |whole: &str, end: &str| {
@@ -333,7 +332,7 @@ fn is_same_file(kept: &str, asked: &str) -> bool {
     !asked.is_empty() && (ends(kept, asked) || ends(asked, kept))
 }
 
-/// The words to look for, folded. Numbers differ from one time to the next.
+/// The words to search for, folded, without numbers, which differ from one time to the next.
 fn words(asked: &str) -> Vec<String> {
     let folded = text::fold(asked);
     let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

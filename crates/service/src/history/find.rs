@@ -18,7 +18,7 @@ pub struct ExchangeRequest {
 /// An exchange, or a part of a long one.
 #[derive(Debug, Clone)]
 pub struct ExchangePart {
-    /// What is known of it.
+    /// The exchange.
     pub exchange: Exchange,
     /// Its session.
     pub session: PastSession,

@@ -1,4 +1,4 @@
-//! Forgetting: exchanges and sessions go for good, and a tombstone of each keeps imports from bringing them back.
+//! Forgetting: exchanges and sessions are destroyed, and a tombstone of each keeps imports from bringing them back.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use cerebro_core::domain::{
 };
 use cerebro_store::{Decision, Write};
 
-/// How many exchanges are looked at, and forgotten, at once.
+/// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
 
-/// What to forget: all that meets every condition given. Without any, nothing is.
+/// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forget {
     /// Of this session.
@@ -29,19 +29,19 @@ pub struct Forget {
 /// What was forgotten, or would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Sessions of which nothing is left.
+    /// Sessions without remaining exchanges.
     pub sessions: usize,
     /// Exchanges.
     pub exchanges: usize,
 }
 
 impl Forget {
-    /// Whether it names whole sessions, also what they will grow by.
+    /// Whether it names whole sessions, including later exchanges.
     fn is_whole(&self) -> bool {
         self.since.is_none() && self.before.is_none() && self.text.is_none()
     }
 
-    /// Whether it is about something of a session, of this moment.
+    /// Whether it covers something of a session at this moment.
     fn is_about(&self, session: &PastSession, at: Timestamp) -> bool {
         self.session.as_ref().is_none_or(|id| *id == session.id)
             && self.project.as_ref().is_none_or(|project| *project == session.project)
@@ -49,7 +49,7 @@ impl Forget {
             && self.before.is_none_or(|before| at < before)
     }
 
-    /// Whether a text holds what is looked for; any does where nothing is.
+    /// Whether a text contains the text to forget; always true if none is given.
     fn holds(&self, text: &str) -> bool {
         let folded = |needle: &String| text.to_lowercase().contains(&needle.to_lowercase());
         self.text.as_ref().is_none_or(folded)
@@ -67,9 +67,10 @@ impl Forget {
 }
 
 impl History {
-    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, that every import obeys. A page at
-    /// a time: stopped half-way, it can be repeated. What backups and files of the database still hold goes when they
-    /// do; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only counts.
+    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. It works
+    /// page by page: if it is stopped half-way, it can be repeated. Backups and old files of the database may still
+    /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only
+    /// counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
@@ -100,7 +101,7 @@ impl History {
         if what.text.is_some() {
             self.forget_names(what, dry_run).await?;
         }
-        // Claims may have gone with what they rested on.
+        // Claims may have been removed with the exchanges that they rested on.
         for project in projects {
             self.memories.render_again(self.memories.rendered_handbooks(&project).await).await;
         }
@@ -162,7 +163,7 @@ struct ForgetBatch<'a> {
 }
 
 impl Decision for ForgetBatch<'_> {
-    /// Whether nothing is left of the session, and its project.
+    /// Whether the session has no exchanges left, and its project.
     type Output = (bool, Option<Project>);
     type Error = ServiceError;
 
@@ -170,13 +171,13 @@ impl Decision for ForgetBatch<'_> {
         let Some(mut session) = write.store().past_session(&self.session).await? else {
             return Ok((false, None));
         };
-        // What is gone meanwhile is not counted twice.
+        // Exchanges that were forgotten meanwhile are not counted twice.
         let kept = write.store().exchange_ids(&self.session).await?;
         let going: Vec<ExchangeId> =
             self.exchanges.iter().map(|exchange| exchange.id).filter(|id| kept.contains(id)).collect();
         let before = session.exchanges;
         session.exchanges = u32::try_from(kept.len() - going.len()).unwrap_or(u32::MAX);
-        // Each turn has its own even where the whole session goes: a fork has the same turns.
+        // Each turn gets its own tombstone even if the whole session is forgotten, because a fork has the same turns.
         let mut tombstones: Vec<HistoryTombstone> =
             self.exchanges.iter().map(HistoryTombstone::of_exchange).collect();
         tombstones.push(HistoryTombstone::of_typed(&self.session));
@@ -184,7 +185,7 @@ impl Decision for ForgetBatch<'_> {
             tombstones.push(HistoryTombstone::of_session(&self.session));
         }
         if self.what.text.is_some() {
-            // The session's own names may be what it is about.
+            // The session's own names may contain the text.
             for (name, text) in session.names() {
                 if text.as_ref().is_some_and(|text| self.what.holds(text)) {
                     *text = None;

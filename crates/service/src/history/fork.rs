@@ -1,4 +1,4 @@
-//! Handing exchanges over: a copy was read before its original, and what it copied is the original's.
+//! Handing exchanges over: a copy was read before its original, and the copied exchanges belong to the original.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ impl History {
         Ok(self.base.store.exchanges_of(std::slice::from_ref(session)).await?)
     }
 
-    /// Takes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
-    /// turns, and names the original as its parent. Whether it did: what candidates cite stays where it is.
+    /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
+    /// turns, and names the original as its parent. Returns whether it did: exchanges that candidates cite stay.
     pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
@@ -59,7 +59,7 @@ impl Decision for HandOver<'_> {
         let copied: Vec<ExchangeId> = copied.map(|exchange| exchange.id).collect();
         let before = session.exchanges;
         session.exchanges = u32::try_from(exchanges.len() - copied.len()).unwrap_or(u32::MAX);
-        // Of several originals the nearest is its parent, and hands over last: what the others have stands before.
+        // Of several originals, the nearest is its parent and comes last: exchanges of the others come before.
         if session.parent.as_ref().is_none_or(|parent| parent.kind == AncestorKind::Fork) {
             let original = Some(self.original.clone());
             session.parent = Some(Ancestor { kind: AncestorKind::Fork, session: original });

@@ -1,7 +1,7 @@
-//! History: what past sessions' transcripts tell, kept as evidence beside the memories.
+//! History: past sessions, read from transcripts and kept as evidence beside the memories.
 //!
-//! Whoever reads transcripts hands what they read to [`History::commit`]. There it is redacted and committed
-//! with the place up to which the source was read, in one transaction: so whatever happens, each exchange is kept once.
+//! Whoever reads transcripts hands the result to [`History::commit`]. There it is redacted and committed together with the
+//! position up to which the source was read, in one transaction, so that each exchange is stored once, whatever happens.
 //! Nothing is opened or written before the first batch.
 
 mod check;
@@ -24,47 +24,25 @@ pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
 pub use told::agent_slug;
 
-use std::sync::Arc;
-
-use crate::{
-    ServiceError, base::Base, documents::Documents, index::EvidenceIndexes, intake::IntakeState,
-    memories::Memories, traffic::Traffic, work::Journal,
-};
+use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
 
-/// The use cases of past sessions: taking them in ([`crate::intake`]), finding in them, and forgetting.
+/// The use cases of past sessions: keeping what was read of them, finding in them, and forgetting.
 #[derive(Clone)]
 pub struct History {
     pub(crate) base: Base,
     pub(crate) evidence: EvidenceIndexes,
     pub(crate) memories: Memories,
-    pub(crate) documents: Documents,
-    pub(crate) journal: Journal,
-    pub(crate) traffic: Arc<Traffic>,
-    pub(crate) intake: Arc<IntakeState>,
 }
 
 impl History {
-    pub(crate) fn new(
-        memories: &Memories,
-        documents: &Documents,
-        journal: &Journal,
-        traffic: &Arc<Traffic>,
-    ) -> Self {
-        Self {
-            base: memories.base.clone(),
-            evidence: memories.evidence.clone(),
-            memories: memories.clone(),
-            documents: documents.clone(),
-            journal: journal.clone(),
-            traffic: Arc::clone(traffic),
-            intake: Arc::clone(&journal.intake),
-        }
+    pub(crate) fn new(memories: &Memories) -> Self {
+        Self { base: memories.base.clone(), evidence: memories.evidence.clone(), memories: memories.clone() }
     }
 
-    /// Every source of an agent that was ever read or tried, with how it stands.
+    /// Every source of an agent that was ever read or tried, with its state.
     ///
     /// # Errors
     /// A failing store.
@@ -80,7 +58,7 @@ impl History {
         Ok(self.base.store.source(&Source::id_of(agent_slug(agent), key)).await?)
     }
 
-    /// Puts how a source stands without exchanges: it failed, is gone or excluded, or was merely touched.
+    /// Stores the state of a source without exchanges: it failed, is gone or excluded, or was merely touched.
     /// [`SourceRead::to_source`] makes one.
     ///
     /// # Errors
@@ -89,8 +67,8 @@ impl History {
         Ok(self.base.store.put_source(source).await?)
     }
 
-    /// The state in which the reader left a source; `None` before the first reading, or when it is of another version
-    /// of the reader: then it is read from its beginning.
+    /// The state in which the reader left a source. `None` before the first reading, or if it comes from another version of
+    /// the reader: then the source is read from its beginning.
     pub fn cursor(source: &Source) -> Option<State> {
         told::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
     }
@@ -130,7 +108,7 @@ impl History {
         Ok(self.base.store.past_sessions(project, offset, limit).await?)
     }
 
-    /// How much history there is, and how its sources stand.
+    /// The amount of history, and the number of sources in each state.
     ///
     /// # Errors
     /// A failing store.

@@ -1,26 +1,19 @@
 //! History over a real store in a temporary folder.
 
-use std::{future::Future, path::Path};
+use std::path::Path;
 
 use super::*;
-use crate::{index::WAIT, *};
+use crate::{
+    index::WAIT,
+    use_cases::{exported, run},
+    *,
+};
 use cerebro_core::domain::{Event, EventKind, ExchangeId, Kind, Scope, SourceState, Timestamp, Validity};
-use cerebro_core::recall::{Match, Weights};
+use cerebro_core::recall::Match;
 use cerebro_transcript::{
     self as transcript,
     turn::{Prompt, Turn},
 };
-
-/// Runs a test. The database needs deeper stacks than a test's thread has.
-fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_stack_size(16 << 20)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(Box::pin(test));
-}
 
 async fn open(folder: &Path) -> Service {
     let (store, index) = (folder.join("store"), folder.join("index"));
@@ -98,18 +91,6 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
 
 fn committed(added: usize, replaced: usize, unchanged: usize) -> HistoryCommitted {
     HistoryCommitted { added, replaced, unchanged, ..HistoryCommitted::default() }
-}
-
-async fn exported(service: &Service) -> Vec<String> {
-    let (mut lines, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = service.export(cursor.as_deref()).await.unwrap();
-        lines.extend(page.lines);
-        cursor = page.next;
-        if cursor.is_none() {
-            return lines;
-        }
-    }
 }
 
 async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
@@ -491,22 +472,7 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
     let caller = Caller { project: project(), agent: agent_name("test"), person: false };
     let mut all = Vec::new();
     for query in ["walrus number7", "what does reply say of prompt 12", "tusk", "number3 number4"] {
-        let request = SearchRequest {
-            query: query.to_owned(),
-            project: None,
-            all_projects: false,
-            scope: None,
-            kind: None,
-            tags: Vec::new(),
-            since: None,
-            until: None,
-            limit: 50,
-            offset: 0,
-            weights: Weights::default(),
-            valid_at: None,
-            as_of: None,
-            archived: false,
-        };
+        let request = SearchRequest { query: query.to_owned(), limit: 50, ..SearchRequest::default() };
         let found = service.recall.search(&caller, request).await.unwrap();
         all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
     }

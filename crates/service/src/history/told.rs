@@ -1,4 +1,5 @@
-//! What a transcript told, as it is kept: redacted, one readable text an exchange, with its facts beside.
+//! Converts what a reader found in a transcript to its stored form: redacted, one readable text per exchange, with its
+//! facts.
 
 use std::fmt::Write as _;
 
@@ -17,10 +18,10 @@ use cerebro_transcript::{
     turn::{Action, Call, Outcome, ParentKind, Stop, Todo, Turn},
 };
 
-/// How hard the state of a reader is pressed: it is written often and rarely read.
+/// The level of zstd for the state of a reader: it is written often and rarely read.
 const CURSOR_LEVEL: i32 = 1;
 
-/// The name of an agent, as its setup and its hooks have it.
+/// The name of an agent, as in its setup and its hooks.
 pub fn agent_slug(agent: Agent) -> &'static str {
     match agent {
         Agent::ClaudeCode => "claude-code",
@@ -33,12 +34,12 @@ pub fn agent_slug(agent: Agent) -> &'static str {
     }
 }
 
-/// A short text that is no part of what was said: a name, a path, a word about a failure.
+/// Redacts a short text that is not part of a conversation: a name, a path, a word about a failure.
 pub(super) fn clean(text: &str) -> RedactedText {
     redact_text(text).kept.one_line()
 }
 
-/// The state of a reader, as bytes; none that is too long, so that its source is read from its beginning again.
+/// The state of a reader, as bytes; `None` if it is too long, so that its source is read from its beginning again.
 pub(super) fn cursor(state: &State) -> Option<Vec<u8>> {
     let mut state = state.clone();
     state.session.each_text(|text| *text = clean(text).into());
@@ -66,7 +67,7 @@ pub(super) fn cursor_without(bytes: &[u8], is_forgotten: impl Fn(&str) -> bool) 
     cursor(&state)
 }
 
-/// Redacts what a transcript told, and counts what was replaced.
+/// Redacts texts of a transcript, and counts what was replaced.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     redacted: usize,
@@ -84,8 +85,8 @@ impl Texts {
         cleaned.kept
     }
 
-    /// A past session as its reader told it, before it is known how much of it is kept. `begun` is when its first
-    /// exchange began, for readers that tell no more.
+    /// A past session as its reader returned it, before it is known how much of it is stored. `begun` is when its first
+    /// exchange began, for readers that do not say more.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a session without a usable id.
@@ -120,7 +121,7 @@ impl Texts {
         })
     }
 
-    /// The exchanges of a session, redacted text by text and then as a whole: a secret may reach over two.
+    /// The exchanges of a session, redacted text by text and then as a whole, because a secret may span two texts.
     pub(super) fn exchanges(
         &mut self,
         session: &PastSession,
@@ -137,7 +138,7 @@ impl Texts {
         let mut at = session.started_at;
         told.iter()
             .map(|exchange| {
-                // One without a moment of its own stands behind the one before it.
+                // An exchange without a time of its own gets that of the one before it.
                 at = exchange.at.map_or(at, whole_micros);
                 self.exchange(session, exchange, at)
             })
@@ -150,7 +151,7 @@ impl Texts {
         told: &transcript::Exchange,
         at: Timestamp,
     ) -> ToldExchange {
-        // Of each alone, so that they are the same in whatever steps the transcript is read.
+        // From each exchange alone, so that they do not depend on the steps in which the transcript is read.
         let facts = facts::of(std::slice::from_ref(told)).pop().unwrap_or_default();
         let text = self.text(&written(told)).clipped(EXCHANGE_BYTES_MAX);
         let clean_all = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
@@ -175,7 +176,7 @@ impl Texts {
     }
 }
 
-/// What facts prove, beside the files and commands that are kept with the exchange itself.
+/// The proven facts, beyond the files and commands that are stored with the exchange itself.
 fn proven(facts: &facts::Facts) -> Proven<String> {
     Proven {
         read: facts.read.clone(),
@@ -231,7 +232,7 @@ fn to_do(told: &facts::ToDo) -> PastToDo<String> {
     PastToDo { whole: told.whole, items: told.items.iter().map(item).collect() }
 }
 
-/// The id of a session as its transcript names it. What looks like a secret in it is none of an agent's making.
+/// The id of a session, as in its transcript. An id that looks like a secret was not made by an agent.
 fn session_id(id: &str) -> Option<SessionId> {
     SessionId::parse(&redact_name(id)).ok()
 }
@@ -247,12 +248,12 @@ fn ancestor(parent: &transcript::turn::Parent) -> Ancestor {
     Ancestor { kind, session: parent.session.as_deref().and_then(session_id) }
 }
 
-/// The moment as the store keeps it, so that what is read back is what was put.
+/// The moment in the store's precision, so that it is read back unchanged.
 fn whole_micros(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }
 
-/// The first line of the prompt; where there is none, of what was said or done.
+/// The first line of the prompt; without one, of what was said or done.
 fn title(told: &transcript::Exchange, text: &RedactedText) -> RedactedText {
     let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(clean);
     let prompt = told.prompt.as_ref().and_then(|prompt| line(&prompt.text));
@@ -260,7 +261,7 @@ fn title(told: &transcript::Exchange, text: &RedactedText) -> RedactedText {
     title.cut_chars(TITLE_CHARS_MAX)
 }
 
-/// An exchange as a text that people and agents read: the prompt behind `>`, commands behind `$`, the rest in words.
+/// An exchange as a text for people and agents: the prompt after `>`, commands after `$`, the rest in words.
 fn written(told: &transcript::Exchange) -> String {
     let mut out = String::new();
     if let Some(prompt) = &told.prompt {
@@ -281,7 +282,7 @@ fn written(told: &transcript::Exchange) -> String {
     out
 }
 
-/// Adds a text behind an empty line.
+/// Adds a text after an empty line.
 fn block(out: &mut String, text: &str) {
     let text = text.trim();
     if text.is_empty() {
@@ -293,7 +294,7 @@ fn block(out: &mut String, text: &str) {
     out.push_str(text);
 }
 
-/// A call in a line, how it ended where that is not well, and its output.
+/// A call in one line, its outcome if it failed, and its output.
 fn call_text(call: &Call) -> String {
     let mut out = match &call.action {
         Action::Edit { paths, excerpt } => format!("edit {}\n{excerpt}", paths.join(", ")),

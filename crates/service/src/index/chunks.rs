@@ -1,4 +1,4 @@
-//! What the index of chunks holds, and how it follows the log.
+//! The index of chunks: its entries, and how it follows the log.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -33,7 +33,7 @@ pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), Servic
     }
 }
 
-/// Takes in what events tell of documents.
+/// Applies events about documents.
 pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
     let mut told: HashMap<DocumentId, bool> = HashMap::new();
     for event in events {
@@ -42,7 +42,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         };
         let moved = match event.kind {
             EventKind::DocumentIngested | EventKind::DocumentRemoved | EventKind::DocumentForgotten => false,
-            // All of it is found elsewhere now.
+            // After a merge, all its entries belong to the other project.
             EventKind::ProjectMerged => true,
             _ => continue,
         };
@@ -64,14 +64,14 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         .await?;
         let none = HashSet::new();
         if let Some(document) = document {
-            // A chunk never changes: one that is held is held as it is.
+            // A chunk never changes, so one that is in the index is up to date.
             push(store, index, document, if moved { &none } else { &held }).await?;
         }
     }
     Ok(())
 }
 
-/// Puts the chunks of a document that are not held yet.
+/// Adds the chunks of a document that are not in the index yet.
 async fn push(
     store: &Store,
     index: &Arc<Index>,
@@ -104,7 +104,7 @@ pub(crate) fn title(document: &Document, heading: &RedactedText) -> RedactedText
     }
 }
 
-/// What the index holds of a chunk.
+/// The index's entry for a chunk.
 fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
     let is_everywhere = !document.loaded_by.is_empty() && document.project == Project::general();
     let by =
@@ -113,7 +113,7 @@ fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
         id: chunk.id.into(),
         body: Body {
             project: document.project.clone(),
-            // What an agent loads everywhere is found everywhere.
+            // Files that an agent loads in every project are found in every project.
             scope: if is_everywhere { Scope::Personal } else { Scope::Project },
             kind: Evidence::Documents.kind(),
             title: title(document, &chunk.heading),

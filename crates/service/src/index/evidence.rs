@@ -1,8 +1,7 @@
-//! Keeps the indexes of evidence beside the memories at the log's end: exchanges of past sessions, and chunks of
-//! documents.
+//! Keeps the indexes of evidence up to date with the log: exchanges of past sessions, and chunks of documents.
 //!
-//! Each is an index of its own, so that no order of memories depends on it. It is opened when there is something to put
-//! into it or to look for, and follows the log in the background: a commit does not wait for it, a search does.
+//! Each is an index of its own, so that no order of memories depends on it. It is opened at the first change or search,
+//! and follows the log in the background: a commit does not wait for it, a search does.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,17 +34,17 @@ pub(crate) struct EvidenceIndexes {
     documents: Arc<EvidenceIndex>,
 }
 
-/// An index, and how it stands to the log.
+/// An index, and how far it has followed the log.
 struct EvidenceIndex {
     of: Evidence,
     dir: PathBuf,
     index: Mutex<Option<Arc<Index>>>,
-    /// Whether the store has any of it, once somebody asked.
+    /// Whether the store has any evidence of this kind, once that was read.
     has_any: AtomicBool,
     was_asked: AtomicBool,
-    /// How often something was committed that the index must take in, one more than that at first.
+    /// The number of commits that the index must apply, plus one at first.
     changes: AtomicU64,
-    /// How many of these it has taken in.
+    /// How many of these it has applied.
     taken: AtomicU64,
     following: tokio::sync::Mutex<()>,
     changed: Arc<Notify>,
@@ -84,7 +83,7 @@ impl EvidenceIndex {
         }
     }
 
-    /// Throws the index away: the next one to need it builds it anew.
+    /// Drops the index. It is rebuilt at its next use.
     fn start_over(&self) {
         self.close();
         if let Err(error) = std::fs::remove_dir_all(&self.dir) {
@@ -107,7 +106,7 @@ impl EvidenceIndexes {
         }
     }
 
-    /// Whether there is any of it. Looked up once; a commit makes it known too.
+    /// Whether there is any evidence of this kind. Read once; a commit sets it too.
     pub(crate) async fn has(&self, of: Evidence) -> Result<bool, ServiceError> {
         let evidence = self.evidence(of);
         if !evidence.was_asked.load(Ordering::SeqCst) {
@@ -123,7 +122,7 @@ impl EvidenceIndexes {
         Ok(evidence.has_any.load(Ordering::SeqCst))
     }
 
-    /// What an import may have brought is looked for again.
+    /// An import may have added evidence, so this is read again.
     pub(crate) async fn imported(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
             self.evidence(of).was_asked.store(false, Ordering::SeqCst);
@@ -134,7 +133,7 @@ impl EvidenceIndexes {
         Ok(())
     }
 
-    /// Has the index follow in the background, soon.
+    /// Makes the index follow the log in the background, soon.
     pub(crate) fn changed(&self, of: Evidence) {
         let evidence = self.evidence(of);
         evidence.has_any.store(true, Ordering::SeqCst);
@@ -162,10 +161,10 @@ impl EvidenceIndexes {
         });
     }
 
-    /// The index at the log's end. The work goes on when the wait is over.
+    /// The index, up to date with the log. If the wait ends first, the work continues in the background.
     ///
     /// # Errors
-    /// [`ServiceError::IndexBusy`] when it is not there in time; a failing store or index.
+    /// [`ServiceError::IndexBusy`] when it is not up to date in time; a failing store or index.
     pub(crate) async fn index(&self, of: Evidence, wait: Duration) -> Result<Arc<Index>, ServiceError> {
         let indexes = self.clone();
         let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
@@ -185,7 +184,7 @@ impl EvidenceIndexes {
             Some(index) => index,
             None => self.open_evidence(of).await?,
         };
-        // On a server others write too, and nobody tells.
+        // Other homes write to the same server without notice.
         if evidence.taken.load(Ordering::SeqCst) < changes || self.base.store.is_shared() {
             self.follow_evidence(of, &index).await?;
             evidence.taken.store(changes, Ordering::SeqCst);
@@ -196,7 +195,7 @@ impl EvidenceIndexes {
     async fn open_evidence(&self, of: Evidence) -> Result<Arc<Index>, ServiceError> {
         let mut index = self.evidence(of).open().await?;
         if !is_continued(&self.base.store, &index.checkpoint()).await? {
-            // It is new, of another store, or was not filled to the end.
+            // It is new, belongs to another store, or was not filled completely.
             if !index.is_empty() {
                 blocking(&index, Index::close).await?;
                 self.evidence(of).start_over();
@@ -209,7 +208,7 @@ impl EvidenceIndexes {
     }
 
     async fn fill_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
-        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        // The position is read first: changes made meanwhile are read again from the log, which is harmless.
         let places = self.base.store.places().await?;
         match of {
             Evidence::History => exchanges::fill(&self.base.store, index).await?,
@@ -223,7 +222,7 @@ impl EvidenceIndexes {
         blocking(index, Index::flush).await
     }
 
-    /// Brings the index to the log's end, and commits it.
+    /// Brings the index up to date with the log, and commits it.
     async fn follow_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
         let held = index.checkpoint();
         for writer in self.base.store.writers().await? {
@@ -242,7 +241,7 @@ impl EvidenceIndexes {
         blocking(index, Index::flush).await
     }
 
-    /// Asks the index. One that turns out to be damaged is built anew.
+    /// Queries the index. If it turns out to be damaged, it is rebuilt.
     pub(crate) async fn ask<T, F>(&self, of: Evidence, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
@@ -260,7 +259,7 @@ impl EvidenceIndexes {
         }
     }
 
-    /// Throws the index away and builds it anew from the store, where there is anything for it.
+    /// Drops the index and rebuilds it from the store, if there is any evidence for it.
     pub(crate) async fn rebuild(&self, of: Evidence) -> Result<(), ServiceError> {
         if !self.has(of).await? {
             return Ok(());
@@ -272,7 +271,7 @@ impl EvidenceIndexes {
         self.index(of, WAIT).await.map(drop)
     }
 
-    /// Brings the indexes to the log's end, where there are any: so no file of them holds what was forgotten.
+    /// Brings the indexes up to date with the log, so that no file of them holds forgotten text.
     pub(crate) async fn settle(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
             let index = self.evidence(of);
@@ -292,7 +291,7 @@ impl EvidenceIndexes {
     }
 }
 
-/// Asks on a thread for blocking work.
+/// Queries on a thread for blocking work.
 pub(crate) async fn blocking<T, F>(index: &Arc<Index>, question: F) -> Result<T, ServiceError>
 where
     T: Send + 'static,

@@ -1,4 +1,4 @@
-//! What the index of exchanges holds, and how it follows the log.
+//! The index of exchanges: its entries, and how it follows the log.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -16,7 +16,7 @@ use cerebro_store::Store;
 /// How many exchanges are read at once.
 const PAGE: usize = 200;
 
-/// The type of those that are left out unless asked for.
+/// The type of exchanges that are left out of searches unless somebody asks for them.
 fn hidden_kind() -> Kind {
     Kind::parse("automated").unwrap_or_else(Kind::manual)
 }
@@ -34,7 +34,7 @@ pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), Servic
     Ok(())
 }
 
-/// Takes in what events tell of history.
+/// Applies events about history.
 pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
     let mut grown: BTreeMap<&SessionId, Timestamp> = BTreeMap::new();
     let mut shrunk: HashSet<&SessionId> = HashSet::new();
@@ -42,7 +42,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         let Some(session) = &event.session else { continue };
         let since = match event.kind {
             EventKind::HistoryImported => event.at,
-            // All of it is found elsewhere now.
+            // After a merge, all its entries belong to the other project.
             EventKind::ProjectMerged => Timestamp::UNIX_EPOCH,
             EventKind::HistoryForgotten => {
                 shrunk.insert(session);
@@ -89,7 +89,7 @@ async fn push(store: &Store, index: &Arc<Index>, told: Vec<ToldExchange>) -> Res
     })
     .await
 }
-/// What the index holds of an exchange.
+/// The index's entry for an exchange.
 fn document(session: &PastSession, told: ToldExchange) -> Doc {
     let ToldExchange { exchange, text, .. } = told;
     Doc {

@@ -1,8 +1,8 @@
-//! Keeps the lexical index at the log's end.
+//! Keeps the lexical index of memories up to date with the log.
 //!
-//! The index is derived: each commit is handed to it in order while the writer waits, so a search sees
-//! every save that was acknowledged before it. What it missed (it was closed, damaged or failed) it reads
-//! from the log, or from all memories when it has no checkpoint.
+//! The index is derived. Each commit is handed to it in order while the writer waits, so a search sees every save that was
+//! acknowledged before it. Commits that it missed (because it was closed, damaged or failed) are read from the log, or from
+//! all memories if it has no checkpoint.
 
 use crate::base::Base;
 use std::{
@@ -28,19 +28,19 @@ const PAGE: usize = 500;
 /// How long a search waits for the index to catch up.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(60);
 
-/// The index, and how it stands to the log.
+/// The index, and whether it follows the log.
 pub(crate) struct Follower {
     index: RwLock<Arc<Index>>,
     dir: PathBuf,
-    /// Commits are not taken in one by one: [`MemoryIndex::catch_up`] will read them from the log.
+    /// Commits are not applied one by one: [`MemoryIndex::catch_up`] will read them from the log.
     behind: AtomicBool,
-    /// What the index holds cannot be used.
+    /// The content of the index cannot be used.
     damaged: AtomicBool,
     catching_up: tokio::sync::Mutex<()>,
 }
 
 impl Follower {
-    /// Follows with an index just opened, which may lack what was committed while it was closed.
+    /// Begins with an index that was just opened and may lack the commits made while it was closed.
     pub(crate) fn new(index: Index, dir: &Path) -> Self {
         Self {
             index: RwLock::new(Arc::new(index)),
@@ -55,10 +55,10 @@ impl Follower {
         Arc::clone(&read(&self.index))
     }
 
-    /// Takes in one commit. A failure, a panic too, loses nothing: the next search catches up from the log first.
+    /// Applies one commit. A failure or a panic loses nothing: the next search catches up from the log first.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(crate) fn follow(self: &Arc<Self>, committed: &Committed) {
-        // The commit is done, and whoever waits for its answer must get it.
+        // The commit is done, and its caller must get the answer.
         if catch_unwind(AssertUnwindSafe(|| self.take_in(committed))).is_err() {
             tracing::error!("the lexical index broke off at a commit and will catch up from the log");
             self.behind.store(true, Ordering::SeqCst);
@@ -81,7 +81,7 @@ impl Follower {
         }
         index.reach(&last.writer, last.seq);
         if index.is_due() {
-            // Nobody waits for it: a search sees what is queued, too.
+            // Nobody waits for the flush, because a search also sees queued changes.
             let follower = Arc::clone(self);
             tokio::task::spawn_blocking(move || follower.commit(&index));
         }
@@ -91,7 +91,7 @@ impl Follower {
         let Err(error) = index.flush_if_due() else { return };
         tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
         if matches!(error, LexicalError::Damaged(_)) {
-            // The next search builds it anew.
+            // The next search rebuilds it.
             self.damaged.store(true, Ordering::SeqCst);
             self.behind.store(true, Ordering::SeqCst);
         }
@@ -99,7 +99,7 @@ impl Follower {
 
     /// Replaces a broken index by an empty one.
     fn reopen(&self) -> Result<(), LexicalError> {
-        // The old one may not be usable at all; what it held is in the store.
+        // The old one may be unusable; the store has everything that it held.
         if let Err(error) = self.index().close() {
             tracing::debug!(%error, "the broken index did not close");
         }
@@ -119,18 +119,18 @@ impl Follower {
     }
 }
 
-/// How what an index holds stands to a store.
+/// How the content of an index compares with a store.
 #[derive(Debug, PartialEq, Eq)]
 enum Standing {
-    /// It has no place in any log: it is new, or was not filled to the end.
+    /// It has no checkpoint: it is new, or was not filled completely.
     Empty,
     /// It holds the beginning of the store's log.
     Behind,
-    /// It holds what this store never had, or has no more: why that is known.
+    /// It holds something that this store never had or no longer has; with the reason to think so.
     Other(&'static str),
 }
 
-/// Compares the place that an index tells with the store and the ends of its logs.
+/// Compares the checkpoint of an index with the store and the ends of its logs.
 fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &LogPositions) -> Standing {
     if held.places.is_empty() {
         return Standing::Empty;
@@ -148,13 +148,13 @@ fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &LogPositions) -
     }
 }
 
-/// How what an index holds stands to the store.
+/// How the content of the index compares with the store.
 async fn standing_of(store: &Store, held: &Checkpoint) -> Result<Standing, ServiceError> {
     let writers: Vec<String> = held.places.keys().cloned().collect();
     Ok(standing(held, store.id(), store.writer(), &store.ends(&writers).await?))
 }
 
-/// Whether an index that holds this can follow the log on from there.
+/// Whether an index with this content can follow the log from its checkpoint.
 pub(super) async fn is_continued(store: &Store, held: &Checkpoint) -> Result<bool, ServiceError> {
     Ok(standing_of(store, held).await? == Standing::Behind)
 }
@@ -177,7 +177,7 @@ fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
     Change::Put(Box::new(document(memory)))
 }
 
-/// What the index holds of a memory.
+/// The index's entry for a memory.
 pub(crate) fn document(memory: &Memory) -> Doc {
     Doc {
         id: memory.id.into(),
@@ -229,13 +229,13 @@ impl MemoryIndex {
         self.follower.index()
     }
 
-    /// Whether the index has taken in every commit so far.
+    /// Whether the index has applied every commit so far.
     pub(crate) fn index_is_current(&self) -> bool {
         !self.follower.behind.load(Ordering::SeqCst)
     }
 
-    /// Brings the index to the log's end: from its checkpoint, or from all memories without one. Writers
-    /// wait only for the last few steps, so that nothing slips by between the log and the live commits.
+    /// Brings the index up to date with the log: from its checkpoint, or from all memories if it has none. Writers wait
+    /// only for the last few steps, so that no commit is missed between the log and the live commits.
     pub(crate) async fn catch_up(&self) -> Result<(), ServiceError> {
         let follower = &self.follower;
         let _one_at_a_time = follower.catching_up.lock().await;
@@ -261,7 +261,7 @@ impl MemoryIndex {
         Ok(())
     }
 
-    /// Follows the log of each writer from the last event of it that the index holds.
+    /// Applies the log of each writer from the last event that the index has.
     async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
         let held = index.checkpoint();
         for writer in self.base.store.writers().await? {
@@ -286,7 +286,7 @@ impl MemoryIndex {
         }
     }
 
-    /// Fills an empty index in place of one whose content is of no use.
+    /// Fills an empty index that replaces one with unusable content.
     async fn fill_anew(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
         tracing::warn!("the lexical index is built anew: {why}");
         self.follower.reopen()?;
@@ -296,12 +296,12 @@ impl MemoryIndex {
     }
 
     async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
-        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        // The position is read first: changes made meanwhile are read again from the log, which is harmless.
         let places = self.base.store.places().await?;
         let mut after: Option<String> = None;
         let mut count = 0;
         index.belong(self.base.store.id());
-        // A fill that is cut off goes on from the log's beginning.
+        // After a fill that was cut off, the index follows the log from its beginning.
         index.reach(self.base.store.writer(), 0);
         loop {
             let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
@@ -322,19 +322,19 @@ impl MemoryIndex {
         Ok(index.flush()?)
     }
 
-    /// Throws the index away and builds it anew from the store.
+    /// Drops the index and rebuilds it from the store.
     pub(crate) async fn rebuild_index(&self) -> Result<(), ServiceError> {
         self.start_over();
         self.at_the_end().await
     }
 
-    /// Has the next search build the index anew.
+    /// Makes the next search rebuild the index.
     pub(crate) fn start_over(&self) {
         self.follower.damaged.store(true, Ordering::SeqCst);
         self.follower.behind.store(true, Ordering::SeqCst);
     }
 
-    /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
+    /// Queries the index, after it has caught up if it has fallen behind or turns out to be damaged.
     pub(crate) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
@@ -352,7 +352,7 @@ impl MemoryIndex {
         }
     }
 
-    /// Waits until the index is at the log's end. The work goes on when the wait is over.
+    /// Waits until the index is up to date with the log. If the wait ends first, the work continues.
     async fn at_the_end(&self) -> Result<(), ServiceError> {
         if self.index_is_current() {
             return Ok(());
@@ -366,7 +366,7 @@ impl MemoryIndex {
         }
     }
 
-    /// Asks the index as it is, which may have fallen behind: it does not wait for a writer.
+    /// Queries the index as it is. It may have fallen behind, because this does not wait for a writer.
     pub(crate) async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,

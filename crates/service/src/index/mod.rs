@@ -1,5 +1,5 @@
 //! What is derived from the store so that things are found: the index of memories, an index for each kind of evidence,
-//! and vectors in memory. Deleting any of them costs time, nothing else.
+//! one of the past, and vectors in memory. Deleting any of them costs time, nothing else.
 //!
 //! Evidence is what lies beside the memories: exchanges of past sessions, and chunks of documents. Each kind has an index
 //! of its own, so that no order of memories depends on it.
@@ -8,12 +8,14 @@ mod chunks;
 mod evidence;
 mod exchanges;
 mod memories;
+mod past;
 mod vectors;
 
 pub(crate) use chunks::title as chunk_title;
 pub(crate) use evidence::{EvidenceIndexes, WAIT, blocking};
 pub(crate) use memories::{Follower, MemoryIndex, document};
-pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
+pub(crate) use past::{Past, PastIndex};
+pub use vectors::{EXACT_BYTES_MAX, VectorLeg};
 pub(crate) use vectors::{VectorSearch, Vectors};
 
 use cerebro_core::domain::{ChunkId, ExchangeId, Kind, SubjectId};
@@ -39,12 +41,12 @@ impl Evidence {
         }
     }
 
-    /// The same, as the index has it.
+    /// The same as the index's type.
     pub(crate) fn kind(self) -> Kind {
         Kind::parse(self.type_name()).unwrap_or_else(Kind::manual)
     }
 
-    /// Its name, in the name of its folder and in the log.
+    /// Its name, as its folder and the log use it.
     fn name(self) -> &'static str {
         match self {
             Self::History => "history",

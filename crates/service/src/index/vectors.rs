@@ -1,12 +1,11 @@
-//! The vector leg of a search: what is near in meaning.
+//! The vector leg of a search: memories that are near in meaning.
 //!
-//! Inside a project every vector is compared, in memory; the vectors of a project are read when it is first
-//! asked for, and every later change is told to them. Across all projects, and in one whose vectors take more
-//! than [`EXACT_BYTES_MAX`], the database's graph index makes the candidates; their similarities are exact too.
+//! Inside a project, every vector is compared, in memory. The vectors of a project are read at its first search, and every
+//! later change is applied to them. Across all projects, and in a project whose vectors take more than
+//! [`EXACT_BYTES_MAX`], the database's graph index gives the candidates; their similarities are exact too.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
-    num::NonZeroUsize,
     sync::{
         Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -16,14 +15,9 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{
-    DistilOptions, ServiceError,
-    base::Base,
-    jobs::{InferenceSettings, Spending},
-    lock,
-};
+use crate::{ServiceError, base::Base, lock, settings::Embedding, spending::Spending};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
-use cerebro_core::pace::{self, Breaker, Budget, Spent};
+use cerebro_core::pace::{self, Breaker, Spent};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
 use cerebro_core::sync::{read, write};
@@ -43,49 +37,14 @@ const PAGE: usize = 500;
 const LOAD_WAIT: Duration = Duration::from_secs(3);
 /// How long a search waits for the vector of its question.
 const QUERY_WAIT: Duration = Duration::from_secs(1);
-/// How long it waits after one took too long, until another one comes in time.
+/// How long it waits after a vector came too late, until one comes in time again.
 const QUERY_WAIT_SLOW: Duration = Duration::from_millis(30);
 /// How many passages of a memory are compared with all others to relate it.
 const LIKENESS_PASSAGES_MAX: usize = 4;
-/// Most questions that a model is asked at once, those among them that nobody waits for any more.
+/// Most questions that a model is asked at once, including those that nobody waits for any more.
 const ASKING_MAX: usize = 2 * SEARCHES_AT_ONCE_MAX;
 /// Questions whose vectors are kept.
 const QUERIES_MAX: usize = 128;
-
-/// Opens a provider of vectors: the one of the settings, or the one that makes the vectors of a stored
-/// model, by its name. `None` when there is none.
-pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, ProviderError> + Send + Sync>;
-
-/// How texts become vectors.
-#[derive(Clone)]
-pub struct Embedding {
-    /// Opens a provider; cheap.
-    pub open: Opener,
-    /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
-    pub batch: Option<NonZeroUsize>,
-    /// What may be spent in a day with a provider that is paid for.
-    pub budget: Budget,
-    /// How long an unused model stays in memory; zero is for ever.
-    pub unload_after: Duration,
-    /// Who says how memories stand to each other.
-    pub inference: InferenceSettings,
-    /// Whether past sessions are distilled, and by whom.
-    pub distil: DistilOptions,
-}
-
-impl Embedding {
-    /// No vectors at all.
-    pub fn none() -> Self {
-        Self {
-            open: Arc::new(|_| Ok(None)),
-            batch: None,
-            budget: Budget::default(),
-            unload_after: Duration::ZERO,
-            inference: InferenceSettings::nobody(),
-            distil: DistilOptions::off(),
-        }
-    }
-}
 
 /// What is near to a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,7 +109,7 @@ impl Vectors {
         read(&self.space).as_ref().map(act)
     }
 
-    /// Takes in a commit: memories that went, or that belong to another project now.
+    /// Applies a commit: memories that were deleted, or that belong to another project now.
     pub(crate) fn follow(&self, committed: &Committed) {
         if self.read(|_| ()).is_none() {
             return;
@@ -166,7 +125,7 @@ impl Vectors {
         });
     }
 
-    /// Takes in the new vectors of a memory, made by a model.
+    /// Adds the new vectors of a memory, made by a model.
     pub(crate) fn put(
         &self,
         model: &StoredModel,
@@ -205,8 +164,7 @@ impl Vectors {
         }
     }
 
-    /// Lets the model of the questions give its memory back when it was not used for long enough. Says
-    /// whether it is still held.
+    /// Unloads the model of the questions if it was not used for long enough. Returns whether it is still loaded.
     pub(crate) fn rest(&self) -> bool {
         let mut used = lock(&self.used);
         let Some(last) = *used else { return false };
@@ -257,7 +215,7 @@ impl VectorSearch {
         &self.held.embedding
     }
 
-    /// The model that searches ask, if the store has vectors and their provider is there.
+    /// The model that searches ask, if the store has vectors and their provider can be opened.
     pub(crate) async fn ready(&self) -> Result<Option<Arc<Ready>>, ServiceError> {
         let vectors = &self.held;
         for _ in 0..2 {
@@ -271,7 +229,7 @@ impl VectorSearch {
         Ok(None)
     }
 
-    /// Looks anew which model searches ask. Vectors in memory stay when it is the same one.
+    /// Reads again which model searches ask. Vectors in memory stay if it is the same model.
     pub(crate) async fn look(&self) -> Result<(), ServiceError> {
         let vectors = &self.held;
         let _one = vectors.looking.lock().await;
@@ -296,8 +254,8 @@ impl VectorSearch {
         Ok(())
     }
 
-    /// The `k` memories nearest in meaning to a question, of those in `within` where it is given. `None` when
-    /// there is no model, or it does not answer in time: search goes on without.
+    /// The `k` memories nearest in meaning to a question, of those in `within` if it is given. `None` if there is no
+    /// model or it does not answer in time; the search then uses words alone.
     ///
     /// # Errors
     /// A failing store.
@@ -333,7 +291,7 @@ impl VectorSearch {
         self.by_graph(&ready, Some(&asked), &vector, k, &keep).await.map(Some)
     }
 
-    /// Begins to read the vectors of a project, in the background: who asks for its context will search it.
+    /// Begins to read the vectors of a project in the background: whoever asks for its context will probably search it.
     pub(crate) fn warm(&self, project: &Project) {
         let (search, projects) = (self.clone(), [project.clone(), Project::none()]);
         self.base.tasks.spawn("reading vectors ahead", async move {
@@ -347,8 +305,8 @@ impl VectorSearch {
         });
     }
 
-    /// The vector of a question, if the model gives it in time. The work goes on when the wait is over, so
-    /// that the same question asked again has it.
+    /// The vector of a question, if the model returns it in time. If the wait ends first, the work continues, so that
+    /// the same question asked again has it.
     #[tracing::instrument(level = "debug", skip_all)]
     async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.held;
@@ -359,7 +317,7 @@ impl VectorSearch {
             return None;
         }
         let wait = if vectors.slow.load(Ordering::Relaxed) { QUERY_WAIT_SLOW } else { QUERY_WAIT };
-        // A question that nobody waits for any more is under way still: there is an end to them, too.
+        // A question that nobody waits for any more still occupies the model, so these are bounded too.
         let place = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
         let (search, ready, text) = (self.clone(), Arc::clone(ready), text.clone());
         let work = self.base.tasks.spawn("a question's vector", async move {
@@ -411,11 +369,11 @@ impl VectorSearch {
         }
     }
 
-    /// Reads the vectors of projects that are not in memory. `false` when they are too many, or reading takes
-    /// too long; it goes on then.
+    /// Reads the vectors of projects that are not in memory. `false` if they are too many, or if reading takes too long; it
+    /// then continues in the background.
     async fn load(&self, ready: &Arc<Ready>, projects: &[Project]) -> Result<bool, ServiceError> {
         if self.base.store.is_shared() {
-            // The log does not tell of vectors that another process puts.
+            // The log has no events for vectors that another process writes.
             return Ok(false);
         }
         let vectors = &self.held;
@@ -463,7 +421,7 @@ impl VectorSearch {
             }
         };
         let count = rows.len();
-        // Another model may have been chosen while this was read.
+        // Another model may have become active while this was read.
         if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
             vectors.change(|space| space.fill(project, rows));
         }
@@ -471,8 +429,8 @@ impl VectorSearch {
         Ok(true)
     }
 
-    /// The vectors of a project, of which there are `count`: packed, or from their arrays where the packed ones are not
-    /// complete, which are packed again then.
+    /// The `count` vectors of a project: the packed ones, or, if those are not complete, the ones from the table, which are
+    /// then packed again.
     async fn read_vectors(
         &self,
         model: &StoredModel,
@@ -510,8 +468,8 @@ impl VectorSearch {
         Ok(rows)
     }
 
-    /// How like a memory is to the others of its project, of all of them. `None` where they are too many to be
-    /// compared one by one, or where the model is not the one that searches ask.
+    /// The likeness of a memory to every other of its project. `None` if they are too many to compare one by one, or if the
+    /// model is not the one that searches ask.
     ///
     /// # Errors
     /// A failing store.

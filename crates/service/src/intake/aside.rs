@@ -1,8 +1,9 @@
-//! Where past sessions are not taken in: a transcript that a hook named is read for the journal of work alone.
+//! If past sessions are not imported, a transcript that a hook names is read for the journal of work alone.
 //!
-//! Nothing of it is kept but what hooks did not tell of a session that they told of. How far it was read is known until
-//! the daemon ends; after that it is read from its beginning once more.
+//! The journal gets what hooks did not report about a session that they did report; nothing else is kept. How far a
+//! transcript was read is known until the daemon ends; the next daemon reads it from its beginning.
 
+use super::Intake;
 use super::{
     folders::Form,
     reading::{Cursor, Piece, Reading},
@@ -10,24 +11,24 @@ use super::{
     take::{Pass, Trouble, blocking},
     walk::Found,
 };
-use crate::{History, ServiceError, lock, work};
+use crate::{ServiceError, lock, work};
 
-/// Most transcripts of which it is known how far they were read.
+/// Most transcripts whose position is remembered.
 const ASIDE_MAX: usize = 256;
 
 /// How far a transcript was read.
 #[derive(Debug, Clone)]
 pub(super) struct Aside {
-    /// The session that it is of.
+    /// The transcript's session.
     pub session: String,
     cursor: Cursor,
 }
 
-impl History {
-    /// Reads the transcripts that hooks have named since, for the journal alone.
+impl Intake {
+    /// Reads the transcripts that hooks have named since the last time, for the journal alone.
     pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.intake.named));
-        let Some(options) = self.intake.options.get().filter(|_| !paths.is_empty()) else {
+        let paths = std::mem::take(&mut *lock(&self.state.named));
+        let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
         for (found, _) in named_files(options.places.clone(), paths).await? {
@@ -45,7 +46,7 @@ impl History {
     }
 
     async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
-        let known = lock(&self.intake.aside).get(&found.path).cloned();
+        let known = lock(&self.state.aside).get(&found.path).cloned();
         let mut before = known.map(|aside| aside.cursor);
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
@@ -71,7 +72,7 @@ impl History {
                 self.journal.fill(told).await?;
             }
             if is_last {
-                let mut aside = lock(&self.intake.aside);
+                let mut aside = lock(&self.state.aside);
                 if aside.len() >= ASIDE_MAX {
                     aside.clear();
                 }

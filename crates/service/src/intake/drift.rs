@@ -1,7 +1,8 @@
-//! Whether the agents write what their readers do not know: formats change without a word.
+//! Drift: records that the readers do not know, because agents change their formats without notice.
 
 use std::collections::BTreeMap;
 
+use super::Intake;
 use super::{
     folders::{TranscriptFolder, agents},
     walk,
@@ -11,23 +12,23 @@ use crate::{History, ServiceError, agent_slug};
 /// Most sources whose unknown records are named.
 const SOURCES_MAX: usize = 200;
 
-/// Records of which only the number is known.
+/// The name for records of which only the number is known.
 const UNNAMED: &str = "(at the end of a file)";
 
 /// Records that were not understood, by their agent and their name.
 pub(crate) type Drift = BTreeMap<&'static str, BTreeMap<String, u64>>;
 
-impl History {
+impl Intake {
     /// The records of unknown types in what was read so far.
     pub(crate) async fn drift(&self) -> Result<Drift, ServiceError> {
         let mut drift = Drift::new();
         for agent in agents() {
-            let sources = self.sources(agent).await?;
+            let sources = self.history.sources(agent).await?;
             let odd = sources.iter().filter(|source| source.unknown > 0).take(SOURCES_MAX);
             for source in odd {
                 let told = drift.entry(agent_slug(agent)).or_default();
-                let names = Self::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
-                // Of the last records the state says nothing yet.
+                let names = History::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
+                // The state does not have the last records yet.
                 let named: u64 = names.values().sum();
                 for (name, count) in names {
                     *told.entry(name).or_default() += count;
@@ -36,7 +37,7 @@ impl History {
                     *told.entry(UNNAMED.to_owned()).or_default() += source.unknown - named;
                 }
             }
-            // What this daemon read it can name.
+            // This daemon knows the names of the records that it read itself.
             let seen = self.progress().agents.remove(agent_slug(agent)).unwrap_or_default().unknown;
             if let Some(told) = drift.get_mut(agent_slug(agent)).filter(|_| !seen.is_empty()) {
                 told.remove(UNNAMED);

@@ -1,4 +1,4 @@
-//! What a session had in its hands, told to its agent after a compaction: summaries keep hardly any of it.
+//! The files and commands that a session worked with last, for its agent after a compaction: summaries hardly keep them.
 
 use std::{
     io::{Read, Seek, SeekFrom},
@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
+use super::Intake;
 use super::{
     folders::{Form, TranscriptFolder},
     state::HistoryOptions,
     walk,
 };
-use crate::History;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{
@@ -24,19 +24,19 @@ use cerebro_transcript::{
 const TAIL_BYTES: u64 = 8 << 20;
 /// How long that may take: a hook waits for it.
 const LOOK_MAX: Duration = Duration::from_millis(300);
-/// Most files and commands that are named.
+/// Most files and commands in the text.
 const FILES_MAX: usize = 10;
 const COMMANDS_MAX: usize = 20;
-/// Longest part of a command that is named, in bytes: 20 of them fit into the text.
+/// Longest part of a command in the text, in bytes: 20 of them fit.
 const COMMAND_BYTES_MAX: usize = 100;
 /// Longest text in all.
 pub const IN_HAND_BYTES_MAX: usize = 2_400;
 
-impl History {
+impl Intake {
     /// The files that a session changed last and the commands that it ran last, from the end of its transcript.
-    /// `None` where the transcript is not one of a known agent, says nothing, or takes too long to read.
+    /// `None` if the transcript is not one of a known agent, has nothing, or takes too long to read.
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
-        let HistoryOptions { settings, places, .. } = self.intake.options.get()?;
+        let HistoryOptions { settings, places, .. } = self.state.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let settings = settings();

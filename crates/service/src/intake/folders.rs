@@ -1,4 +1,4 @@
-//! Where each agent keeps what it writes down of its sessions.
+//! Where each agent keeps the transcripts of its sessions.
 
 use std::{
     ffi::OsString,
@@ -49,7 +49,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether a file holds many sessions, each of which is taken or left for itself.
+    /// Whether a file holds many sessions, each of which is imported or skipped on its own.
     pub const fn holds_many(self) -> bool {
         matches!(self, Self::Database | Self::Typed)
     }
@@ -58,7 +58,7 @@ impl Form {
 /// A folder or a file of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFolder {
-    /// Whose it is.
+    /// The agent.
     pub agent: Agent,
     /// Where it is. Nothing outside of it is read.
     pub root: PathBuf,
@@ -117,13 +117,13 @@ impl TranscriptFolder {
             Agent::Cursor if !folder("agent-transcripts") => None,
             Agent::Cursor if ends(".txt") => Some(Form::Text),
             Agent::Qwen if !folder("chats") => None,
-            // Big outputs of tools that were moved out of the talk.
+            // Big outputs of tools that were moved out of the transcript.
             Agent::ClaudeCode if folder("tool-results") => None,
             _ => ends(".jsonl").then_some(Form::Lines),
         }
     }
 
-    /// The session's id as far as the file's name tells it. Empty where its records tell it.
+    /// The session's id, if the file's name has it; empty if its records have it.
     pub fn session_of(&self, path: &Path) -> String {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         match self.agent {

@@ -1,22 +1,23 @@
-//! Forks: a session that begins with what another one said. Each exchange is kept once, with the original; which of two
-//! sessions that is follows from what both say, so the order in which they are read changes nothing.
+//! Forks: sessions that begin with a copy of another one. Each exchange is stored once, with the original. Which of two
+//! sessions is the original follows from their content, so the order in which they are read does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Intake;
 use super::{
     reading::{Fault, Reading},
     take::{Trouble, blocking},
     walk::Found,
 };
-use crate::{History, ServiceError};
+use crate::ServiceError;
 use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
 use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 
-/// What a session may have copied.
+/// What is known of a session as a possible copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Copying {
     standing: Beginning,
-    /// Sessions that are younger, although they were read before: what they have of this one is its own.
+    /// Sessions that are younger, although they were read before: what they have in common belongs to this one.
     younger: BTreeSet<String>,
 }
 
@@ -26,7 +27,7 @@ enum Beginning {
     /// It was not looked up yet.
     #[default]
     Unknown,
-    /// It may, and this is what it was copied from as far as that is known.
+    /// It may; with the session that it was copied from, as far as that is known.
     Maybe(Option<Parent>),
     /// It is a session of its own.
     Own,
@@ -60,7 +61,7 @@ fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
     }
 }
 
-/// When a session went on by itself after the last exchange that another one has too.
+/// When a session diverged: its first exchange after the last one that another session has too.
 fn own_since(outline: &Outline, others: &BTreeSet<(String, String)>) -> Option<Timestamp> {
     let is_shared = |turns: &Turns| turns.as_ref().is_some_and(|turns| others.contains(turns));
     let behind = outline.values().rev().take_while(|(turns, _)| !is_shared(turns));
@@ -71,10 +72,10 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
-impl History {
-    /// Takes out what the session copied from another one. Only a session that is new, or known as a copy, can begin
-    /// with what is another's: those whose beginning was copied since have the same ids. `whole` is the file, where the
-    /// batch is only its beginning.
+impl Intake {
+    /// Removes from a batch what the session copied from another one. Only a session that is new, or known as a copy, is
+    /// checked: originals whose beginning was copied later have the same ids. `whole` is the file, if the batch is only its
+    /// beginning.
     pub(super) async fn drop_copies(
         &self,
         batch: &mut Batch,
@@ -96,7 +97,7 @@ impl History {
             return Ok(());
         };
         let own = batch.session.id.clone();
-        let mut owners = self.owners(&[&first]).await?;
+        let mut owners = self.history.owners(&[&first]).await?;
         if is_new && owners.iter().any(|(_, session)| session.as_str() != own) {
             *younger = self.younger(batch, whole).await?;
         }
@@ -120,8 +121,8 @@ impl History {
         Ok(())
     }
 
-    /// The sessions that were read before a new one and copied from it. What they copied goes from them: this one has it,
-    /// and is committed next.
+    /// The sessions that were read before a new one and copied from it. The copies are removed from them, because the
+    /// new one has the originals and is committed next.
     async fn younger(&self, batch: &Batch, whole: Option<&Found>) -> Result<BTreeSet<String>, Trouble> {
         let mut younger = BTreeSet::new();
         let own = &batch.session.id;
@@ -158,7 +159,7 @@ impl History {
                 parent: parent.map(SessionId::as_str),
                 own_since: own_since(&theirs, &said),
             };
-            if lineage::is_original(one, another) && self.hand_over(&other, &own_id, &said).await? {
+            if lineage::is_original(one, another) && self.history.hand_over(&other, &own_id, &said).await? {
                 younger.insert(other.as_str().to_owned());
             }
         }
@@ -167,13 +168,13 @@ impl History {
 
     async fn stored(&self, session: &str) -> Result<Option<PastSession>, Trouble> {
         match SessionId::parse(session) {
-            Ok(id) => Ok(self.session(&id).await?),
+            Ok(id) => Ok(self.history.session(&id).await?),
             Err(_) => Ok(None),
         }
     }
 
     async fn stored_outline(&self, session: &SessionId) -> Result<Outline, Trouble> {
-        let exchanges = self.exchanges_of_session(session).await?;
+        let exchanges = self.history.exchanges_of_session(session).await?;
         let turns = |first: Option<String>, last: Option<String>| first.clone().zip(last.or(first));
         let entry = |exchange: cerebro_core::domain::Exchange| {
             (exchange.seq, (turns(exchange.first, exchange.last), Some(exchange.at)))
@@ -184,6 +185,6 @@ impl History {
     async fn owners_of(&self, exchanges: &[Exchange]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
         let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
-        self.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+        self.history.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
     }
 }

@@ -1,11 +1,12 @@
-//! Sources with many sessions: databases, and lists of the prompts that were typed. Each session is taken or left for
-//! itself; the source is done with only when none was left that another look may take.
+//! Sources with many sessions: databases, and lists of the prompts that were typed. Each session is imported or skipped on
+//! its own. A source is finished only when no skipped session may be wanted later.
 
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
 };
 
+use super::Intake;
 use super::{
     forks::Copying,
     reading::Cursor,
@@ -13,16 +14,16 @@ use super::{
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::Found,
 };
-use crate::{History, agent_slug, lock, work};
+use crate::{agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
-/// What was left of a source with many sessions.
+/// What was skipped of a source with many sessions.
 #[derive(Debug, Default)]
 struct Remainder {
-    /// Something that is wanted, or may be next time: it was not asked for, or could not be read.
+    /// Sessions that may be wanted next time: they were not asked for, or could not be read.
     for_later: bool,
-    /// Something that the user's choice leaves alone.
+    /// Sessions that the settings exclude.
     by_choice: bool,
 }
 
@@ -33,8 +34,8 @@ impl Remainder {
     }
 }
 
-impl History {
-    /// Takes in the sessions of a database that have changed.
+impl Intake {
+    /// Imports the sessions of a database that have changed.
     pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
         let (mut database, heads) = blocking(move || {
@@ -43,7 +44,7 @@ impl History {
             Ok::<_, super::reading::Fault>((database, heads))
         })
         .await??;
-        let known = self.sources(found.agent).await?;
+        let known = self.history.sources(found.agent).await?;
         let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
         let known: HashMap<String, Option<String>> =
             known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
@@ -55,7 +56,7 @@ impl History {
                 continue;
             }
             let is_too_old = edge.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
-            // Where the head does not tell the folder, the session does.
+            // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
             if is_too_old
                 || is_placed && !self.is_wanted(found, head.directory.clone(), pass, &mut left).await
@@ -76,20 +77,20 @@ impl History {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.intake.progress).mended(&at);
+                    lock(&self.state.progress).mended(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.intake.progress).fault(&at, &fault.to_string());
+                    lock(&self.state.progress).fault(&at, &fault.to_string());
                 }
             }
             self.make_way().await;
         }
-        lock(&self.intake.progress).bytes_done += found.stat.size;
+        lock(&self.state.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
     }
 
-    /// Whether a session of a folder is wanted; notes it where it is not.
+    /// Whether a session of a folder is wanted. If it is not, that is noted.
     async fn is_wanted(
         &self,
         found: &Found,
@@ -109,7 +110,7 @@ impl History {
         pass.wants(&project, session.cwd.as_deref(), &found.path)
     }
 
-    /// Puts down how a source with many sessions stands. Last, so that a pass that was cut short is made again.
+    /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
     async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
         if left.for_later {
             return Ok(Taken::Remainder);
@@ -118,7 +119,7 @@ impl History {
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.put_source(&read.to_source()).await?;
+        self.history.put_source(&read.to_source()).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -144,7 +145,7 @@ impl History {
         }
     }
 
-    /// Takes in the prompts of sessions whose transcripts are gone.
+    /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
         let bytes = blocking(move || super::reading::small(&path)).await??;
@@ -168,13 +169,13 @@ impl History {
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
             self.make_way().await;
         }
-        lock(&self.intake.progress).bytes_done += end;
+        lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await
     }
 
     /// Whether a session is in a source other than this one.
     fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
-        let known = lock(&self.intake.known);
+        let known = lock(&self.state.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }
@@ -209,7 +210,7 @@ pub(super) fn by_session(prompts: Vec<typed::Typed>) -> Vec<(String, Vec<typed::
     sessions
 }
 
-/// A session of which only the prompts are left.
+/// A session that only has prompts left.
 fn typed_batch(agent: Agent, id: &str, prompts: Vec<typed::Typed>) -> Batch {
     let mut session = Session { agent, id: id.to_owned(), ..Session::default() };
     session.started = prompts.first().and_then(|prompt| prompt.at);

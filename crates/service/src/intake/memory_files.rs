@@ -1,5 +1,5 @@
-//! Memory files of agents: what people, and the agents themselves, write down for an agent to load at its start. They are
-//! taken in as documents, one way, for the other agents; a search of an agent that loads a file leaves it out.
+//! Memory files: texts that people, and agents themselves, write for an agent to load at its start. They are imported as
+//! documents for the other agents and never written. A search by an agent that loads a file leaves this file out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +11,9 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
+use super::Intake;
 use super::{folders::TranscriptFolder, settings::HistorySettings, slug::plain, take::Pass, walk};
-use crate::{DocumentRead, History, ServiceError, agent_slug, index::Evidence};
+use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
     redact::redact_text,
@@ -24,12 +25,12 @@ use cerebro_transcript::{
     Session,
 };
 
-/// A longer file is none that an agent loads.
+/// Agents do not load longer files.
 const PAPER_BYTES_MAX: u64 = 256 << 10;
-/// Most files that are looked at, and most files of one folder.
+/// Most files that are read, and most files of one folder.
 const PAPERS_MAX: usize = 1_000;
 const FOLDER_MAX: usize = 100;
-/// The latest past sessions whose folders are looked into, and most of these folders.
+/// The number of latest past sessions whose folders are searched, and the most of these folders.
 const SESSIONS_MAX: usize = 500;
 const FOLDERS_MAX: usize = 50;
 /// How long one folder may take: it may lie on a disk that does not answer.
@@ -70,16 +71,16 @@ const OF_PERSONS: [(Agent, &str); 10] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MemoryFile {
     path: PathBuf,
-    /// Who loads it.
+    /// The agents that load it.
     agents: Vec<Agent>,
     /// The folder of its project; none for those that are loaded everywhere.
     folder: Option<PathBuf>,
 }
 
-impl History {
-    /// Takes memory files in, where the settings want that, and leaves those out that are gone or no longer wanted.
+impl Intake {
+    /// Imports memory files, if the settings want that, and removes those that are gone or no longer wanted.
     pub(super) async fn take_memory_files(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let settings = self.intake.settings().unwrap_or_default();
+        let settings = self.state.settings().unwrap_or_default();
         let wants = settings.enabled && settings.memory_files;
         if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
@@ -124,10 +125,10 @@ impl History {
 
     /// The memory files that are there, of wanted agents.
     async fn memory_files(&self, settings: &HistorySettings) -> Result<Vec<MemoryFile>, ServiceError> {
-        let Some(options) = self.intake.options.get() else { return Ok(Vec::new()) };
+        let Some(options) = self.state.options.get() else { return Ok(Vec::new()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-        for session in self.sessions(None, 0, SESSIONS_MAX).await? {
+        for session in self.history.sessions(None, 0, SESSIONS_MAX).await? {
             let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));
             if let Some(folder) = folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX)
             {
@@ -158,12 +159,12 @@ impl History {
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
             return Ok(());
         }
-        // What a person had forgotten stays so.
+        // A file that a person had forgotten stays forgotten.
         let tombstone = HistoryTombstone::of_paper(&path);
         if !self.base.store.history_tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
-        // Nor is what a person had read taken over.
+        // A document that a person ingested is not replaced either.
         let here = self.base.store.document_at(&project, &redact_text(&path).kept).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
@@ -176,7 +177,7 @@ impl History {
     }
 }
 
-/// Looks at a disk, for a while; what does not answer says nothing.
+/// Runs a look at a disk for a limited time. If the disk does not answer, the result is empty.
 async fn looked<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
     let looked = tokio::time::timeout(LOOK_MAX, tokio::task::spawn_blocking(look)).await;
     looked.ok().and_then(Result::ok).unwrap_or_default()
@@ -235,7 +236,8 @@ fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> 
     memory_files
 }
 
-/// The folder of a project that an agent keeps notes on: Gemini writes it down, Claude Code names its own folder after it.
+/// The folder of a project that an agent keeps notes on: Gemini writes it to a file, Claude Code names its own folder after
+/// it.
 fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
     if agent == GeminiCli {
         let told = bytes_of(&notes.join(".project_root"))?;

@@ -1,7 +1,7 @@
-//! Past sessions, taken in from what agents write down of them.
+//! The intake: reads agents' transcripts and imports their sessions.
 //!
-//! One task does it, [`History::keep`](crate::History::keep), for as long as the daemon runs: it looks through the agents' folders
-//! when it begins, at each interval, and when somebody asks, and reads what a hook names. Data flows one way:
+//! One task does it, [`Intake::keep`], for as long as the daemon runs. It scans the agents' folders when it begins, at each
+//! interval and when somebody asks, and reads the files that hooks name. Data flows one way:
 //!
 //! | file | step |
 //! | --- | --- |
@@ -9,13 +9,13 @@
 //! | [`walk`] | which files lie there, and in which order they are read |
 //! | [`reading`], [`rows`], [`tree`] | pieces of a file, the sessions of a database, or files of one session, through the readers of `transcript` |
 //! | [`preview`] | how much of that is wanted, before it is read |
-//! | [`slug`] | where a session was, of agents that do not say it |
-//! | [`forks`] | what of a session is a copy of another one |
-//! | [`take`], [`many`] | whose session it is; exchanges and cursor go to the store in one transaction |
+//! | [`slug`] | the folder of a session, for agents that do not record it |
+//! | [`forks`] | which part of a session is a copy of another one |
+//! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
-//! | [`aside`] | the same for the journal of work alone, where past sessions are not kept |
+//! | [`aside`] | the same for the journal of work alone, if past sessions are not kept |
 //! | [`run`] | the task, its bounds and its pauses |
-//! | [`state`] | what is asked of it, and what it tells |
+//! | [`state`] | requests to it, and its progress |
 
 mod aside;
 mod drift;
@@ -39,5 +39,43 @@ pub use drift::glance;
 pub use folders::{TranscriptFolder, agent_named, agents, places};
 pub use preview::Preview;
 pub use settings::HistorySettings;
-pub(crate) use state::IntakeState;
 pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};
+
+use std::sync::Arc;
+
+use crate::{
+    base::Base, documents::Documents, history::History, index::EvidenceIndexes, traffic::Traffic,
+    work::Journal,
+};
+use state::IntakeState;
+
+/// The use cases of importing past sessions.
+#[derive(Clone)]
+pub struct Intake {
+    base: Base,
+    evidence: EvidenceIndexes,
+    documents: Documents,
+    history: History,
+    journal: Journal,
+    traffic: Arc<Traffic>,
+    state: Arc<IntakeState>,
+}
+
+impl Intake {
+    pub(crate) fn new(
+        history: &History,
+        documents: &Documents,
+        journal: &Journal,
+        traffic: &Arc<Traffic>,
+    ) -> Self {
+        Self {
+            base: history.base.clone(),
+            evidence: history.evidence.clone(),
+            documents: documents.clone(),
+            history: history.clone(),
+            journal: journal.clone(),
+            traffic: Arc::clone(traffic),
+            state: Arc::new(IntakeState::new(journal.retention().is_some())),
+        }
+    }
+}

@@ -1,7 +1,8 @@
-//! What there is to take in, counted before anything is kept.
+//! A preview: what an import would read, counted before anything is stored.
 
 use std::collections::BTreeMap;
 
+use super::Intake;
 use super::{
     folders::Form,
     many::by_session,
@@ -11,11 +12,11 @@ use super::{
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::redact::redact_secrets;
 use cerebro_transcript::typed;
 
-/// What lies in the folders of one agent, before it is read.
+/// The files in the folders of one agent, before they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
     /// Files with sessions that are wanted.
@@ -24,16 +25,16 @@ pub struct Preview {
     pub bytes: u64,
     /// Those files that are new or have changed.
     pub fresh: usize,
-    /// Those that are older than what is asked for.
+    /// Those that are older than the request asks for.
     pub older: usize,
 }
 
 /// A session of a file: the folder that it was in, and its length.
 type Part = (Option<String>, u64);
 
-impl History {
-    /// What there is to take in, by agent, and what cannot be looked at. Where it depends on the project which sessions
-    /// are wanted, the beginnings of the files are read; nothing is kept of them.
+impl Intake {
+    /// What an import would read, by agent, and what cannot be read. If it depends on the project which sessions are
+    /// wanted, the beginnings of the files are read; nothing of them is stored.
     ///
     /// # Errors
     /// A failing store.
@@ -49,7 +50,7 @@ impl History {
         let mut pass = self.pass(request.project.clone(), oldest);
         for file in walked.files {
             let Some(bytes) = self.wanted_of(&file, &mut pass).await else { continue };
-            let known = lock(&self.intake.known);
+            let known = lock(&self.state.known);
             let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
             let preview = found.entry(agent_slug(file.agent)).or_default();
             preview.files += 1;
@@ -62,8 +63,8 @@ impl History {
         Ok((found, faults))
     }
 
-    /// How many bytes of a file are of sessions that are wanted; `None` where none is. A file that cannot be read counts:
-    /// an import names it.
+    /// How many bytes of a file belong to sessions that are wanted; `None` if there are none. A file that cannot be read
+    /// counts, because an import names it.
     async fn wanted_of(&self, found: &Found, pass: &mut Pass) -> Option<u64> {
         if !pass.is_choosy() {
             return Some(found.stat.size);
@@ -84,7 +85,7 @@ impl History {
         wanted
     }
 
-    /// The folder of the session in a file, by the first piece of it; `None` where that does not tell.
+    /// The folder of the session in a file, if the first piece of the file has it.
     async fn folder_of(&self, found: &Found, pass: &mut Pass) -> Result<Option<String>, Trouble> {
         let (opened, now) = (found.clone(), self.base.now());
         let read = move || Reading::open(opened, None, now)?.map(|mut reading| reading.step()).transpose();

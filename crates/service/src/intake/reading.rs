@@ -1,4 +1,4 @@
-//! One file of sessions, read piece by piece: on from where it was left, or from its beginning.
+//! One file of sessions, read piece by piece: from where the last reading ended, or from its beginning.
 //!
 //! Everything here blocks. A piece is bounded by what is read at once, and by nothing else.
 
@@ -28,20 +28,20 @@ pub const FILE_BYTES_MAX: u64 = 2 << 30;
 pub const WHOLE_BYTES_MAX: u64 = 96 << 20;
 /// How much is read at once, while no record needs more.
 const PIECE_BYTES: usize = 6 << 20;
-/// The most that is read at once: two records of the longest kind, and what stands between.
+/// The most that is read at once: two records of the greatest length, and what is between them.
 const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
-/// How much of a file's beginning, and of what stands before the place where reading goes on, is compared.
+/// How many bytes of a file's beginning, and before the position where reading continues, are compared.
 const EDGE_BYTES: u64 = 4 << 10;
-/// A file that was not written for so long is taken for finished.
+/// A file that was not written to for this long counts as finished.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
-/// How far a file was read, and how it looked then: what the store keeps of it.
+/// The cursor: how far a file was read, and its state then. The store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     /// The reader's own state.
     pub state: State,
-    /// How the file looked when it was opened. While a record at its end may be half-written, the size is that of
-    /// what was understood, so that the next look does not take the file for unchanged.
+    /// The state of the file when it was opened. While a record at its end may be half-written, the size is that of the
+    /// complete records, so that the next scan does not take the file for unchanged.
     pub stat: Stat,
     /// Digests of the first bytes, and of those before `state.offset`.
     pub head: String,
@@ -52,7 +52,7 @@ pub struct Cursor {
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system says so.
+    /// The system's error.
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// It is too long.
@@ -61,10 +61,10 @@ pub enum Fault {
     /// A record does not end.
     #[error("its records are longer than what is read at once")]
     Endless,
-    /// It became shorter while it was read. The next look begins anew.
+    /// It became shorter while it was read. The next scan begins again.
     #[error("it became shorter while it was read")]
     Shrunk,
-    /// Its database says so.
+    /// Its database's error.
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
     /// It is of a version that is not known.
@@ -72,16 +72,16 @@ pub enum Fault {
     Unknown(String),
 }
 
-/// What one step of reading gives.
+/// The result of one step of reading.
 #[derive(Debug)]
 pub struct Piece {
-    /// The exchanges and the session, with secrets in them still.
+    /// The exchanges and the session, not redacted yet.
     pub batch: Batch,
     /// Where the next step, or the next reading, goes on.
     pub cursor: Cursor,
     /// There is no next step.
     pub is_last: bool,
-    /// The bytes of the file that this step went forward.
+    /// How many bytes of the file this step read.
     pub bytes: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct Reading {
     stat: Stat,
     /// Whether its last line is whole although no line break ends it.
     is_settled: bool,
-    /// When it was made, as far as its disk tells; microseconds since 1970.
+    /// When it was created, if its disk records that; microseconds since 1970.
     born: i64,
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
@@ -103,7 +103,7 @@ pub struct Reading {
     cursor: Cursor,
 }
 
-/// Reads a file that is small by nature, whole.
+/// Reads a whole file that is small by nature.
 ///
 /// # Errors
 /// [`Fault`]
@@ -118,15 +118,14 @@ pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Whether a file was not written for a while at a moment.
+/// Whether, at a moment, a file was not written to for a while.
 fn is_settled(stat: &Stat, now: Timestamp) -> bool {
     let written = Timestamp::from_microsecond(stat.mtime).unwrap_or(Timestamp::UNIX_EPOCH);
     now.duration_since(written) >= SETTLED_AFTER
 }
 
 impl Reading {
-    /// Opens a file at a moment and decides whether reading goes on where `cursor` says. `None` when there is nothing
-    /// new.
+    /// Opens a file at a moment and decides whether reading continues at `cursor`. `None` if there is nothing new.
     ///
     /// # Errors
     /// [`Fault`]
@@ -159,11 +158,11 @@ impl Reading {
         let cursor = Cursor { stat, ..cursor };
         let mut source = file.try_clone()?;
         source.seek(SeekFrom::Start(cursor.state.offset))?;
-        // What is unpacked was written whole.
+        // A compressed file was written as a whole.
         let is_settled = found.form == Form::Packed || is_settled(&stat, now);
         let source: Box<dyn Read + Send> = match found.form {
             Form::Packed => Box::new(zstd::stream::read::Decoder::new(source)?.take(FILE_BYTES_MAX)),
-            // What is appended meanwhile is for the next reading.
+            // Bytes that are appended meanwhile are for the next reading.
             _ => Box::new(source.take(stat.size - cursor.state.offset)),
         };
         let base = cursor.state.offset;
@@ -210,7 +209,7 @@ impl Reading {
             };
             let forward = batch.state.offset.saturating_sub(self.base);
             if !self.ended && forward == 0 {
-                // Records longer than what was read.
+                // Records are longer than what was read.
                 if want >= PIECE_BYTES_MAX {
                     return Err(Fault::Endless);
                 }
@@ -219,7 +218,7 @@ impl Reading {
             }
             let read_to = self.base + self.buffer.len() as u64;
             let is_unfinished = !self.is_settled && batch.end < read_to;
-            // So does the next look, when this reading is cut short.
+            // The next scan does the same, if this reading is cut short.
             let is_through = self.ended && !is_unfinished;
             self.cursor.stat.size =
                 if is_through { self.stat.size } else { batch.end.min(self.stat.size.saturating_sub(1)) };
@@ -282,10 +281,10 @@ impl Reading {
     }
 }
 
-/// Whether what was read of a file is still its beginning.
+/// Whether the part that was read is still the file's beginning.
 fn goes_on(file: &File, stat: &Stat, cursor: &Cursor) -> Result<bool, Fault> {
     let offset = cursor.state.offset;
-    // With the same length and another time it was touched or written over; both are rare, so it is read anew.
+    // With the same length and another time, it was touched or overwritten. Both are rare, so it is read again.
     if stat.size <= cursor.stat.size || stat.inode != cursor.stat.inode || stat.mtime < cursor.stat.mtime {
         return Ok(false);
     }

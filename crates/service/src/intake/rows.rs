@@ -1,7 +1,7 @@
-//! Sessions that are rows of an SQLite database which another program has open: OpenCode's, and those of Cursor's IDE.
+//! Sessions in an SQLite database that another program has open: those of OpenCode and of Cursor's IDE.
 //!
-//! It is opened for reading only, with patience for its writer, and never as immutable: its last writes are in the
-//! log beside it. Where it stays locked, a private copy is read. Everything here blocks.
+//! It is opened read-only, with a wait for its writer, and never as immutable, because its last writes are in the log
+//! beside it. If it stays locked, a private copy is read. Everything here blocks.
 
 use std::{collections::HashMap, fmt::Write as _, fs, path::Path, time::Duration};
 
@@ -22,7 +22,7 @@ use cerebro_transcript::{
 const BUSY_MAX: Duration = Duration::from_secs(3);
 /// A larger database is not copied.
 const COPY_BYTES_MAX: u64 = 1 << 30;
-/// More text of one session is not read: it is read whole.
+/// A session with more text is not read, because a session is read as a whole.
 const SESSION_BYTES_MAX: i64 = 96 << 20;
 /// Most sessions of one database.
 const SESSIONS_MAX: usize = 100_000;
@@ -32,9 +32,9 @@ const SESSIONS_MAX: usize = 100_000;
 enum Generation {
     /// `session`, `message` and `part`.
     One,
-    /// `session_v2` (or `session`) and `session_message`. Tables of the first stay behind, stale.
+    /// `session_v2` (or `session`) and `session_message`. The tables of the first generation stay there, stale.
     Two,
-    /// `cursorDiskKV` of Cursor's IDE. It has other things too, also keys: only two kinds of rows are read.
+    /// `cursorDiskKV` of Cursor's IDE. It also has other data, even keys: only two kinds of rows are read.
     Composers,
 }
 
@@ -49,14 +49,14 @@ impl Generation {
     }
 }
 
-/// A session, and by what a change of it is seen.
+/// A session, and a mark that changes when the session does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// Its id.
     pub id: String,
     /// Changes when the session does: its times and the number of its rows.
     pub watermark: String,
-    /// Where it was.
+    /// Its folder.
     pub directory: Option<String>,
     /// When it changed last: microseconds since 1970.
     pub updated: Option<i64>,
@@ -71,15 +71,15 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens it, or a copy of it where it is locked.
+    /// Opens it, or a copy of it if it is locked.
     ///
     /// # Errors
     /// [`Fault`]; a database without the tables that are known is [`Fault::Unknown`].
     pub fn open(path: &Path) -> Result<Self, Fault> {
-        // SQLite would make one that is missing, and follow a link.
+        // SQLite would create a missing file, and follow a link.
         drop(open(path)?);
         let opened = Self::connect(path).and_then(|connection| {
-            // A lock, or a log that cannot be shared, shows with the first read only.
+            // A lock, or a log that cannot be shared, is noticed at the first read only.
             tables(&connection)?;
             Ok(Self { connection, _copy: None })
         });
@@ -126,7 +126,7 @@ impl Database {
         if log.exists() {
             fs::copy(&log, with_suffix(&copy, "-wal"))?;
         }
-        // It is ours, so its log may be taken in.
+        // The copy is ours, so SQLite may apply its log.
         let connection = Connection::open(&copy)?;
         tables(&connection)?;
         Ok(Self { connection, _copy: Some(folder) })
@@ -173,7 +173,7 @@ impl Database {
         let mut marks: HashMap<String, String> = HashMap::new();
         for table in generation.tables() {
             let updated = self.latest_column(table)?;
-            // SQLite keeps any type in any column, and a text is more than each number.
+            // SQLite keeps any type in any column, and a text sorts after every number.
             let query = format!(
                 "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)) FROM {table} \
                  WHERE typeof(session_id) = 'text' GROUP BY session_id"
@@ -208,7 +208,7 @@ impl Database {
         Ok(heads)
     }
 
-    /// The sessions of Cursor's IDE. Their folders stand in their bubbles.
+    /// The sessions of Cursor's IDE. Their folders are in their bubbles.
     fn composers(&self) -> Result<Vec<Head>, Fault> {
         let query = "SELECT key, length(value), CASE WHEN json_valid(CAST(value AS TEXT)) \
                      THEN json_extract(CAST(value AS TEXT), '$.lastUpdatedAt') END \
@@ -263,7 +263,7 @@ impl Database {
         Ok(if generation == Generation::Two && has_second { "session_v2" } else { "session" })
     }
 
-    /// The column of a table that tells when a row changed.
+    /// The column of a table with the time of a row's last change.
     fn latest_column(&self, table: &str) -> Result<&'static str, Fault> {
         let statement = self.connection.prepare(&format!("SELECT * FROM {table} LIMIT 0"))?;
         let columns = names(&statement);
@@ -345,7 +345,7 @@ impl Database {
     }
 
     fn bytes_of(&self, table: &str, session: &str) -> Result<i64, Fault> {
-        // Of a text, its length in bytes is that of it as a blob.
+        // The length of a text in bytes is its length as a blob.
         let query = format!("SELECT sum(length(CAST(data AS BLOB))) FROM {table} WHERE session_id = ?1");
         let bytes: Option<i64> = self.connection.query_row(&query, [session], |row| row.get(0))?;
         Ok(bytes.unwrap_or_default())
@@ -394,7 +394,7 @@ fn names(statement: &rusqlite::Statement<'_>) -> Vec<String> {
     statement.column_names().into_iter().map(str::to_owned).collect()
 }
 
-/// A row of which only some columns are sure to be there.
+/// A row that may lack columns.
 struct Fields<'row, 'names> {
     row: &'row Row<'row>,
     columns: &'names [String],

@@ -1,4 +1,4 @@
-//! The task that takes sessions in: when it looks, what it reads first, and how it gives way.
+//! The intake's task: when it scans, what it reads first, and how it gives way to callers.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Intake;
 use super::{
     folders::{Form, TranscriptFolder, agents},
     settings::HistorySettings,
@@ -14,25 +15,24 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SourceState};
 use cerebro_transcript::READER_VERSION;
 
-/// How long the daemon has served before it looks through the folders, so that this does not stand in the way of
-/// those who waited for its start.
+/// How long the daemon has served before the first scan, so that the scan does not delay those who waited for its start.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How often it looks through all folders.
+/// How often it scans all folders.
 const EVERY: Duration = Duration::from_secs(10 * 60);
-/// How long it waits for more after a hook named a file: a turn's last records come right behind it.
+/// How long it waits after a hook named a file, because a turn's last records are written just after.
 const DEBOUNCE: Duration = Duration::from_secs(1);
-/// How long after a failure of the store it goes on.
+/// How long it waits after a failure of the store.
 const RETRY: Duration = Duration::from_secs(60);
-/// How long nobody must have called before the next batch, and how long that is waited for.
+/// How long nobody must have called before the next batch, and how long it waits for that at most.
 const QUIET: Duration = Duration::from_millis(10);
 const QUIET_MAX: Duration = Duration::from_millis(100);
 const QUIET_POLL: Duration = Duration::from_millis(5);
 
-/// The files that hooks named, as far as they are there and an agent's.
+/// The files that hooks named, as far as they exist and belong to an agent.
 pub(super) async fn named_files(
     places: Vec<TranscriptFolder>,
     paths: BTreeSet<PathBuf>,
@@ -45,26 +45,26 @@ pub(super) async fn named_files(
     looked.await.map_err(|_| broke_off("a look at a transcript broke off"))
 }
 
-impl History {
-    /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
+impl Intake {
+    /// Sets where transcripts are and what the user wants of them. It is called first; without it, nothing is imported.
     pub fn set_options(&self, options: HistoryOptions) {
-        if self.intake.options.set(options).is_err() {
+        if self.state.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
     }
 
-    /// Takes sessions in as the settings say and as is asked for, until `stopping` completes. The next daemon goes on
-    /// with what was begun. Runs once.
+    /// Imports sessions as the settings say and as somebody asks, until `stopping` completes. The next daemon continues
+    /// what was begun. Runs once.
     pub async fn keep(&self, stopping: impl Future<Output = ()>) {
         tokio::pin!(stopping);
         let mut next = tokio::time::Instant::now() + SETTLE;
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {
-                    lock(&self.intake.wanted).scan = true;
+                    lock(&self.state.wanted).scan = true;
                     next = tokio::time::Instant::now() + EVERY;
                 }
-                () = self.intake.wake.notified() => {}
+                () = self.state.wake.notified() => {}
                 () = &mut stopping => return,
             }
             tokio::select! {
@@ -72,22 +72,22 @@ impl History {
                     tracing::error!(%error, "taking sessions in broke off");
                     next = tokio::time::Instant::now() + RETRY;
                 },
-                // Half a batch is undone with its transaction, and the cursor says where to go on.
+                // Half a batch is rolled back with its transaction, and the cursor says where to continue.
                 () = &mut stopping => return,
             };
-            lock(&self.intake.progress).running = false;
+            lock(&self.state.progress).running = false;
         }
     }
 
-    /// Does what is wanted, until nothing is.
+    /// Serves requests until there are none.
     async fn serve(&self) -> Result<(), ServiceError> {
-        while self.intake.is_asked() {
-            if !lock(&self.intake.named).is_empty() {
+        while self.state.is_asked() {
+            if !lock(&self.state.named).is_empty() {
                 tokio::time::sleep(DEBOUNCE).await;
             }
-            // Before it is taken, so that nobody who waits for it sees a moment of rest.
-            lock(&self.intake.progress).running = self.is_taken_in();
-            let wanted = std::mem::take(&mut *lock(&self.intake.wanted));
+            // Set before the request is taken, so that nobody who waits for it sees the task idle.
+            lock(&self.state.progress).running = self.is_taken_in();
+            let wanted = std::mem::take(&mut *lock(&self.state.wanted));
             let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
@@ -108,9 +108,9 @@ impl History {
         Ok(())
     }
 
-    /// Reads the files that hooks have named since.
+    /// Reads the files that hooks have named since the last time.
     async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.intake.named));
+        let paths = std::mem::take(&mut *lock(&self.state.named));
         let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
         else {
             return Ok(());
@@ -119,23 +119,23 @@ impl History {
         for (known, path) in named_files(places, paths).await? {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.intake.progress).fault(&path, &why),
+                Err(why) => lock(&self.state.progress).fault(&path, &why),
             }
         }
         Ok(())
     }
 
-    /// Looks through all folders, and reads what is new or has changed.
+    /// Scans all folders, and reads files that are new or have changed.
     async fn scan(&self, request: &ImportRequest) -> Result<(), ServiceError> {
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
         let begun = Instant::now();
         self.know().await?;
-        let gates = lock(&self.intake.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        let gates = lock(&self.state.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
         let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
         let Walk { files, faults, roots } =
             walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             progress.seen = files.len();
             progress.faults.clear();
             for (_, path, why) in &faults {
@@ -143,7 +143,7 @@ impl History {
             }
         }
         self.note_gone(&gates, &files, &roots).await?;
-        // What was too old in a source with many sessions may be asked for now.
+        // Sessions that were too old, in a source with many, may be wanted now.
         let is_asked = *request != ImportRequest::default();
         let wanted = |file: &Found| match gates.get(&file.path) {
             Some(stat) => *stat != file.stat || is_asked && file.form.holds_many(),
@@ -151,7 +151,7 @@ impl History {
         };
         let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             progress.scan = begun.elapsed();
             progress.scanned_at = Some(self.base.now());
         }
@@ -166,22 +166,22 @@ impl History {
 
     async fn read_all(&self, mut files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
         let begun = Instant::now();
-        // Prompts of deleted sessions come last: only then it is known which are.
+        // Prompts of deleted sessions come last, because only then it is known which sessions are deleted.
         files.sort_by_key(|file| file.form == Form::Typed);
         {
-            let mut progress = lock(&self.intake.progress);
+            let mut progress = lock(&self.state.progress);
             (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
             progress.bytes = files.iter().map(|file| file.stat.size).sum();
         }
         for found in files {
-            // What an agent has just written does not wait for what is old.
+            // A file that an agent has just written does not wait for old ones.
             if pass.is_enabled() {
                 self.read_named(pass).await?;
             }
             self.read_one(found, pass).await?;
-            lock(&self.intake.progress).files_done += 1;
+            lock(&self.state.progress).files_done += 1;
         }
-        lock(&self.intake.progress).read = begun.elapsed();
+        lock(&self.state.progress).read = begun.elapsed();
         Ok(())
     }
 
@@ -194,7 +194,7 @@ impl History {
         match taken {
             Ok(taken) => {
                 {
-                    let mut progress = lock(&self.intake.progress);
+                    let mut progress = lock(&self.state.progress);
                     progress.of(found.agent).read += 1;
                     progress.mended(&found.path);
                 }
@@ -211,7 +211,7 @@ impl History {
         }
     }
 
-    /// Notes sources whose files are there no more. What was read of them is kept.
+    /// Marks sources whose files are gone. What was read of them is kept.
     async fn note_gone(
         &self,
         gates: &HashMap<PathBuf, Stat>,
@@ -224,12 +224,12 @@ impl History {
         for path in missing {
             for agent in agents() {
                 let key = path.to_string_lossy();
-                if let Some(mut source) = self.source(agent, &key).await? {
+                if let Some(mut source) = self.history.source(agent, &key).await? {
                     source.state = SourceState::Gone;
-                    self.put_source(&source).await?;
+                    self.history.put_source(&source).await?;
                 }
             }
-            if let Some(known) = lock(&self.intake.known).as_mut() {
+            if let Some(known) = lock(&self.state.known).as_mut() {
                 known.gates.remove(path);
             }
         }
@@ -237,34 +237,34 @@ impl History {
     }
 
     pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
-        Pass::new(self.intake.settings().unwrap_or_default(), only, oldest)
+        Pass::new(self.state.settings().unwrap_or_default(), only, oldest)
     }
 
-    /// Reads from the store what is known of the files: once, and again when other ones are wanted.
+    /// Reads from the store what is known of the files: once, and again when the settings want other ones.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let HistorySettings { include, exclude, .. } = self.intake.settings().unwrap_or_default();
+        let HistorySettings { include, exclude, .. } = self.state.settings().unwrap_or_default();
         let chosen = (include, exclude);
-        if lock(&self.intake.known).as_ref().is_some_and(|known| known.chosen == chosen) {
+        if lock(&self.state.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }
         let mut known = Known { chosen, ..Known::default() };
         for agent in agents() {
-            for source in self.sources(agent).await? {
+            for source in self.history.sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
                     let is_part = source.key.ends_with(&format!("#{session}"));
                     let (id, holder) = ((agent, session.as_str().to_owned()), (path.clone(), source.size));
                     if is_part {
-                        // A file of its own says more than a list of all that was typed.
+                        // A transcript has more than a list of all that was typed.
                         known.holders.entry(id).or_insert(holder);
                     } else {
                         known.holders.insert(id, holder);
                     }
                 }
-                // What was left alone may be wanted now; a shorter recording of a session may not.
+                // Excluded sessions may be wanted now; a shorter recording of a session is not.
                 let may_be_wanted = is_excluded && source.error.is_none();
-                // A later reader understands more of it.
+                // A later version of the reader understands more of it.
                 let is_outdated = source.reader != READER_VERSION;
                 if !may_be_wanted && !is_outdated && source.state != SourceState::Gone {
                     let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
@@ -272,17 +272,17 @@ impl History {
                 }
             }
         }
-        *lock(&self.intake.known) = Some(known);
+        *lock(&self.state.known) = Some(known);
         Ok(())
     }
 
     fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.intake.known).as_mut() {
+        if let Some(known) = lock(&self.state.known).as_mut() {
             known.gates.insert(path, stat);
         }
     }
 
-    /// Gives way to those who wait for an answer, for a moment.
+    /// Gives way to callers for a moment.
     pub(super) async fn make_way(&self) {
         let begun = Instant::now();
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! `[history]` in the settings: whether past sessions are taken in, and which.
+//! `[history]` in the settings: whether past sessions are imported, and which.
 
 use std::{path::Path, time::Duration};
 
@@ -9,12 +9,12 @@ use cerebro_core::domain::Project;
 use cerebro_core::text;
 use cerebro_transcript::Agent;
 
-/// How old a session may be that is taken in by itself.
+/// The greatest age of a session that is imported without being asked for.
 const SINCE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 /// Most entries of `include`, and of `exclude`.
 const ENTRIES_MAX: usize = 1_000;
 
-/// `[history]`: whether past sessions are taken in, and which.
+/// `[history]`: whether past sessions are imported, and which.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySettings {
@@ -77,19 +77,19 @@ impl HistorySettings {
         self.agents.iter().filter_map(|name| agent_named(name)).collect()
     }
 
-    /// Whether sessions of a project, of the folder that they were in, or of the file that they lie in, are wanted.
+    /// Whether sessions of a project, of a folder, or in a file are wanted.
     pub fn wants(&self, project: &Project, folder: Option<&str>, file: &Path) -> bool {
         let is_included =
             self.include.is_empty() || self.include.iter().any(|entry| names(entry, project, folder, file));
         is_included && !self.excludes(project, folder, file)
     }
 
-    /// Whether a project, or the folder that a session was in, or the file that it lies in, is left alone.
+    /// Whether a project, the folder of a session, or its file is excluded.
     pub fn excludes(&self, project: &Project, folder: Option<&str>, file: &Path) -> bool {
         self.exclude.iter().any(|entry| names(entry, project, folder, file))
     }
 
-    /// Whether it depends on the project or the folder if a session is wanted.
+    /// Whether the project or the folder decides if a session is wanted.
     pub fn is_choosy(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()
     }

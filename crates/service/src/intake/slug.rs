@@ -1,7 +1,7 @@
-//! Where a session of Cursor's CLI was: its transcripts do not say it, and the folder that they lie in says it only nearly.
+//! The folder of a session of Cursor's CLI: its transcripts do not have it, and the name of their own folder is ambiguous.
 //!
-//! `~/.cursor/projects/home-me-my-app/…` is of `/home/me/my-app`, or of `/home/me/my/app`. What the session's tools touched
-//! tells which; else what is there on disk, where just one folder fits.
+//! `~/.cursor/projects/home-me-my-app/…` may be `/home/me/my-app` or `/home/me/my/app`. The files that the session's tools
+//! touched decide; else the folders on disk, if just one fits.
 
 use std::{
     fs,
@@ -9,23 +9,23 @@ use std::{
     time::Duration,
 };
 
+use super::Intake;
 use super::{
     take::{Pass, blocking},
     walk::Found,
 };
-use crate::History;
 use cerebro_transcript::{
     Agent, Batch, Exchange,
     turn::{Action, Call},
 };
 
-/// Most entries of folders that are looked at for one name.
+/// Most entries of folders that are read for one name.
 const ENTRIES_MAX: usize = 20_000;
-/// How long that may take: the folder may lie on a disk that does not answer.
+/// How long that may take: the disk may not answer.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 
-impl History {
-    /// Adds to what was read of Cursor's CLI the folder that it was in, where that can be told.
+impl Intake {
+    /// Adds the folder to a session of Cursor's CLI, if it can be found.
     pub(super) async fn place_in_folder(&self, found: &Found, batch: &mut Batch, pass: &mut Pass) {
         if found.agent != Agent::Cursor || batch.session.cwd.is_some() {
             return;
@@ -87,7 +87,7 @@ fn paths(call: &Call) -> Vec<&str> {
     }
 }
 
-/// The only folder on disk of that name; `None` where there are several. Blocks.
+/// The only folder on disk with that name; `None` if there are several. Blocks.
 fn on_disk(name: &str) -> Option<String> {
     let mut found: Option<PathBuf> = None;
     let mut left = vec![(PathBuf::from("/"), name.to_owned())];

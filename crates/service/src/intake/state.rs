@@ -1,4 +1,4 @@
-//! What is asked of the task that takes sessions in, and what it tells.
+//! Requests to the intake's task, and its progress.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,24 +11,25 @@ use std::{
 
 use tokio::sync::Notify;
 
+use super::Intake;
 use super::{aside::Aside, folders::TranscriptFolder, settings::HistorySettings, walk::Stat};
-use crate::{History, ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
 use cerebro_store::{EngineError, StoreError};
 use cerebro_transcript::Agent;
 
-/// Most files that hooks have named and that wait; beyond it everything is looked through.
+/// Most files that hooks have named and that wait. Beyond that, everything is scanned.
 const NAMED_MAX: usize = 256;
-/// Most faults that are told.
+/// Most faults that are kept.
 pub(super) const FAULTS_MAX: usize = 100;
-/// Most names of unknown records that are told.
+/// Most names of unknown records that are kept.
 const UNKNOWN_MAX: usize = 100;
 
-/// Tells which project a folder belongs to. It bounds its own time.
+/// Returns the project of a folder. It bounds its own time.
 pub type ProjectOf = Arc<dyn Fn(PathBuf) -> Pin<Box<dyn Future<Output = Project> + Send>> + Send + Sync>;
 
-/// What taking sessions in needs to know.
+/// What the intake needs to know from the program.
 pub struct HistoryOptions {
     /// Reads the settings as they are now.
     pub settings: Arc<dyn Fn() -> HistorySettings + Send + Sync>,
@@ -38,7 +39,7 @@ pub struct HistoryOptions {
     pub project_of: ProjectOf,
 }
 
-/// What a person asks to take in.
+/// A person's request to import sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportRequest {
     /// Of these agents; those of the settings when empty.
@@ -54,7 +55,7 @@ pub struct ImportRequest {
 pub struct AgentProgress {
     /// Files, or sessions of a database, that were read.
     pub read: u64,
-    /// Exchanges that were put.
+    /// Exchanges that were stored.
     pub exchanges: u64,
     /// Places in which a secret was replaced.
     pub redacted: u64,
@@ -66,7 +67,7 @@ pub struct AgentProgress {
     pub oversized: u64,
 }
 
-/// How far it is.
+/// The progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Whether it reads now.
@@ -79,17 +80,17 @@ pub struct Progress {
     pub bytes: u64,
     /// See `bytes`.
     pub bytes_done: u64,
-    /// When it last looked through all folders, and how long that took before anything was read.
+    /// When it last scanned all folders, and how long that took before anything was read.
     pub scanned_at: Option<Timestamp>,
     /// See `scanned_at`.
     pub scan: Duration,
     /// How long reading took, when it last read anything.
     pub read: Duration,
-    /// How many files it saw then.
+    /// How many files the scan found.
     pub seen: usize,
     /// By agent.
     pub agents: BTreeMap<&'static str, AgentProgress>,
-    /// What could not be read, with why; without secrets.
+    /// What could not be read, and why; without secrets.
     pub faults: BTreeMap<String, String>,
 }
 
@@ -102,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Notes that something is read after all.
+    /// Notes that something could be read after all.
     pub(super) fn mended(&mut self, path: &Path) {
         if !self.faults.is_empty() {
             self.faults.remove(&redact_secrets(&path.to_string_lossy()));
@@ -128,12 +129,12 @@ impl AgentProgress {
     }
 }
 
-/// What is wanted of the task.
+/// The requests to the task.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Look through everything.
+    /// Scan all folders.
     pub scan: bool,
-    /// Take in what a person asked for.
+    /// Imports that a person asked for.
     pub imports: Vec<ImportRequest>,
 }
 
@@ -143,7 +144,7 @@ impl Wanted {
     }
 }
 
-/// A task of the process itself that did not come to its end.
+/// The error for a task of the process that broke off.
 pub(super) fn broke_off(what: &str) -> ServiceError {
     StoreError::Engine(EngineError::Query { statement: "history", reason: what.to_owned() }).into()
 }
@@ -153,27 +154,27 @@ pub(super) fn broke_off(what: &str) -> ServiceError {
 pub(super) struct Known {
     /// `include` and `exclude` of the settings when this was read.
     pub chosen: (Vec<String>, Vec<String>),
-    /// How the files looked when they were read last.
+    /// The state of the files when they were read last.
     pub gates: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
     pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
 }
 
 impl Known {
-    /// Whether a session is another file's, which is there and says more. Of two recordings the longer one is kept.
+    /// Whether another existing file has more of a session. Of two recordings, the longer one is kept.
     pub fn is_held_elsewhere(&self, agent: Agent, session: &str, path: &Path, size: u64) -> bool {
         let Some((other, held)) = self.holders.get(&(agent, session.to_owned())) else { return false };
         other != path && (*held, path) >= (size, other.as_path()) && is_there(other)
     }
 }
 
-/// Whether what a session was read from is there: a file, or a database with it and others.
+/// Whether the source of a session exists: a file, or a database.
 fn is_there(holder: &Path) -> bool {
     let database = holder.to_str().and_then(|key| key.rsplit_once(".db#"));
     holder.exists() || database.is_some_and(|(path, _)| Path::new(&format!("{path}.db")).exists())
 }
 
-/// What those who ask and the task that takes sessions in have in common.
+/// The state that the task shares with callers.
 #[derive(Default)]
 pub(crate) struct IntakeState {
     /// Whether a journal of work is kept.
@@ -186,7 +187,7 @@ pub(crate) struct IntakeState {
     pub(super) progress: Mutex<Progress>,
     /// What the store knows of the files; read from it when first needed.
     pub(super) known: Mutex<Option<Known>>,
-    /// How far transcripts were read for the journal alone, where sessions are not taken in.
+    /// How far transcripts were read for the journal alone, if sessions are not imported.
     pub(super) aside: Mutex<HashMap<PathBuf, Aside>>,
 }
 
@@ -206,13 +207,13 @@ impl IntakeState {
         self.options.get().map(|options| (options.settings)())
     }
 
-    /// Whether sessions are taken in by themselves.
+    /// Whether sessions are imported without being asked for.
     pub(crate) fn keeps_history(&self) -> bool {
         self.settings().is_some_and(|settings| settings.enabled)
     }
 
-    /// Notes that an agent wrote to a file of its sessions. What it is, and whether it is wanted, is looked at later.
-    /// While sessions are not taken in, the file is read for the journal alone, where there is one.
+    /// Notes that an agent wrote to a transcript. What it is, and whether it is wanted, is checked later. If sessions
+    /// are not imported, the file is read for the journal alone, if there is one.
     pub(crate) fn note_transcript(&self, path: Option<PathBuf>) {
         let keeps_history = self.keeps_history();
         if !keeps_history && !self.has_journal {
@@ -232,35 +233,16 @@ impl IntakeState {
         }
         self.wake.notify_one();
     }
-
-    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
-    /// wrote last.
-    pub(crate) fn reread_transcript(&self, session: &SessionId) {
-        let path = {
-            let known = lock(&self.known);
-            let holders = known.iter().flat_map(|known| &known.holders);
-            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
-            own.next().map(|(_, (path, _))| path.clone())
-        };
-        let path = path.or_else(|| {
-            let aside = lock(&self.aside);
-            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
-            own.next().map(|(path, _)| path.clone())
-        });
-        if path.is_some() {
-            self.note_transcript(path);
-        }
-    }
 }
 
-impl History {
-    /// Asks to take sessions in, and returns at once; [`Self::progress`] tells how far it is.
+impl Intake {
+    /// Requests an import, and returns at once; [`Self::progress`] says how far it is.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
+    /// [`ServiceError::Invalid`] if too many requests wait.
     pub fn import(&self, request: ImportRequest) -> Result<(), ServiceError> {
         const WAITING_MAX: usize = 8;
-        let mut wanted = lock(&self.intake.wanted);
+        let mut wanted = lock(&self.state.wanted);
         if wanted.imports.len() >= WAITING_MAX {
             let problem = "others wait already; try again when they are done";
             return Err(ServiceError::invalid("agents", "", problem));
@@ -269,36 +251,54 @@ impl History {
             wanted.imports.push(request);
         }
         drop(wanted);
-        self.intake.wake.notify_one();
+        self.state.wake.notify_one();
         Ok(())
     }
 
-    /// Notes that an agent wrote to a file of its sessions, or to some file. What it is, and whether it is wanted, is
-    /// looked at later.
+    /// Notes that an agent wrote to a transcript, known or not. What it is, and whether it is wanted, is checked later.
     pub fn note_transcript(&self, path: Option<PathBuf>) {
-        self.intake.note_transcript(path);
+        self.state.note_transcript(path);
     }
 
-    /// How far taking sessions in is.
+    /// Has the transcript of a session read once more, if it is known: its agent went away, and no hook reported its last
+    /// records.
+    pub fn reread_transcript(&self, session: &SessionId) {
+        let path = {
+            let known = lock(&self.state.known);
+            let holders = known.iter().flat_map(|known| &known.holders);
+            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
+            own.next().map(|(_, (path, _))| path.clone())
+        };
+        let path = path.or_else(|| {
+            let aside = lock(&self.state.aside);
+            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
+            own.next().map(|(path, _)| path.clone())
+        });
+        if path.is_some() {
+            self.note_transcript(path);
+        }
+    }
+
+    /// How far the import is.
     pub fn progress(&self) -> Progress {
-        let progress = lock(&self.intake.progress).clone();
-        let waits = self.intake.is_asked() && self.is_taken_in();
+        let progress = lock(&self.state.progress).clone();
+        let waits = self.state.is_asked() && self.is_taken_in();
         Progress { running: progress.running || waits, ..progress }
     }
 
-    /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
+    /// Whether requests lead to stored sessions. Otherwise, files that hooks name are read for the journal alone.
     pub(super) fn is_taken_in(&self) -> bool {
-        self.is_kept() || !lock(&self.intake.wanted).imports.is_empty()
+        self.is_kept() || !lock(&self.state.wanted).imports.is_empty()
     }
 
-    /// Whether sessions are taken in by themselves.
+    /// Whether sessions are imported without being asked for.
     pub fn is_kept(&self) -> bool {
-        self.intake.keeps_history()
+        self.state.keeps_history()
     }
 
     /// The places that a request is about, and the time before which a file is too old, in microseconds.
     pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<TranscriptFolder>, i64)> {
-        let options = self.intake.options.get()?;
+        let options = self.state.options.get()?;
         let settings = (options.settings)();
         let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
         let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();

@@ -1,4 +1,4 @@
-//! One source, from its pieces to the store: whose session it is, and the batches in which exchanges and cursor are
+//! One source, from its pieces to the store: the project of its session, and the batches in which exchanges and cursor are
 //! committed.
 
 use std::{
@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Intake;
 use super::{
     forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
@@ -17,17 +18,17 @@ use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
 use cerebro_core::domain::{Project, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, Session};
 
-/// Exchanges of one transaction: so many are below what a transaction takes, however long each is.
+/// Exchanges of one transaction: so many fit, however long each is.
 const BATCH_EXCHANGES: usize = 120;
-/// Folders whose projects are kept in mind.
+/// Most folders whose projects are cached.
 const PROJECTS_MAX: usize = 4_096;
 
-/// Why a source was not taken in.
+/// Why a source was not imported.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It lies with the source: it is named, and the others go on.
+    /// The source's fault: it is reported, and the other sources continue.
     Source(Fault),
-    /// It lies with the store: all end.
+    /// The store's fault: the pass ends.
     Store(ServiceError),
 }
 
@@ -40,19 +41,19 @@ impl From<Fault> for Trouble {
 impl From<ServiceError> for Trouble {
     fn from(error: ServiceError) -> Self {
         match error {
-            // What a transcript says cannot be stored; that is no fault of the store.
+            // The transcript has something that cannot be stored; that is not the store's fault.
             ServiceError::Invalid { .. } => Self::Source(Fault::Unknown(error.to_string())),
             error => Self::Store(error),
         }
     }
 }
 
-/// What became of a source.
+/// The result of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// There is nothing to do until it looks otherwise.
+    /// There is nothing to do until it changes.
     Done(Stat),
-    /// It is not what was asked for, and was left as it is.
+    /// It was not asked for, and was skipped.
     Remainder,
 }
 
@@ -61,13 +62,13 @@ pub(super) enum Taken {
 pub(super) enum Want {
     /// It is.
     Yes,
-    /// It is not what was asked for this time.
+    /// It was not asked for this time.
     NotNow,
-    /// The user's choice leaves it alone.
+    /// The settings exclude it.
     Never,
 }
 
-/// What one pass over many sources keeps in mind.
+/// The state of one pass over many sources.
 pub(super) struct Pass {
     settings: HistorySettings,
     /// Only this project is wanted.
@@ -75,7 +76,7 @@ pub(super) struct Pass {
     /// New sessions that ended before this are too old: microseconds since 1970.
     pub(super) oldest: i64,
     projects: HashMap<String, Project>,
-    /// Folders by the names that Cursor makes of them, as far as they were looked for.
+    /// Folders by the names that Cursor makes of them, as far as they were searched for.
     pub(super) slugs: HashMap<String, Option<String>>,
 }
 
@@ -84,7 +85,7 @@ impl Pass {
         Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new() }
     }
 
-    /// Whether sessions are taken in by themselves.
+    /// Whether sessions are imported without being asked for.
     pub(super) fn is_enabled(&self) -> bool {
         self.settings.enabled
     }
@@ -100,18 +101,18 @@ impl Pass {
         }
     }
 
-    /// Whether it depends on the project or the folder if a session is wanted.
+    /// Whether the project or the folder decides if a session is wanted.
     pub(super) fn is_choosy(&self) -> bool {
         self.only.is_some() || self.settings.is_choosy()
     }
 
-    /// Whether the user wants a session left alone.
+    /// Whether the settings exclude a session.
     pub(super) fn excludes(&self, project: &Project, folder: Option<&str>, path: &Path) -> bool {
         self.settings.excludes(project, folder, path)
     }
 }
 
-/// How a source stands, before and after a piece.
+/// The state of a source, before and after a piece.
 pub(super) struct SourceProgress<'a> {
     pub agent: Agent,
     pub key: &'a str,
@@ -148,7 +149,7 @@ impl<'a> SourceProgress<'a> {
     }
 }
 
-/// Runs what blocks on a thread for it.
+/// Runs blocking work on a thread for it.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
@@ -165,11 +166,11 @@ fn cursor_of(source: &Source) -> Option<Cursor> {
     })
 }
 
-impl History {
-    /// Takes in what is new in a file.
+impl Intake {
+    /// Imports what is new in a file.
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
-        let stored = self.source(found.agent, &key).await?;
+        let stored = self.history.source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
         let mut standing = SourceProgress::of(found.agent, &key, Counts::default());
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
@@ -198,7 +199,7 @@ impl History {
             if batch.session.id.is_empty() {
                 // Nothing was said yet.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.put_source(&read.to_source()).await?;
+                self.history.put_source(&read.to_source()).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -215,7 +216,7 @@ impl History {
                     self.journal.fill(told).await?;
                 }
             }
-            lock(&self.intake.progress).bytes_done += bytes;
+            lock(&self.state.progress).bytes_done += bytes;
             if is_last {
                 return Ok(Taken::Done(cursor.stat));
             }
@@ -224,7 +225,7 @@ impl History {
         }
     }
 
-    /// Leaves a session alone that is not wanted, or that another file has.
+    /// Skips a session that is not wanted, or that another file has.
     async fn leave(
         &self,
         found: &Found,
@@ -243,14 +244,14 @@ impl History {
             Want::Yes => return Ok(None),
         };
         let mut source = standing.read(None, SourceState::Excluded, error).to_source();
-        // As it looks now, so that it is not looked at again until it changes.
+        // With its present state, so that it is not read again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
-        self.put_source(&source).await?;
+        self.history.put_source(&source).await?;
         Ok(Some(Taken::Done(found.stat)))
     }
 
-    /// Commits what a piece has, in batches; only the last one moves the cursor, so that one that was cut short is
-    /// made again.
+    /// Commits the exchanges of a piece, in batches. Only the last one moves the cursor, so that an interrupted piece is
+    /// repeated.
     pub(super) async fn commit_piece(
         &self,
         standing: &SourceProgress<'_>,
@@ -274,9 +275,9 @@ impl History {
                 typed: standing.typed,
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
-            let done = self.commit(batch).await?;
+            let done = self.history.commit(batch).await?;
             {
-                let mut progress = lock(&self.intake.progress);
+                let mut progress = lock(&self.state.progress);
                 let told = progress.of(standing.agent);
                 told.exchanges += (done.added + done.replaced) as u64;
                 told.redacted += done.redacted as u64;
@@ -297,7 +298,7 @@ impl History {
         if let Some(project) = pass.projects.get(cwd) {
             return project.clone();
         }
-        let Some(HistoryOptions { project_of, .. }) = self.intake.options.get() else {
+        let Some(HistoryOptions { project_of, .. }) = self.state.options.get() else {
             return Project::general();
         };
         let project = project_of(PathBuf::from(cwd)).await;
@@ -309,29 +310,29 @@ impl History {
     }
 
     pub(super) fn note_counts(&self, agent: Agent, before: &Counts, after: &Counts) {
-        lock(&self.intake.progress).of(agent).count(before, after);
+        lock(&self.state.progress).of(agent).count(before, after);
     }
 
     pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {
-        if let Some(known) = lock(&self.intake.known).as_mut() {
+        if let Some(known) = lock(&self.state.known).as_mut() {
             let holder = (PathBuf::from(key), found.stat.size);
             known.holders.insert((found.agent, session.to_owned()), holder);
         }
     }
 
     fn is_held_elsewhere(&self, found: &Found, session: &str) -> bool {
-        let known = lock(&self.intake.known);
+        let known = lock(&self.state.known);
         known
             .as_ref()
             .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
     }
 
-    /// Puts down that a source could not be read.
+    /// Stores that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.intake.progress).fault(&found.path, &words);
+        lock(&self.state.progress).fault(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
-        let mut source = match self.source(found.agent, &key).await? {
+        let mut source = match self.history.source(found.agent, &key).await? {
             Some(source) => source,
             None => {
                 let standing = SourceProgress::of(found.agent, &key, Counts::default());
@@ -341,6 +342,6 @@ impl History {
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
         source.state = SourceState::Failed;
-        self.put_source(&source).await
+        self.history.put_source(&source).await
     }
 }

@@ -85,7 +85,7 @@ impl Files {
                 continue;
             };
             let mut text = String::new();
-            // One that goes, or is written, at this moment comes with the next look.
+            // A file that is removed or written at this moment is read at the next scan.
             let read = walk::open(&path).and_then(|file| file.take(self.bytes + 1).read_to_string(&mut text));
             if read.is_err() {
                 continue;

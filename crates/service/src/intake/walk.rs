@@ -1,4 +1,4 @@
-//! What lies in the agents' folders: a bounded walk that follows no links, newest first.
+//! The walk over the agents' folders: it is bounded, follows no links, and returns the newest files first.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -11,14 +11,14 @@ use std::{
 use super::folders::{Form, TranscriptFolder};
 use cerebro_transcript::Agent;
 
-/// Most files of one walk; further ones are named as a fault.
+/// Most files of one walk. Further ones are reported as a fault.
 pub const FILES_MAX: usize = 250_000;
 /// Most faults of one walk that are named.
 const FAULTS_MAX: usize = 100;
-/// How much of a file's beginning tells which family of copies it belongs to.
+/// How many bytes of a file's beginning are read to find which copies belong together.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// A file's state by which a change is seen without reading it.
+/// A file's state, by which a change is noticed without reading the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stat {
     /// Its length in bytes.
@@ -39,15 +39,15 @@ impl From<&Metadata> for Stat {
 /// A file of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Whose it is.
+    /// The agent.
     pub agent: Agent,
     /// How it is read.
     pub form: Form,
     /// Where it is.
     pub path: PathBuf,
-    /// The session's id, where the path tells it.
+    /// The session's id, if the path has it.
     pub session: String,
-    /// How it looked.
+    /// Its state.
     pub stat: Stat,
 }
 
@@ -58,7 +58,7 @@ pub struct Walk {
     pub files: Vec<Found>,
     /// The folders that were walked.
     pub roots: Vec<PathBuf>,
-    /// What could not be looked at, with why, in words.
+    /// What could not be read, and why, in words.
     pub faults: Vec<(Agent, PathBuf, String)>,
 }
 
@@ -145,7 +145,7 @@ fn file(walk: &mut Walk, place: &TranscriptFolder, path: PathBuf, metadata: &Met
     }
     let mut stat = Stat::from(metadata);
     if form == Form::Database {
-        // What was written last may be in the log beside it only.
+        // The last writes may be in the log beside it only.
         if let Ok(log) = fs::metadata(with_suffix(&path, "-wal")) {
             let log = Stat::from(&log);
             stat = Stat { size: stat.size + log.size, mtime: stat.mtime.max(log.mtime), ..stat };
@@ -155,15 +155,15 @@ fn file(walk: &mut Walk, place: &TranscriptFolder, path: PathBuf, metadata: &Met
     walk.files.push(Found { agent: place.agent, form, path, session, stat });
 }
 
-/// A path with something behind its name.
+/// A path with a suffix after its name.
 pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Of a recording that is there twice, the one that can grow is read: the plain file beside its compressed one,
-/// and Gemini's lines beside the document that they continue.
+/// If a recording exists twice, the one that can grow is kept: the plain file beside a compressed one, and Gemini's lines
+/// beside the document that they continue.
 fn plain_wins(files: &mut Vec<Found>) {
     let plain: HashSet<PathBuf> = files
         .iter()
@@ -219,7 +219,7 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
 /// Opens a file for reading, if it is one and no link.
 ///
 /// # Errors
-/// As the system tells it.
+/// The system's error.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
@@ -229,8 +229,8 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     Ok(file)
 }
 
-/// Orders files for reading: the newest first, but of a session and its copies, which share their beginning, the
-/// oldest first, so that what is a copy can be told. Blocks: it reads the beginnings.
+/// Orders files for reading: the newest first, but the oldest first among a session and its copies, which share their
+/// beginning, so that copies are recognised. Blocks: it reads the beginnings.
 pub fn in_order(mut files: Vec<Found>) -> Vec<Found> {
     files.sort_by(|a, b| b.stat.mtime.cmp(&a.stat.mtime).then_with(|| a.path.cmp(&b.path)));
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -253,8 +253,8 @@ pub fn in_order(mut files: Vec<Found>) -> Vec<Found> {
     ordered.into_iter().map(|(_, file)| file).collect()
 }
 
-/// When a file was made, as far as its disk or its name tells, else when it was written last. Codex's names begin
-/// with the time.
+/// When a file was created, if its disk or its name has that, else when it was written last. Codex's names begin with the
+/// time.
 fn born(file: &Found) -> (String, i64) {
     let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let named = if file.agent == Agent::Codex { name } else { String::new() };
@@ -262,7 +262,7 @@ fn born(file: &Found) -> (String, i64) {
     (named, micros.unwrap_or(file.stat.mtime).min(file.stat.mtime))
 }
 
-/// When a file was made, as far as its disk tells: microseconds since 1970.
+/// When a file was created, if its disk has that: microseconds since 1970.
 pub fn made(metadata: &Metadata) -> Option<i64> {
     let made = metadata.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(made.as_micros()).ok()

@@ -1,21 +1,49 @@
-//! Asking a language model until its answer fits, within what that may cost.
+//! Asking a language model until its answer fits the schema, within the budget.
 
 use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::{JobError, Spending};
-use crate::lock;
+use super::{
+    WorkerState,
+    runner::{Blocked, JobError, Readiness, SPENT},
+};
+use crate::{ServiceError, lock, settings::InferenceSettings, spending::Spending};
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{Misfit, json_in};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, Llm};
 use cerebro_models::provider::ProviderError;
 
-/// How often a model may mend an answer that does not fit.
+/// How often a model may correct an answer that does not fit.
 pub(crate) const REPAIRS_MAX: usize = 1;
 
-/// What a model is asked.
+/// The assumed cost of a question about memories, in tokens, before it is known.
+const TOKENS_GUESSED: u64 = 4_000;
+
+/// Opens the model of the settings, for questions about memories.
+pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
+    match (settings.open)() {
+        Ok(Some(llm)) => Ok(llm),
+        Ok(None) => Err(Blocked::until_woken(WorkerState::Off)),
+        Err(error) => Err(Blocked::until_woken(WorkerState::Unusable(error.to_string()))),
+    }
+}
+
+/// Whether the budget has room for one more question about memories.
+pub(crate) async fn paid_for(
+    settings: &InferenceSettings,
+    spending: &Spending,
+    llm: Option<&Llm>,
+) -> Result<Readiness, ServiceError> {
+    let metered = llm.is_some_and(Llm::is_metered);
+    if metered && !spending.fits_budget(settings.budget, TOKENS_GUESSED).await {
+        return Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))));
+    }
+    Ok(Readiness::Ready { at_once: 1 })
+}
+
+/// A question to a model.
 pub(crate) struct Question<'a> {
     pub(crate) instructions: &'a str,
     pub(crate) text: RedactedText,
@@ -23,14 +51,14 @@ pub(crate) struct Question<'a> {
     pub(crate) schema: &'a Value,
 }
 
-/// Who pays for questions.
+/// The accounts that a question is charged to.
 pub(crate) struct Payer<'a> {
     spending: &'a Spending,
     model: String,
     is_metered: bool,
-    /// What distilling may cost in a day, where the question is one of that.
+    /// The daily budget of distilling, for questions of distilling.
     distilling: Option<Budget>,
-    /// What was spent from it so far.
+    /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
 
@@ -41,18 +69,18 @@ impl<'a> Payer<'a> {
         Self { spending, model: llm.name(), is_metered: llm.is_metered(), distilling: None, spent }
     }
 
-    /// For distilling, which has a bound of its own, whether the provider is paid for or not.
+    /// For distilling, which has a budget of its own, whether the provider is metered or not.
     pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
         Self { distilling: Some(budget), ..Self::of_relations(spending, llm) }
     }
 
-    /// What was spent from it so far, whether the provider is paid for or not.
+    /// What its questions have cost so far, whether the provider is metered or not.
     pub(crate) fn spent(&self) -> Spent {
         *lock(&self.spent)
     }
 
-    /// Before a request of about so many tokens. For distilling the account is charged at once, because a daemon that is
-    /// killed meanwhile must not ask for free; says which one.
+    /// Called before a request of about so many tokens. A question of distilling is charged at once, so that it counts even
+    /// if the daemon is killed meanwhile. Returns the account that was charged.
     async fn open(&self, tokens: u64) -> Result<Option<String>, JobError> {
         lock(&self.spent).requests += 1;
         let Some(budget) = self.distilling else { return Ok(None) };
@@ -63,8 +91,8 @@ impl<'a> Payer<'a> {
         Ok(Some(self.spending.note_distilled(&self.model, tokens).await?))
     }
 
-    /// After a request for which `tokens` were charged to an account: notes what it cost. Without a `cost` the provider
-    /// failed, and the charge stands.
+    /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
+    /// `cost` the provider failed, and the charge is left as it is.
     async fn pay(&self, charged: Option<String>, tokens: u64, cost: Option<u64>) {
         lock(&self.spent).tokens += cost.unwrap_or(0);
         if self.is_metered {
@@ -77,10 +105,11 @@ impl<'a> Payer<'a> {
     }
 }
 
-/// Asks, and once more where the answer does not fit.
+/// Asks a question, and asks for a correction if the answer does not fit.
 ///
 /// # Errors
-/// The provider's, a spent budget, or a failing store. An answer that does not fit, also when it was mended, is a refusal.
+/// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
+/// refusal.
 pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,

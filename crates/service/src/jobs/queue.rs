@@ -12,21 +12,21 @@ const LAGS_MAX: usize = 1_000;
 
 /// Counts and notes of one kind of job since the daemon began.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// The model in use, as the provider names it.
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Why the provider could not be used at the last attempt.
-    pub(super) fault: Option<String>,
+    pub(crate) fault: Option<String>,
     /// Attempts that failed.
-    pub(super) failures: u64,
+    pub(crate) failures: u64,
     /// Jobs that were done.
-    pub(super) done: u64,
+    pub(crate) done: u64,
     /// Times from cause to end, of the latest jobs; at most [`LAGS_MAX`].
-    pub(super) lags: VecDeque<Duration>,
+    pub(crate) lags: VecDeque<Duration>,
 }
 
 impl Record {
-    pub(super) fn count_done(&mut self, lag: Option<Duration>) {
+    pub(crate) fn count_done(&mut self, lag: Option<Duration>) {
         self.done += 1;
         if let Some(lag) = lag {
             if self.lags.len() >= LAGS_MAX {
@@ -37,17 +37,17 @@ impl Record {
     }
 }
 
-/// What happened since the last look.
+/// What happened since the loop looked last.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(crate) struct News {
     /// There may be new work.
-    pub(super) woken: bool,
-    /// A person did something that may let the loop go on.
-    pub(super) poked: bool,
+    pub(crate) woken: bool,
+    /// A person changed something that may unblock the loop.
+    pub(crate) poked: bool,
 }
 
 /// The handle of one loop.
-pub(super) struct Queue {
+pub(crate) struct Queue {
     bell: Notify,
     news: Mutex<News>,
     state: watch::Sender<WorkerState>,
@@ -55,7 +55,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             bell: Notify::new(),
             news: Mutex::default(),
@@ -64,43 +64,43 @@ impl Queue {
         }
     }
 
-    /// Says that there may be work.
-    pub(super) fn wake(&self) {
+    /// Wakes the loop: there may be work.
+    pub(crate) fn wake(&self) {
         lock(&self.news).woken = true;
         self.bell.notify_one();
     }
 
-    /// Says that a person did something that may let the loop go on.
-    pub(super) fn poke(&self) {
+    /// Wakes the loop and ends its block: a person changed something.
+    pub(crate) fn poke(&self) {
         lock(&self.news).poked = true;
         self.wake();
     }
 
-    /// Waits for news; news from before the call counts.
-    pub(super) async fn rung(&self) {
+    /// Waits until the loop is woken. A wake-up before the call counts.
+    pub(crate) async fn rung(&self) {
         self.bell.notified().await;
     }
 
-    /// Takes what happened since the last look.
-    pub(super) fn take_news(&self) -> News {
+    /// Takes what happened since the loop looked last.
+    pub(crate) fn take_news(&self) -> News {
         std::mem::take(&mut *lock(&self.news))
     }
 
     /// Whether there may be work that the loop has not looked at yet.
-    pub(super) fn is_woken(&self) -> bool {
+    pub(crate) fn is_woken(&self) -> bool {
         lock(&self.news).woken
     }
 
-    pub(super) fn state(&self) -> WorkerState {
+    pub(crate) fn state(&self) -> WorkerState {
         self.state.borrow().clone()
     }
 
-    /// Hears each change of the state.
-    pub(super) fn states(&self) -> watch::Receiver<WorkerState> {
+    /// Receives each change of the state.
+    pub(crate) fn states(&self) -> watch::Receiver<WorkerState> {
         self.state.subscribe()
     }
 
-    pub(super) fn set(&self, kind: &'static str, state: WorkerState) {
+    pub(crate) fn set(&self, kind: &'static str, state: WorkerState) {
         self.state.send_if_modified(|now| {
             let is_new = *now != state;
             if is_new {
@@ -116,8 +116,8 @@ impl Queue {
         });
     }
 
-    /// Reads or changes what is counted.
-    pub(super) fn record<T>(&self, act: impl FnOnce(&mut Record) -> T) -> T {
+    /// Reads or changes the counts.
+    pub(crate) fn record<T>(&self, act: impl FnOnce(&mut Record) -> T) -> T {
         act(&mut lock(&self.record))
     }
 }

@@ -1,17 +1,19 @@
 //! The one loop over a kind of job: leases, renewal, attempts, pauses, the breaker, waiting and stopping.
 //!
-//! A [`JobHandler`] does the work of one kind. The loop decides what becomes of a job that fails.
+//! A [`JobHandler`] does the work of one kind; the capability that the work belongs to has it. The loop decides what
+//! becomes of a job that fails.
 
 use std::{
     collections::VecDeque,
     future::Future,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::{Worker, WorkerState, queue::Queue};
-use crate::ServiceError;
+use super::{Jobs, WorkerState, queue::Queue};
+use crate::{ServiceError, base::Base, traffic::Traffic};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
@@ -20,24 +22,26 @@ use cerebro_store::{Job, JobKind};
 /// How long a lease lasts; it is renewed well before, while a step is under way too.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often a loop looks without being woken: for work of other processes, or a newly installed model.
-pub(super) const LOOK: Duration = Duration::from_secs(20);
+pub(crate) const LOOK: Duration = Duration::from_secs(20);
 /// How long a blocked loop waits before it looks again, if nobody changes anything: a wrong key, a spent budget.
-pub(super) const HELD_OFF: Duration = Duration::from_secs(60);
+pub(crate) const HELD_OFF: Duration = Duration::from_secs(60);
 /// How long a loop waits after a fault of the store.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// The shortest wait for a job that is due soon.
 const WAIT_MIN: Duration = Duration::from_millis(10);
 
 /// The state's detail while the day's budget is spent.
-pub(super) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
+pub(crate) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
 /// How one kind of job is done.
-pub(super) trait JobHandler: Send + 'static {
+pub(crate) trait JobHandler: Send + 'static {
     /// The kind.
     const KIND: JobKind;
+    /// The name of the loop's task.
+    const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
-    /// What a handler needs at hand to do one job.
+    /// What a handler has read to do one job.
     type Task: Send;
 
     /// Opens the provider, unless it is open.
@@ -49,27 +53,27 @@ pub(super) trait JobHandler: Send + 'static {
     /// Whether jobs may be taken now.
     fn readiness(&mut self, cx: &Context) -> impl Future<Output = Result<Readiness, ServiceError>> + Send;
 
-    /// Reads what each of some jobs is about; `None` for one with nothing to do, which is ended.
+    /// Reads the subject of each job. `None` if there is nothing to do; the job is then ended.
     fn prepare(
         &mut self,
         jobs: &[Job],
         cx: &Context,
     ) -> impl Future<Output = Result<Vec<Option<Self::Task>>, ServiceError>> + Send;
 
-    /// Does a part of the work, from the front: for the first job, or for several together. It must end the first
-    /// job in the store before it returns [`Step::Done`]; an error is about the first job.
+    /// Does a part of the work, from the front, for the first job or for several together. It must end the first job in the
+    /// store before it returns [`Step::Done`]. An error is about the first job.
     fn step(
         &mut self,
         leased: &mut VecDeque<Leased<Self::Task>>,
         cx: &mut Context,
     ) -> impl Future<Output = Result<Step, JobError>> + Send;
 
-    /// Called when nothing of this kind waits or is under way. `true` for another look at once.
+    /// Called when no job of this kind waits or is leased. Returns whether the loop should look again at once.
     fn drained(&mut self, _cx: &Context) -> impl Future<Output = Result<bool, ServiceError>> + Send {
         std::future::ready(Ok(false))
     }
 
-    /// Called when there is nothing to do for now: frees what has been idle for long enough.
+    /// Called when there is nothing to do for now, to free resources that have been idle for long enough.
     fn rest(&mut self, _cx: &Context) {}
 
     /// Called when a person changed something or the provider failed: the next [`Self::open`] opens it again.
@@ -86,47 +90,52 @@ pub(super) trait JobHandler: Send + 'static {
     }
 }
 
-/// A leased job, and what its handler made of it.
-pub(super) struct Leased<T> {
-    pub(super) job: Job,
-    pub(super) task: T,
+/// A leased job, and what its handler has read for it.
+pub(crate) struct Leased<T> {
+    pub(crate) job: Job,
+    pub(crate) task: T,
 }
 
 /// Whether jobs may be taken.
-pub(super) enum Readiness {
-    /// They may, at most so many at once.
+pub(crate) enum Readiness {
+    /// Jobs may be taken, at most so many at once.
     Ready {
         /// How many.
         at_once: usize,
     },
     /// Something else was done instead; the loop looks again at once.
     Again,
-    /// They may not.
+    /// No jobs may be taken.
     Blocked(Blocked),
 }
 
-/// Why a loop cannot go on for a while, unless a person changes something.
-pub(super) struct Blocked {
-    pub(super) state: WorkerState,
-    pub(super) wait: Duration,
+/// Why a loop takes no jobs for a while, unless a person changes something.
+pub(crate) struct Blocked {
+    pub(crate) state: WorkerState,
+    pub(crate) wait: Duration,
     /// New work ends the wait, too.
-    pub(super) until_woken: bool,
+    pub(crate) until_woken: bool,
 }
 
 impl Blocked {
-    /// For a time that only a person can cut short.
-    pub(super) fn lasting(state: WorkerState, wait: Duration) -> Self {
+    /// For a time that only a person can end early.
+    pub(crate) fn lasting(state: WorkerState, wait: Duration) -> Self {
         Self { state, wait, until_woken: false }
+    }
+
+    /// For a time that new work also ends.
+    pub(crate) fn until_woken(state: WorkerState) -> Self {
+        Self { state, wait: HELD_OFF, until_woken: true }
     }
 }
 
-/// How far a step came.
-pub(super) enum Step {
+/// The result of a step.
+pub(crate) enum Step {
     /// There is more to do for the first job.
     More,
     /// The first job is done.
     Done,
-    /// The first job was not held any more: its subject changed or went.
+    /// The first job's lease was lost, because its subject changed or is gone.
     Void,
 }
 
@@ -136,7 +145,7 @@ pub(crate) enum JobError {
     /// The provider does not answer now: the job is tried again.
     #[error("{reason}")]
     Later {
-        /// What is noted of it.
+        /// The reason, as it is stored with the job.
         reason: String,
         /// The wait that was asked for.
         after: Option<Duration>,
@@ -144,13 +153,13 @@ pub(crate) enum JobError {
     /// The provider cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// This job can never be done: it is given up, and the others go on.
+    /// This job can never be done: it becomes a dead letter, and the other jobs continue.
     #[error("{0}")]
     Refused(String),
     /// Today's budget is spent.
     #[error("today's budget is spent")]
     Spent,
-    /// The store failed, which is no attempt of the jobs.
+    /// The store failed. That does not count as an attempt.
     #[error(transparent)]
     Store(#[from] ServiceError),
 }
@@ -166,61 +175,87 @@ impl From<ProviderError> for JobError {
     }
 }
 
-/// What a handler works with: the worker, the lease holder and the breaker.
-pub(super) struct Context {
-    pub(super) worker: Worker,
+/// What all loops have in common, and what starts them.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    pub(crate) base: Base,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) jobs: Arc<Jobs>,
+}
+
+impl Runner {
+    /// Ends the leases of an earlier process, before the loops start.
+    pub(crate) async fn end_old_leases(&self) {
+        if let Err(error) = self.base.store.orphaned_jobs().await {
+            tracing::warn!(%error, "leases of an earlier process could not be ended; they lapse by themselves");
+        }
+    }
+
+    /// Starts the loop of a kind of job.
+    pub(crate) fn start<H: JobHandler>(&self, handler: H) {
+        self.base.tasks.spawn(H::NAME, run(handler, self.clone()));
+    }
+}
+
+/// What a handler works with: the store, the lease holder and the breaker.
+pub(crate) struct Context {
+    pub(crate) base: Base,
+    traffic: Arc<Traffic>,
+    jobs: Arc<Jobs>,
     /// The holder of the leases.
-    pub(super) owner: String,
+    pub(crate) owner: String,
     kind: JobKind,
     breaker: Breaker,
-    /// From where the breaker counts time.
+    /// The moment from which the breaker counts time.
     begun: Instant,
-    /// Since when there is a model to do the jobs with; none while there is none.
+    /// Since when jobs could be done; `None` while there is no model.
     usable_since: Option<Timestamp>,
 }
 
 impl Context {
-    fn new(worker: Worker, kind: JobKind) -> Self {
-        let owner = format!("{}/{}", worker.base.store.writer(), cerebro_core::domain::SessionId::random());
-        Self { worker, owner, kind, breaker: Breaker::default(), begun: Instant::now(), usable_since: None }
+    fn new(runner: Runner, kind: JobKind) -> Self {
+        let Runner { base, traffic, jobs } = runner;
+        let owner = format!("{}/{}", base.store.writer(), cerebro_core::domain::SessionId::random());
+        let (breaker, begun) = (Breaker::default(), Instant::now());
+        Self { base, traffic, jobs, owner, kind, breaker, begun, usable_since: None }
     }
 
-    pub(super) fn queue(&self) -> &Queue {
-        self.worker.jobs.queue(self.kind)
+    pub(crate) fn queue(&self) -> &Queue {
+        self.jobs.queue(self.kind)
     }
 
-    pub(super) fn set(&self, state: WorkerState) {
+    pub(crate) fn set(&self, state: WorkerState) {
         self.queue().set(self.kind.as_str(), state);
     }
 
     /// Notes a useful answer of the provider.
-    pub(super) fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         self.breaker.succeed();
         self.queue().record(|record| record.fault = None);
     }
 
     /// Ends a job.
-    pub(super) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
-        Ok(self.worker.base.store.end_job(&self.owner, job).await?)
+    pub(crate) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
+        Ok(self.base.store.end_job(&self.owner, job).await?)
     }
 
-    /// Waits until nobody calls, within bounds.
-    pub(super) async fn give_way(&self) {
+    /// Waits until no caller is being served, within bounds.
+    pub(crate) async fn give_way(&self) {
         let begun = Instant::now();
-        while let Some(wait) = pace::give_way(self.worker.traffic.quiet(), begun.elapsed()) {
+        while let Some(wait) = pace::give_way(self.traffic.quiet(), begun.elapsed()) {
             tokio::time::sleep(wait).await;
         }
     }
 
     fn lease_end(&self) -> Timestamp {
-        self.worker.base.now() + LEASE
+        self.base.now() + LEASE
     }
 
-    /// Notes a job that was done. How late it is counts from when it could be done: a model that was installed a day
-    /// after a save is not a day late.
+    /// Counts a job that was done. Its lag begins when it could be done: if a model is installed a day after a save,
+    /// that day does not count.
     fn count(&self, job: &Job) {
         let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
-        let lag = due.and_then(|at| Duration::try_from(self.worker.base.now().duration_since(at)).ok());
+        let lag = due.and_then(|at| Duration::try_from(self.base.now().duration_since(at)).ok());
         self.queue().record(|record| record.count_done(lag));
     }
 
@@ -228,18 +263,18 @@ impl Context {
         self.queue().record(|record| record.failures += 1);
         let (kind, dead) = (self.kind.as_str(), again.is_none());
         tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
-        Ok(self.worker.base.store.fail_job(&self.owner, job, again, reason).await?)
+        Ok(self.base.store.fail_job(&self.owner, job, again, reason).await?)
     }
 
-    /// Notes a failed attempt: there is another one after a while, unless there were enough.
+    /// Records a failed attempt. The job is tried again after a backoff, or becomes a dead letter after the last attempt.
     async fn failed_for_now(&self, job: &Job, reason: &str) -> Result<(), ServiceError> {
         let again = (job.attempts < pace::ATTEMPTS_MAX)
-            .then(|| self.worker.base.now() + pace::backoff(job.attempts, rand::random()));
+            .then(|| self.base.now() + pace::backoff(job.attempts, rand::random()));
         self.failed(job, again, reason).await
     }
 
     async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
-        Ok(self.worker.base.store.release_jobs(&self.owner, jobs).await?)
+        Ok(self.base.store.release_jobs(&self.owner, jobs).await?)
     }
 }
 
@@ -254,14 +289,14 @@ enum Next {
 struct Loop<H: JobHandler> {
     handler: H,
     cx: Context,
-    /// It cannot go on before this moment.
+    /// No jobs are taken before this moment.
     blocked: Option<(Instant, Blocked)>,
 }
 
 /// Does the jobs of a kind until the store closes.
-pub(super) async fn run<H: JobHandler>(handler: H, worker: Worker) {
-    let stop = worker.base.tasks.stopping();
-    let mut work = Loop { handler, cx: Context::new(worker, H::KIND), blocked: None };
+async fn run<H: JobHandler>(handler: H, runner: Runner) {
+    let stop = runner.base.tasks.stopping();
+    let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None };
     while !stop.is_cancelled() {
         let next = tokio::select! {
             biased;
@@ -283,14 +318,14 @@ pub(super) async fn run<H: JobHandler>(handler: H, worker: Worker) {
 }
 
 impl<H: JobHandler> Loop<H> {
-    /// One look at the queue, and the jobs that are taken there.
+    /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
         let news = self.cx.queue().take_news();
         if news.poked {
             self.blocked = None;
             self.handler.reopen();
         }
-        // While it cannot go on, saves must not cost a look each.
+        // While the loop is blocked, a save must not cause a look at the queue.
         if let Some((until, blocked)) = self.blocked.take() {
             let left = until.saturating_duration_since(Instant::now());
             let is_over = left.is_zero() || (news.woken && blocked.until_woken);
@@ -301,7 +336,7 @@ impl<H: JobHandler> Loop<H> {
                 return Ok(Next::In(left));
             }
         }
-        if self.cx.worker.base.store.worker_is_paused().await? {
+        if self.cx.base.store.worker_is_paused().await? {
             return Ok(self.block(Blocked::lasting(WorkerState::Paused, LOOK)));
         }
         if let Err(blocked) = self.handler.open(&self.cx).await? {
@@ -317,12 +352,12 @@ impl<H: JobHandler> Loop<H> {
             Readiness::Again => return Ok(Next::Now),
             Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
         };
-        self.cx.usable_since.get_or_insert_with(|| self.cx.worker.base.now());
+        self.cx.usable_since.get_or_insert_with(|| self.cx.base.now());
         if H::GIVES_WAY {
             self.cx.give_way().await;
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
-        let store = &self.cx.worker.base.store;
+        let store = &self.cx.base.store;
         let jobs = store.lease_jobs(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do().await;
@@ -332,7 +367,7 @@ impl<H: JobHandler> Loop<H> {
         Ok(Next::Now)
     }
 
-    /// The state is told by the next round.
+    /// The next round sets the state.
     fn block(&mut self, blocked: Blocked) -> Next {
         if blocked.state == WorkerState::Off {
             self.cx.usable_since = None;
@@ -342,25 +377,25 @@ impl<H: JobHandler> Loop<H> {
     }
 
     async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
-        // Of its own kind: others may wait for long, or for ever.
-        let (leased, next) = self.cx.worker.base.store.jobs_ahead(H::KIND).await?;
+        // Only jobs of this kind: others may wait for long, or for ever.
+        let (leased, next) = self.cx.base.store.jobs_ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
             return Ok(Next::Now);
         }
         self.cx.set(WorkerState::Idle);
         self.handler.rest(&self.cx);
-        let now = self.cx.worker.base.now();
+        let now = self.cx.base.now();
         let wait =
             next.map_or(LOOK, |next| Duration::try_from(next.duration_since(now)).unwrap_or(Duration::ZERO));
         Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
     }
 
-    /// Does the jobs, or gives back what it could not do.
+    /// Does the jobs, and releases those that it could not do.
     async fn work(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
         let held = jobs.clone();
         let done = self.work_off(jobs).await;
         if done.is_err() {
-            // The fault is the store's and not theirs: it is no attempt of them.
+            // The store is at fault and not the jobs, so this does not count as an attempt.
             self.cx.release(&held).await?;
         }
         done
@@ -394,7 +429,7 @@ impl<H: JobHandler> Loop<H> {
         Ok(())
     }
 
-    /// What the jobs are about. Those with nothing to do are ended, those that were begun too often given up.
+    /// Reads the subjects of the jobs. Ends jobs with nothing to do, and gives up jobs that were begun too often.
     async fn prepare(&mut self, jobs: Vec<Job>) -> Result<VecDeque<Leased<H::Task>>, ServiceError> {
         let tasks = self.handler.prepare(&jobs, &self.cx).await?;
         let mut leased = VecDeque::new();
@@ -419,11 +454,11 @@ impl<H: JobHandler> Loop<H> {
         leased: &mut VecDeque<Leased<H::Task>>,
         renewal: &mut Interval,
     ) -> Result<Step, JobError> {
-        let (worker, owner) = (self.cx.worker.clone(), self.cx.owner.clone());
+        let (base, owner) = (self.cx.base.clone(), self.cx.owner.clone());
         let renewing = async {
             loop {
                 renewal.tick().await;
-                if let Err(error) = worker.base.store.renew_jobs(&owner, worker.base.now() + LEASE).await {
+                if let Err(error) = base.store.renew_jobs(&owner, base.now() + LEASE).await {
                     return ServiceError::from(error);
                 }
             }
@@ -435,7 +470,7 @@ impl<H: JobHandler> Loop<H> {
         }
     }
 
-    /// The work stopped at a job.
+    /// Handles an error that stops the whole batch at a job.
     async fn stopped(&mut self, job: Job, stop: JobError) -> Result<(), ServiceError> {
         let state = match stop {
             JobError::Store(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
+//! What an agent's hooks store. They only fill gaps: they never replace what the agent wrote itself.
 
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Origin, Scope, SessionId};
@@ -10,10 +10,10 @@ use cerebro_store::{Decision, Saying, Write};
 const COMPACTION: &str = "compaction";
 
 impl Memories {
-    /// Keeps the last message of a session as its summary while there is no better one; says whether it did.
+    /// Keeps the last message of a session as its summary while there is no better one. Returns whether it did.
     ///
-    /// It is kept on the session only: as a memory, the last message of each turn would be noise in searches.
-    /// So a better summary is one that a memory holds.
+    /// It is kept on the session only, since as a memory, the last message of each turn would be noise in searches. So a
+    /// better summary is one that a memory holds.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty message, or a failing store.
@@ -27,8 +27,8 @@ impl Memories {
         self.base.store.transact(&NoteLastMessage { memories: self, caller, id, message: &message }).await
     }
 
-    /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent
-    /// has written one itself; says whether it did. The summary of a later compaction revises the earlier one.
+    /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent has written one
+    /// itself. Returns whether it did. The summary of a later compaction revises the earlier one.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty summary, or a failing store.

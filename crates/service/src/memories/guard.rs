@@ -1,4 +1,4 @@
-//! The one guard of all ways in: a text that no longer holds does not come back by itself, and whoever says it again is told.
+//! The guard: a text that no longer holds does not come back by itself, and whoever saves it again gets a notice.
 
 use std::{fs, io, path::Path};
 
@@ -8,19 +8,19 @@ use cerebro_durable as durable;
 use cerebro_store::{Saying, Tombstone, Write};
 use rand::Rng;
 
-/// Beside the index, the secret by which this home knows texts again that no longer hold.
+/// The file beside the index with the secret by which this home recognises texts that no longer hold.
 pub const SECRET_FILE: &str = "tombstone.key";
 const SECRET_BYTES: usize = 32;
 
-/// How a text comes in.
+/// The door: how a text comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// An agent or a person says it in a call of its own. With `revive` also what was corrected.
+    /// An agent or a person saves it in a call of its own. With `revive`, a corrected text is accepted too.
     Said {
-        /// It holds again, whatever was noted of it.
+        /// Whether the text holds again, whatever tombstones there are.
         revive: bool,
     },
-    /// An import, an adoption, a hook or a piece of work brings it from there: nobody decided on this text.
+    /// An import, an adoption, a hook or a piece of work brings it: nobody decided on this text now.
     Brought(Origin),
 }
 
@@ -31,7 +31,7 @@ impl Default for Door {
 }
 
 impl Door {
-    /// Somebody says it, and knows of nothing that stands against it.
+    /// Somebody saves it and does not ask to revive it.
     pub const SAID: Self = Self::Said { revive: false };
 
     /// Whether nobody decided on the text.
@@ -39,7 +39,7 @@ impl Door {
         matches!(self, Self::Brought(_))
     }
 
-    /// Where a text comes from that a caller brings or says.
+    /// The origin of a text that comes in by this door.
     pub(crate) fn origin(self, caller: &Caller) -> Origin {
         match self {
             Self::Said { .. } => caller.origin(),
@@ -48,17 +48,17 @@ impl Door {
     }
 }
 
-/// What was noted of a text that is let in.
+/// The tombstones of a text that is let in.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
-    /// What [`Self::settle`] forgets.
+    /// The tombstones that [`Self::settle`] removes.
     lifted: Vec<Tombstone>,
-    /// What whoever says the text is told.
+    /// The notice for whoever saves the text.
     pub noted: Option<Tombstone>,
 }
 
 impl Admitted {
-    /// Notes that the text holds again, if anything stood against it, with what else this writes.
+    /// Removes the tombstones of the text, since it holds again, in the same transaction.
     pub(crate) fn settle(self, write: &mut Write<'_>, memory: &Memory, session: &SessionId) {
         if !self.lifted.is_empty() {
             write.revive_memory(memory, &self.lifted, session);
@@ -66,12 +66,12 @@ impl Admitted {
     }
 }
 
-/// Lets a text in, within its transaction, or says what stands against it. `own` is the memory that gets the text: who says
-/// so may have it return to what it said before.
+/// Lets a text in, within its transaction, or returns an error that says why not. `own` is the memory that gets the text:
+/// a memory may return to what it said before.
 ///
 /// # Errors
-/// [`ServiceError::Corrected`] where the text was corrected or superseded and nobody revives it, or where it does not hold
-/// for any reason and nobody says it.
+/// [`ServiceError::Corrected`] if the text was corrected or superseded and nobody revives it; or if the text does not hold
+/// for any reason and nobody decided on it now.
 pub(crate) async fn admit(
     write: &mut Write<'_>,
     saying: Saying<'_>,
@@ -91,10 +91,10 @@ pub(crate) async fn admit(
     }
 }
 
-/// The secret of the home with this index, and whether it was made now because there was none.
+/// The secret of the home with this index, and whether it was made just now because there was none.
 ///
 /// # Errors
-/// When it can be neither read nor made.
+/// When it can be neither read nor created.
 pub(crate) fn secret(index_dir: &Path) -> io::Result<(Vec<u8>, bool)> {
     let file = index_dir.with_file_name(SECRET_FILE);
     match fs::read(&file) {

@@ -1,9 +1,8 @@
-//! Handbooks over the store: the items that are there, what the accepted arrangements make of them, and the memories that
-//! hold what is rendered.
+//! Handbooks over the store: their items, the accepted arrangements of these, and the memories that hold the rendered
+//! text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::distil::TAG;
 use crate::{Caller, Door, Memories, ServiceError, agent_name};
 use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render};
 use cerebro_core::distil::operations::{Handbook, Item};
@@ -16,19 +15,22 @@ use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
 use cerebro_store::{Decision, Store, Write};
 
+/// The tag of memories that were made of candidates.
+pub(crate) const TAG: &str = "distilled";
+
 /// Most candidates that handbooks are made of.
 const CANDIDATES_MAX: usize = 5_000;
-/// Most arrangements that make a handbook; of more, the oldest count no longer.
+/// Most arrangements of a handbook. If there are more, the oldest are ignored.
 const ARRANGEMENTS_MAX: usize = 2_000;
 /// How many rows are read at once.
 const PAGE: usize = 500;
-/// Who writes what is rendered, and works without being asked.
+/// The name of the agent that writes what is rendered and that works without being asked.
 const NAME: &str = "distil";
 
 /// What handbooks are made of.
 pub(crate) struct HandbookSources {
     items: BTreeMap<Project, Vec<Item>>,
-    /// The accepted arrangements, in the order in which they were.
+    /// The accepted arrangements, in the order in which they were accepted.
     pub(crate) arrangements: Vec<Arrangement>,
 }
 
@@ -44,9 +46,10 @@ impl HandbookSources {
         self.items.keys()
     }
 
-    /// The handbook of a project. That of all has what the others show, each item with all that was merged into it.
+    /// The handbook of a project. The handbook of all projects has the items that the others show, each with the items that
+    /// were merged into it.
     pub(crate) fn handbook(&self, project: Option<&Project>) -> Handbook {
-        // An operation is about an item wherever that is by now: a project may have been merged into another.
+        // An operation applies to an item wherever it is now: its project may have been merged into another.
         let mine = |arrangement: &&Arrangement| arrangement.project.is_some() == project.is_some();
         let operations =
             self.arrangements.iter().filter(mine).flat_map(|arrangement| &arrangement.operations);
@@ -55,14 +58,14 @@ impl HandbookSources {
         }
         let handbooks: Vec<Handbook> =
             self.items.keys().map(|project| self.handbook(Some(project))).collect();
-        // What was merged since is carried by another item, which has its place.
+        // An item that was merged since is represented by the item that it was merged into.
         let carrier = |id| handbooks.iter().find_map(|handbook| handbook.carrier(id)).unwrap_or(id);
         let operations: Vec<ItemOperation> = operations.map(|operation| operation.about(carrier)).collect();
         Handbook::arranged(handbooks.iter().flat_map(shown).collect(), &operations)
     }
 }
 
-/// The items that a handbook shows, each with what it carries.
+/// The items that a handbook shows, each with the items that were merged into it.
 fn shown(handbook: &Handbook) -> Vec<Item> {
     let whole = |item: &Item| Item {
         sessions: handbook.sessions(item.memory).into_iter().cloned().collect(),
@@ -72,8 +75,8 @@ fn shown(handbook: &Handbook) -> Vec<Item> {
     handbook.shown().map(|(item, _)| whole(item)).collect()
 }
 
-/// The accepted claims by the projects of their memories. A memory that is not live, was put aside, is personal or reads
-/// like an attack is no item.
+/// The accepted claims by the projects of their memories. A memory is no item if it is deleted, archived, personal or
+/// flagged.
 async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceError> {
     let mut of_memory: BTreeMap<MemoryId, Vec<Candidate>> = BTreeMap::new();
     for candidate in store.candidates(CandidateState::Accepted, CANDIDATES_MAX).await? {
@@ -121,12 +124,12 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
     Ok(items)
 }
 
-/// Where the memories of a handbook are.
+/// The project and scope of a handbook's memories.
 fn place(project: Option<&Project>) -> (Project, Scope) {
     project.map_or((Project::none(), Scope::Personal), |project| (project.clone(), Scope::Project))
 }
 
-/// The live memories that were rendered for a project or for all, and that nobody wrote anew.
+/// The live memories that were rendered for a project or for all, and that nobody has rewritten.
 pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
     let (project, scope) = place(project);
     let mut rendered = Vec::new();
@@ -137,12 +140,12 @@ pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result
     Ok(rendered)
 }
 
-/// Whether claims became this memory.
+/// Whether this memory was made of accepted claims.
 pub(crate) async fn is_item(store: &Store, memory: &MemoryId) -> Result<bool, ServiceError> {
     Ok(!store.candidates_of_memory(memory).await?.is_empty())
 }
 
-/// Whether a memory was made of claims by its tag, so that handbooks may tell of it.
+/// Whether a memory was made of claims, by its tag, so that handbooks may contain it.
 pub(crate) fn is_distilled(memory: &Memory) -> bool {
     let is_rendered =
         memory.topic_key.as_deref().is_some_and(|key| [HANDBOOK_KEY, SUMMARY_KEY].contains(&key));
@@ -150,7 +153,7 @@ pub(crate) fn is_distilled(memory: &Memory) -> bool {
 }
 
 impl Memories {
-    /// The handbook of a project, or of all, as it is now.
+    /// The present handbook of a project, or of all.
     ///
     /// # Errors
     /// A failing store.
@@ -163,8 +166,8 @@ impl Memories {
         Ok((handbook, rendered))
     }
 
-    /// Has the memories of a handbook say what it says now; gives those that are there. Equal text writes nothing, and one
-    /// that somebody wrote anew is left alone.
+    /// Updates the memories of a handbook to its present text and returns them. Equal text writes nothing, and a memory
+    /// that somebody has rewritten is left alone.
     ///
     /// # Errors
     /// A failing store.
@@ -181,7 +184,7 @@ impl Memories {
         self.base.store.transact(&Render { memories: self, by: &by, project, keys }).await
     }
 
-    /// The drafts of skills that handbooks have, of a project or of each.
+    /// The drafts of skills in the handbook of a project, or in all handbooks.
     ///
     /// # Errors
     /// A failing store.
@@ -195,7 +198,7 @@ impl Memories {
         Ok(wanted.flat_map(drafts).collect())
     }
 
-    /// The handbooks that tell of a project and are rendered: its own, and that of all.
+    /// The rendered handbooks that contain a project's items: its own, and that of all.
     pub(crate) async fn rendered_handbooks(
         &self,
         project: &Project,
@@ -218,18 +221,17 @@ impl Memories {
         }
     }
 
-    /// Renders the handbook of all projects anew, where it is rendered, after that of one has changed.
+    /// Renders the handbook of all projects again, if it is rendered at all, after that of one project has changed.
     pub(crate) async fn render_all_again(&self) {
         let there = rendered(&self.base.store, None).await;
         self.render_again(there.map(|there| if there.is_empty() { Vec::new() } else { vec![None] })).await;
     }
 
-    /// Renders handbooks anew after what they tell of has changed. A failure is logged: the change is made, and the next
-    /// rendering tells of it.
+    /// Renders handbooks again after their items have changed. A failure is logged; the next rendering has the change.
     pub(crate) async fn render_again(&self, handbooks: Result<Vec<Option<Project>>, ServiceError>) {
         let rendered = async {
             for project in handbooks? {
-                // One that somebody deleted stays so until a handbook is arranged, or asked for.
+                // One that somebody deleted stays deleted until its handbook is arranged or asked for.
                 let there = rendered(&self.base.store, project.as_ref()).await?;
                 let keys: Vec<&str> = there.iter().filter_map(|memory| memory.topic_key.as_deref()).collect();
                 self.rendered_as(project.as_ref(), &keys).await?;
@@ -242,7 +244,7 @@ impl Memories {
     }
 }
 
-/// Who works where no person asked: a caller of its own, in a session of the day.
+/// The caller for work that no person asked for, in a session of the day.
 pub(crate) struct Distiller {
     pub(crate) caller: Caller,
     pub(crate) session: SessionId,
@@ -258,7 +260,7 @@ impl Distiller {
     }
 }
 
-/// Renders a handbook as it is committed.
+/// Renders a handbook within a transaction.
 struct Render<'a> {
     memories: &'a Memories,
     by: &'a Distiller,
@@ -276,7 +278,7 @@ impl Decision for Render<'_> {
     }
 }
 
-/// Puts what the handbook of a project, or of all, is rendered to under these keys, within a transaction.
+/// Writes the rendered handbook of a project, or of all, under these keys, within a transaction.
 pub(crate) async fn put_rendered(
     memories: &Memories,
     write: &mut Write<'_>,
@@ -289,14 +291,14 @@ pub(crate) async fn put_rendered(
     let mut put = Vec::new();
     for key in keys.iter().copied() {
         let holder = write.store().topic_holder(&home, scope, key).await?;
-        // Whoever wrote it anew stands for its words.
+        // Whoever rewrote it is responsible for its text.
         if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
             continue;
         }
         match (texts.iter().find(|text| text.topic_key == key), holder) {
             (Some(text), _) => {
                 let draft = draft(text, by, &home, scope);
-                // It was rendered, not said: what was corrected is what the claims say, and those are told of.
+                // Rendered text is never refused: tombstones concern the claims that it is made of.
                 let door = Door::Said { revive: true };
                 let home = if home.is_none() { &by.caller.project } else { &home };
                 put.push(memories.put_draft(write, &by.caller, &draft, Vec::new(), home, door).await?.memory);

@@ -18,7 +18,6 @@ pub(crate) mod update;
 
 pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
 pub use note::{NoteRequest, Noted};
-pub(crate) use projects::KnownProjects;
 pub use projects::Merged;
 pub use prompt::PromptSaved;
 pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
@@ -30,8 +29,8 @@ pub use update::{Change, DeleteOutcome, Patch, Updated};
 use crate::{
     base::Base,
     feedback::Feedback,
-    index::{EvidenceIndexes, MemoryIndex},
-    recall::Past,
+    index::{EvidenceIndexes, MemoryIndex, Past},
+    projects::KnownProjects,
     sessions::Sessions,
 };
 

@@ -1,4 +1,4 @@
-//! A memory that comes back as a note from outside: new, changed by hand, or as it was.
+//! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Scope, SessionId, Validity};
@@ -7,10 +7,10 @@ use cerebro_store::StoredRelation;
 /// Most relations of one page.
 const PAGE_MAX: usize = 500;
 
-/// A file says it, and nobody here: its text is from outside.
+/// A note's text comes from a file, so its origin is outside.
 const DOOR: Door = Door::Brought(Origin::Import);
 
-/// A note as it was read; what it does not say is `None` and stays as it is.
+/// A note as it was read. A field that it does not have is `None` and leaves the memory's as it is.
 #[derive(Debug, Clone)]
 pub struct NoteRequest {
     /// The memory that it was written from.
@@ -27,7 +27,7 @@ pub struct NoteRequest {
     pub tags: Option<Vec<String>>,
 }
 
-/// What a note became.
+/// What was done with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
     pub outcome: SaveOutcome,
@@ -36,8 +36,8 @@ pub struct Noted {
 }
 
 impl Memories {
-    /// Takes a note in: a change of its memory is a new revision, a note without one a new memory. With
-    /// `dry_run` nothing is written and the answer is what would be done.
+    /// Reads a note into its memory: a change makes a new revision, and a note without a memory makes a new one. With
+    /// `dry_run`, nothing is written, and the answer says what would be done.
     ///
     /// # Errors
     /// [`ServiceError::RevisionMismatch`] when the memory was revised since the note was written and the
@@ -151,7 +151,7 @@ impl Memories {
     }
 }
 
-/// Whether a note says nothing that its memory does not. Blanks at the ends come and go in editors.
+/// Whether a note says the same as its memory. Blanks at the ends are ignored, because editors add and remove them.
 fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError> {
     let mut fields = Fields::default();
     let topic_key = note.topic_key.clone().read(|key| fields.topic_key(&key))?;

@@ -1,4 +1,4 @@
-//! Keeping what the user asked for.
+//! Saving what the user asked for.
 
 use crate::{Caller, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Project, Prompt, PromptId, SessionId, Timestamp};

@@ -1,4 +1,4 @@
-//! Saving a memory: look, decide, write, in one transaction.
+//! Saving a memory: read, decide and write in one transaction.
 
 use crate::{
     Caller, Door, Memories, ServiceError,
@@ -16,7 +16,7 @@ use cerebro_core::taint;
 use cerebro_search::lexical::Index;
 use cerebro_store::{Decision, Saying, Tombstone, Write};
 
-/// Most recent twins that a decision looks at.
+/// Most recent twins that a decision compares.
 const TWINS_MAX: usize = 16;
 /// Most memories that are compared word by word.
 const CANDIDATES_MAX: usize = 16;
@@ -30,9 +30,9 @@ pub struct SaveRequest {
     pub content: String,
     /// The type.
     pub kind: Kind,
-    /// Where it belongs; the caller's own project when `None`.
+    /// Its project; the caller's own when `None`.
     pub project: Option<Project>,
-    /// Who it is for.
+    /// Its scope.
     pub scope: Scope,
     /// The stable subject, if it has one.
     pub topic_key: Option<String>,
@@ -42,11 +42,11 @@ pub struct SaveRequest {
     pub session: SessionId,
     /// Memories whose place it takes.
     pub supersedes: Vec<MemoryId>,
-    /// When it is so.
+    /// The period in which it is true.
     pub valid: Validity,
     /// What kind of memory it is; by its type when `None`.
     pub nature: Option<Nature>,
-    /// Where a thing to be done is told: [`cerebro_core::domain::Trigger`]. What has one is to be done.
+    /// Where a thing to be done is shown: [`cerebro_core::domain::Trigger`]. A memory with a trigger is prospective.
     pub trigger: Option<String>,
     /// How it comes in.
     pub door: Door,
@@ -55,13 +55,13 @@ pub struct SaveRequest {
 /// What a save did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveOutcome {
-    /// A memory of its own.
+    /// A new memory.
     Created,
     /// A new revision of the topic's memory.
     Updated,
     /// The same text was saved a moment ago.
     Duplicate,
-    /// The memory already was so.
+    /// The memory had this text already.
     Unchanged,
 }
 
@@ -88,7 +88,7 @@ pub struct Replaced {
     pub at: Timestamp,
 }
 
-/// A live memory that is nearly the one saved.
+/// A live memory that says nearly the same as the one saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Similar {
     /// Its id.
@@ -109,37 +109,37 @@ pub(crate) struct Written {
     pub outcome: SaveOutcome,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
-    /// What was noted of the text before, which holds again.
+    /// The notice about a text that did not hold and holds again.
     pub noted: Option<Tombstone>,
 }
 
-/// A draft, and what is found out about it before the writer is taken.
+/// A draft, and what is known about it before the writer is taken.
 pub(crate) struct Prepared {
     draft: Draft,
     shingles: Shingles,
     title_key: u64,
-    /// Memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    /// Memories that may say nearly the same as the draft, or have its title; `None` if the index cannot say.
     near: Option<Vec<MemoryId>>,
-    /// How far the index had heard, at least, when it was asked.
+    /// The number of an event that the index had certainly applied when it was asked.
     heard: u64,
 }
 
-/// The answer to a save. It means durable.
+/// The answer to a save. It means that the memory is on disk.
 #[derive(Debug, Clone)]
 pub struct Saved {
     /// The memory as it is now.
     pub memory: Memory,
     /// What happened.
     pub outcome: SaveOutcome,
-    /// A key for the next save of this subject, when none was given.
+    /// A suggested key for the next save of this subject, if none was given.
     pub suggested_topic_key: Option<String>,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
     /// The memories whose place it took.
     pub superseded: Vec<Memory>,
-    /// What was noted of the text before: it went with a memory that was deleted, or was corrected and is revived.
+    /// The notice about a text that did not hold: its memory was deleted, or it was corrected and is revived now.
     pub noted: Option<Tombstone>,
-    /// Up to three memories that may be meant.
+    /// Up to three memories that may be about the same.
     pub similar: Vec<Similar>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
@@ -148,9 +148,9 @@ pub struct Saved {
 }
 
 impl Memories {
-    /// Saves a memory by the contract's steps. What the reply names is on disk.
+    /// Saves a memory by the steps of the contract. Everything in the reply is on disk.
     ///
-    /// Runs to its end even when the caller goes away.
+    /// It runs to its end even if the caller goes away.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a field, or a failing store.
@@ -163,7 +163,7 @@ impl Memories {
         let elsewhere = self.projects.leads_elsewhere(Some(&draft.project), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
-        // Thought of while the disk is waited for.
+        // Computed while the disk is busy.
         let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
         let decision =
             SaveDraft { memories: self, caller, prepared: &prepared, supersedes: &supersedes, door };
@@ -175,7 +175,7 @@ impl Memories {
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
             if !is_alone || prepared.near.is_none() {
-                // Others saved something since the index was asked, or it was catching up; it knows that by now.
+                // The index was catching up, or other saves came in since it was asked. By now it has them.
                 prepared.near = self.near(&prepared.draft, &prepared.shingles, prepared.title_key).await;
             }
             similar = self.similar_to(&memory.id, &prepared).await?;
@@ -196,7 +196,7 @@ impl Memories {
         })
     }
 
-    /// Makes ready what another use case saves in its transaction, of a text that comes from `origin`.
+    /// Prepares a memory that another use case saves in its transaction, with a text of this origin.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a field.
@@ -212,7 +212,7 @@ impl Memories {
         Ok(self.prepare(draft).await)
     }
 
-    /// Decides and writes what was made ready.
+    /// Decides about and writes what was prepared.
     pub(crate) async fn put_prepared(
         &self,
         write: &mut Write<'_>,
@@ -224,8 +224,8 @@ impl Memories {
         self.put_draft(write, caller, &prepared.draft, twins, &caller.project, door).await
     }
 
-    /// Decides and writes a draft of which `twins` are the live ones that were saved lately; a session that it begins is
-    /// one of `home`.
+    /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins
+    /// belongs to the project `home`.
     pub(crate) async fn put_draft(
         &self,
         write: &mut Write<'_>,
@@ -241,7 +241,7 @@ impl Memories {
         };
         let existing = Existing { topic_holder: holder.as_ref(), recent_twins: &twins };
         let decision = hygiene::decide(draft, &existing);
-        // What a session says of itself is no fact that was corrected, and brings none back.
+        // A session summary is not a fact that could have been corrected, and it revives none.
         let tells_of_session = draft.kind == Kind::session_summary() && !door.is_automatic();
         let admitted = match decision {
             hygiene::Decision::Unchanged { .. } => Admitted::default(),
@@ -278,7 +278,7 @@ impl Memories {
                     memory.valid = draft.valid;
                     memory.nature = draft.nature.or(memory.nature);
                     memory.trigger = draft.trigger.clone().or(memory.trigger.take());
-                    // Said again, it is to be done again.
+                    // A thing to be done that is saved again is open again.
                     memory.done_at = None;
                 });
                 written(memory, SaveOutcome::Updated, Some(replaced))
@@ -292,7 +292,7 @@ impl Memories {
         Ok(written)
     }
 
-    /// Puts a new revision of `old` as `edit` makes it, and keeps what it was.
+    /// Writes a new revision of `old`, as changed by `edit`, and keeps the old text.
     pub(crate) fn revise(
         &self,
         write: &mut Write<'_>,
@@ -301,7 +301,7 @@ impl Memories {
     ) -> Memory {
         let mut memory = old.clone();
         edit(&mut memory);
-        // Who writes it anew wants it read.
+        // Whoever revises a memory wants it found, so it leaves the archive.
         memory.archived_at = None;
         memory.revision = old.revision.saturating_add(1);
         memory.updated_at = write.at();
@@ -310,9 +310,9 @@ impl Memories {
         memory
     }
 
-    /// Finds out what does not need the writer.
+    /// Does the part that does not need the writer.
     async fn prepare(&self, draft: Draft) -> Prepared {
-        // Before the index answers: what it is told meanwhile does not count as heard.
+        // Read before the index answers, because it may not have the commits that come in meanwhile.
         let heard = self.base.store.announced();
         let shingles = Shingles::of(&draft.content);
         let title_key = hygiene::title_key(&draft.title);
@@ -320,7 +320,7 @@ impl Memories {
         Prepared { draft, shingles, title_key, near, heard }
     }
 
-    /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    /// The memories that may say nearly the same as the draft, or have its title; `None` if the index cannot say.
     #[tracing::instrument(level = "debug", skip_all)]
     async fn near(&self, draft: &Draft, shingles: &Shingles, title_key: u64) -> Option<Vec<MemoryId>> {
         if !self.index.index_is_current() {
@@ -340,12 +340,12 @@ impl Memories {
     /// The live memories that a draft may repeat.
     async fn twins(&self, write: &Write<'_>, prepared: &Prepared) -> Result<Vec<Memory>, ServiceError> {
         let Prepared { draft, near, heard, .. } = prepared;
-        // A live memory with the draft's topic key is its holder, and no twin beside it.
+        // A live memory with the draft's topic key is the key's holder and not a twin.
         if draft.topic_key.is_some() {
             return Ok(Vec::new());
         }
-        // A twin has the draft's title, and then the index names it; unless it was saved since the index was asked, or
-        // by another home.
+        // The index names every memory with the draft's title, so every twin, except one that was saved since the index was
+        // asked or by another home.
         let is_alone = *heard == write.last_seq() && !write.store().is_shared();
         if is_alone && near.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
@@ -355,8 +355,8 @@ impl Memories {
         Ok(write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
     }
 
-    /// Those of the memories that the index named which nearly say the same as a draft, or have its title; the nearest
-    /// first. `id` is what the draft became.
+    /// The memories, of those that the index named, that say nearly the same as a draft or have its title; the nearest
+    /// first. `id` is the memory that the draft became.
     #[tracing::instrument(name = "similar", level = "debug", skip_all)]
     async fn similar_to(&self, id: &MemoryId, prepared: &Prepared) -> Result<Vec<Similar>, ServiceError> {
         let Prepared { shingles, title_key, near: Some(candidates), .. } = prepared else {
@@ -396,11 +396,11 @@ struct SaveDraft<'a> {
     door: Door,
 }
 
-/// What a save did within its transaction.
+/// The result of a save within its transaction.
 struct Done {
     written: Written,
     superseded: Vec<Memory>,
-    /// This process committed nothing since the index was asked.
+    /// Whether this process committed nothing since the index was asked.
     is_alone: bool,
 }
 
@@ -412,7 +412,7 @@ impl Decision for SaveDraft<'_> {
         let Self { memories, caller, prepared, supersedes, door } = *self;
         let is_alone = prepared.heard == write.last_seq();
         let written = memories.put_prepared(write, caller, prepared, door).await?;
-        // A topic's next revision already takes the place of the one before.
+        // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
         let session = &prepared.draft.session;
@@ -421,12 +421,12 @@ impl Decision for SaveDraft<'_> {
     }
 }
 
-/// What a draft says, as the guard knows it.
+/// The text of a draft, in the form that the guard checks.
 fn saying(draft: &Draft) -> Saying<'_> {
     Saying { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
 }
 
-/// The request validated, redacted and normalised.
+/// Validates, redacts and normalises the request.
 #[tracing::instrument(name = "fields", level = "debug", skip_all)]
 fn draft(
     fields: &mut Fields,

@@ -55,7 +55,7 @@ impl Memories {
     ) -> Result<Summarised, ServiceError> {
         let title = summary_title(summary);
         let stored = write.store().session(id).await?;
-        // The session keeps the summary too, so a text that does not hold must be refused before either has it.
+        // The session also keeps the summary, so a text that does not hold must be refused before either is written.
         if door.is_automatic() {
             let project = stored.as_ref().map_or(&caller.project, |session| &session.project);
             let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
@@ -105,13 +105,13 @@ impl Memories {
             });
             return done(memory.id, SaveOutcome::Updated);
         }
-        // A draft with a topic key can only repeat the one that holds it.
+        // A draft with a topic key can only repeat the holder of the key, so it has no other twins.
         let written = self.put_draft(write, caller, &draft, Vec::new(), &project, door).await?;
         done(written.memory.id, written.outcome)
     }
 }
 
-/// The memory of a session's summary, where somebody gave it another topic key, project or scope.
+/// The memory of a session's summary, if somebody gave it another topic key, project or scope.
 async fn moved_summary(
     write: &Write<'_>,
     draft: &Draft,
@@ -124,8 +124,7 @@ async fn moved_summary(
     Ok(write.store().memory_with_content(&draft.session, summary).await?)
 }
 
-/// What a session says of itself goes with the memory that holds its summary: changed, taken back, brought
-/// back or destroyed with it.
+/// The summary on a session follows the memory that holds it: it is changed, deleted, restored or purged with it.
 pub(super) async fn carry_summary(
     write: &mut Write<'_>,
     before: &Memory,
@@ -142,12 +141,12 @@ pub(super) async fn carry_summary(
         if comes_back && now.topic_key.as_ref() != Some(&key) {
             continue;
         }
-        // Another session may have a summary of the same words in a memory of its own.
+        // Another session may have the same summary in a memory of its own.
         let holder = write.store().topic_holder(&session.project, Scope::Project, &key).await?;
         if holder.is_some_and(|holder| holder.id != now.id) {
             continue;
         }
-        // The write may have changed it for another reason.
+        // This transaction may have changed the session already.
         let mut session = write.changed_session(&session.id).cloned().unwrap_or(session);
         session.summary.clone_from(&summary);
         write.summarise_session(&session);

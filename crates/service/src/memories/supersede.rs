@@ -1,18 +1,18 @@
-//! Taking another memory's place, within a write's transaction.
+//! Superseding memories within a write's transaction.
 
 use std::collections::BTreeMap;
 
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
 use cerebro_core::domain::{Memory, MemoryId, SessionId};
 use cerebro_core::truth;
-use cerebro_store::Write;
+use cerebro_store::{Supersession, Write};
 
 use crate::{Caller, ServiceError};
 
-/// Has a memory take the place of others, within its transaction; says of which it had not yet.
+/// Makes a memory supersede others, within its transaction. Returns those that it did not supersede before.
 ///
 /// # Errors
-/// [`ServiceError::Invalid`] for too many, for one of another project, and where it would go in a circle;
+/// [`ServiceError::Invalid`] for too many, for one of another project, and for one that would close a circle;
 /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`].
 pub(crate) async fn supersede(
     write: &mut Write<'_>,
@@ -62,7 +62,7 @@ pub(crate) async fn supersede(
     Ok(superseded)
 }
 
-/// Whether a memory may take an older one's place, by all edges below that one.
+/// Whether a memory may supersede an older one: follows all edges below the older one to find circles.
 pub(crate) async fn may_supersede(
     write: &Write<'_>,
     newer: MemoryId,
@@ -89,4 +89,13 @@ pub(crate) async fn may_supersede(
         level = next;
     }
     Ok(truth::check_supersession(newer, older, &below))
+}
+
+/// Removes the supersession that a consolidation drew, for a memory that leaves the archive.
+pub(crate) async fn reinstate(write: &mut Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
+    let edges = write.supersessions(&[memory.id]).await?;
+    for edge in edges.iter().filter(|edge| edge.older == memory.id && edge.by == Supersession::CYCLE) {
+        write.reinstate_memory(edge.newer, memory);
+    }
+    Ok(())
 }

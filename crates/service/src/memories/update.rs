@@ -1,24 +1,28 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
-use super::{Door, Memories, guard, handbook, summary::carry_summary, supersede::supersede};
+use super::{
+    Door, Memories, guard, handbook,
+    summary::carry_summary,
+    supersede::{reinstate, supersede},
+};
 use crate::{
-    Caller, ServiceError, consolidation,
+    Caller, ServiceError,
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Trigger, Validity,
+    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Trigger, Validity,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_store::{Decision, Saying, Write};
 
-/// What becomes of a field that need not be there.
+/// A change of an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Change<T> {
-    /// It stays.
+    /// It stays as it is.
     #[default]
     Keep,
-    /// It is another one, or none any more.
+    /// It gets this value, or none.
     To(Option<T>),
 }
 
@@ -31,7 +35,7 @@ impl<T> Change<T> {
         }
     }
 
-    /// The same with what `read` makes of the new one.
+    /// Converts the new value.
     pub(crate) fn read<U, E>(self, read: impl FnOnce(T) -> Result<Option<U>, E>) -> Result<Change<U>, E> {
         Ok(match self {
             Self::Keep => Change::Keep,
@@ -57,19 +61,19 @@ pub struct Patch {
     pub topic_key: Change<String>,
     /// Other tags.
     pub tags: Option<Vec<String>>,
-    /// The revision that the caller read; another present one is an error.
+    /// The revision that the caller read. If the memory has another one by now, that is an error.
     pub expected_revision: Option<u32>,
     /// Memories whose place it takes from now on.
     pub supersedes: Vec<MemoryId>,
-    /// Since when it is so.
+    /// Since when it is true.
     pub valid_from: Change<Timestamp>,
-    /// Until when it is so.
+    /// Until when it is true.
     pub valid_until: Change<Timestamp>,
     /// Another kind of memory.
     pub nature: Option<Nature>,
-    /// Where it is told, of a thing to be done; an empty one is everywhere.
+    /// Where a thing to be done is shown; an empty one means everywhere.
     pub trigger: Option<String>,
-    /// Whether it is done, of a thing to be done.
+    /// Whether a thing to be done is done.
     pub done: Option<bool>,
     /// How its text comes in.
     pub door: Door,
@@ -194,7 +198,7 @@ impl Memories {
     /// Hides a memory, or with `hard` destroys its text and revisions.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent where the user says so.
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
     pub async fn delete(
         &self,
         caller: &Caller,
@@ -209,7 +213,7 @@ impl Memories {
         let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, edit).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
         if hard {
-            // So that no byte of the text waits in the index for the next search.
+            // So that no byte of the text stays in the index until the next search.
             self.index.ask(cerebro_search::lexical::Index::flush).await?;
             Box::pin(self.past.purge_past()).await?;
             return Ok(DeleteOutcome::Purged);
@@ -244,8 +248,8 @@ impl Memories {
         self.simple(caller, session, id, Edit::Pin(pinned)).await
     }
 
-    /// Puts a memory aside, or back in its place: archived, it is kept whole and left out of what is found and told unless
-    /// somebody asks for it.
+    /// Archives a memory, or takes it out of the archive. An archived memory is kept whole, and left out of searches and
+    /// contexts unless somebody asks for it.
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]; [`ServiceError::Invalid`] for one that is pinned.
@@ -277,7 +281,7 @@ impl Memories {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<Edited, ServiceError> {
-        // What is destroyed may stand in what was rendered of it, which goes with it and is rendered anew.
+        // A purged item's text may be in the rendered handbooks, which are purged with it and rendered again.
         let going = matches!(edit, Edit::Purge) && handbook::is_item(&self.base.store, id).await?;
         let memory = if going { self.base.store.memory(id).await? } else { None };
         let there = match memory {
@@ -309,7 +313,7 @@ impl Memories {
         let wanted = patched(&old, patch, &caller.project, write.at());
         checked_validity(wanted.valid)?;
         let expected = patch.expected_revision.unwrap_or(old.revision);
-        // A call that is repeated because its answer got lost finds its own revision, one further on.
+        // A call that is repeated because its answer got lost finds the revision that it made itself, which is one higher.
         let repeated = wanted == old && expected.checked_add(1) == Some(old.revision);
         if expected != old.revision && !repeated {
             return Err(ServiceError::RevisionMismatch { id: old.id, expected, present: old.revision });
@@ -320,7 +324,7 @@ impl Memories {
         topic_is_free(write, &wanted).await?;
         let admitted = guard::admit(write, Saying::from(&wanted), Some(&old), patch.door).await?;
         self.sessions.ensure_session(write, session, &caller.project, caller).await?;
-        // Another title or tags do not make a text one's own.
+        // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
         let origin = if is_kept { old.taint.origin } else { patch.door.origin(caller) };
@@ -336,17 +340,17 @@ impl Memories {
     }
 }
 
-/// What an edit left behind.
+/// The result of an edit.
 struct Edited {
     /// The memory as it is now.
     memory: Memory,
     /// Whether that is a change.
     changed: bool,
-    /// Whether what it said does not hold any more.
+    /// Whether its earlier text no longer holds.
     corrected: bool,
     /// The memories whose place it took.
     superseded: Vec<Memory>,
-    /// The project that it was of before.
+    /// The project that it belonged to before.
     home: Project,
 }
 
@@ -375,7 +379,7 @@ impl Decision for EditMemory<'_> {
             Edit::Archive(archived) => archive(write, session, memory, *archived)?,
         };
         if before.is_archived() && memory.is_live() && !memory.is_archived() {
-            consolidation::reinstate(write, &memory).await?;
+            reinstate(write, &memory).await?;
         }
         if changed {
             carry_summary(write, &before, &memory).await?;
@@ -391,8 +395,8 @@ impl Decision for EditMemory<'_> {
     }
 }
 
-/// The memory with the patch's fields. A personal one that becomes a project's again, with no project
-/// named, goes to the caller's.
+/// The memory with the patch's fields. If a personal memory becomes one of a project and none is named, it goes to the
+/// caller's project.
 fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Memory {
     let mut memory = old.clone();
     if let Some(title) = &patch.title {
@@ -455,8 +459,8 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
     (memory, true)
 }
 
-/// Destroys a memory, with all that says what it said: the insights that rest on it, and of one that was made of claims
-/// the handbooks that were rendered, whose revisions may hold its text.
+/// Purges a memory together with everything that may contain its text: the insights that rest on it, and, if it is an item
+/// of a handbook, the rendered handbooks with their revisions.
 async fn purge(
     write: &mut Write<'_>,
     session: &SessionId,
@@ -465,7 +469,7 @@ async fn purge(
     if before.purged {
         return Ok((before, false));
     }
-    let mut with_it = consolidation::resting_on(write, &before.id).await?;
+    let mut with_it = resting_on(write, &before.id).await?;
     if handbook::is_item(write.store(), &before.id).await? {
         for project in [Some(&before.project), None] {
             with_it.extend(handbook::rendered(write.store(), project).await?);
@@ -479,7 +483,7 @@ async fn purge(
     Ok((memory, true))
 }
 
-/// What a purge leaves of a memory.
+/// What remains of a memory after a purge.
 pub(crate) fn emptied(before: &Memory, at: Timestamp) -> Memory {
     let mut memory = before.clone();
     memory.purged = true;
@@ -525,7 +529,7 @@ fn pin(
         return Ok((memory, false));
     }
     memory.pinned = pinned;
-    // Who pins it wants it read.
+    // Whoever pins a memory wants it read, so it leaves the archive.
     memory.archived_at = memory.archived_at.filter(|_| !pinned);
     write.pin_memory(&memory, session);
     Ok((memory, true))
@@ -548,4 +552,17 @@ fn archive(
     memory.archived_at = archived.then(|| write.at());
     write.archive_memory(&memory, Some(session));
     Ok((memory, true))
+}
+
+/// The insights that cite a memory and that nobody has revised since.
+///
+/// # Errors
+/// A failing store.
+async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
+    let ids = write.store().derived_of(memory).await?;
+    let mut found = write.store().memories_by_id(&ids).await?;
+    found.retain(|insight| {
+        !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
+    });
+    Ok(found)
 }

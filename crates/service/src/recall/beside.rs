@@ -1,4 +1,4 @@
-//! What lies beside the texts of memories and may speak for them in a search that asks for it: uses and relations.
+//! Signals beside the texts of memories that a search can weigh: how useful they were, and their relations.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ const RELATIONS_MAX: usize = 200_000;
 const USES_MAX: usize = 100_000;
 
 impl Recall {
-    /// What these weights look at beside the texts; nothing, and nothing is read, where it weighs nothing.
+    /// The signals that these weights ask for. A signal with weight zero is not read.
     ///
     /// # Errors
     /// A failing store.

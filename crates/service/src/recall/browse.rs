@@ -1,5 +1,5 @@
-//! Looking through everything: pages of memories in order of time, what meets conditions among them, and how much was
-//! written each day.
+//! Lists: pages of memories in order of time, the memories that meet conditions, and how many texts were written each
+//! day.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,12 +14,12 @@ use cerebro_core::text;
 use cerebro_search::lexical::{Archived, Projects, Query};
 use cerebro_store::DeletedFilter;
 
-/// Most memories that are read at once to find those that meet conditions which the index does not know.
+/// Most memories that are read at once to check conditions that the index does not know.
 const STEP: usize = 500;
 
-/// Most titles that are looked at for words that may have been meant.
+/// Most titles that are searched for words of a similar spelling.
 const TITLES_MAX: usize = 2_000;
-/// Most words of a question that are looked at, and how many characters each has at least.
+/// Most words of a question whose spelling is checked, and the fewest characters of such a word.
 const QUERY_WORDS_MAX: usize = 16;
 const WORD_CHARS_MIN: usize = 4;
 
@@ -70,9 +70,9 @@ pub struct Selection {
 pub struct Selected {
     /// Newest first; of deleted ones, deleted last first.
     pub memories: Vec<Memory>,
-    /// From where more may follow.
+    /// The position from which more may follow.
     pub next: Option<usize>,
-    /// How many there are in all, where the index or the store can tell without reading them.
+    /// The number of all of them, if the index or the store knows it without reading them.
     pub total: Option<usize>,
 }
 
@@ -86,7 +86,7 @@ pub struct Browsed {
 }
 
 impl Recall {
-    /// A page of memories at any depth: the index knows the order, the store has the rows.
+    /// A page of memories at any depth. The index has the order, the store has the rows.
     ///
     /// # Errors
     /// A failing store or index.
@@ -127,8 +127,8 @@ impl Recall {
         }
     }
 
-    /// A page of what the index, or of deleted ones the store, knows of a selection, and how many there are on all
-    /// pages. A memory that was purged meanwhile is a gap.
+    /// A page of the ids that the index (for deleted memories, the store) has for a selection, and the number of ids on all
+    /// pages. A memory that was purged since is `None`.
     async fn page_of(
         &self,
         selection: &Selection,
@@ -154,8 +154,8 @@ impl Recall {
         Ok((ids.iter().map(|id| rows.remove(id)).collect(), listing.total))
     }
 
-    /// The words of a question that no title has, each with the words of titles that are near to it: what may have been
-    /// meant. Of the project and of what is personal, or of all; the newest [`TITLES_MAX`] titles of each are looked at.
+    /// The words of a question that no title has, each with words of titles that are spelt nearly like it. It searches the
+    /// newest [`TITLES_MAX`] titles of the project and of the personal memories, or of all projects.
     ///
     /// # Errors
     /// A failing store or index.
@@ -230,18 +230,18 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl Selection {
-    /// Whether the index alone can tell what meets the conditions.
+    /// Whether the index alone can decide which memories meet the conditions.
     fn is_known_to_the_index(&self) -> bool {
         !self.deleted && self.session.is_none() && self.agent.is_none()
     }
 
-    /// Whether the number of all of them is known: what the index, or of deleted ones the store, was asked for is all.
+    /// Whether the number of all of them is known: the index (for deleted memories, the store) has checked every condition.
     fn is_counted(&self) -> bool {
         let beyond_the_store = self.since.or(self.until).is_some() || !self.tags.is_empty();
         self.session.is_none() && self.agent.is_none() && !(self.deleted && beyond_the_store)
     }
 
-    /// Whether a memory meets those conditions that the page it came from was not asked for.
+    /// Whether a memory meets the conditions that the query for its page did not contain.
     fn takes(&self, memory: &Memory) -> bool {
         let has_tag = |tag: &String| memory.tags.iter().any(|had| had.as_str() == tag);
         self.since.is_none_or(|since| memory.updated_at >= since)
@@ -251,7 +251,7 @@ impl Selection {
             && self.agent.as_ref().is_none_or(|agent| memory.agent.as_str() == agent)
     }
 
-    /// The conditions that the index knows, for all of their pages.
+    /// The conditions that the index can check, without a page.
     fn conditions(&self) -> Query {
         let of = |project: Project| Projects::Of { project, with_personal: false };
         let project = self.project.clone().filter(|_| self.scope != Some(Scope::Personal));

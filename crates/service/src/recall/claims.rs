@@ -1,4 +1,4 @@
-//! What a language model says of how memories stand to each other, as it is shown with hits.
+//! The claims of a language model about pairs of memories, as they are shown with hits.
 //!
 //! A claim annotates a hit; it never hides, reorders or deletes one.
 
@@ -12,22 +12,22 @@ use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::relate::RelationKind;
 use cerebro_store::Committed;
 
-/// Most claims that are kept at hand.
+/// Most claims that are kept in memory.
 const CLAIMS_MAX: usize = 10_000;
 /// Most memories that are named beside a hit.
 const NAMED_MAX: usize = 2;
 
-/// What is claimed against one memory.
+/// The claims against one memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claimed {
-    /// Memories that are said to take its place.
+    /// Memories that supersede it, by a claim.
     pub superseded_by: Vec<MemoryId>,
-    /// Memories that are said to contradict it.
+    /// Memories that contradict it, by a claim.
     pub conflicts_with: Vec<MemoryId>,
 }
 
 impl Claimed {
-    /// What is claimed, by the names under which it is told.
+    /// The claims, each kind with its name in answers.
     pub(crate) fn told(&self) -> impl Iterator<Item = (&'static str, &[MemoryId])> {
         [("superseded_by", self.superseded_by.as_slice()), ("conflicts_with", self.conflicts_with.as_slice())]
             .into_iter()
@@ -35,7 +35,7 @@ impl Claimed {
     }
 }
 
-/// All claims of a moment.
+/// All claims, as of one reading.
 #[derive(Default)]
 struct Book {
     /// By the memory that they are against.
@@ -44,25 +44,25 @@ struct Book {
     ends: BTreeSet<MemoryId>,
 }
 
-/// Who claims what, read from the store when it is first wanted.
+/// All claims, read from the store at the first use.
 #[derive(Default)]
 pub(crate) struct ClaimCache(Cached<Book>);
 
 impl ClaimCache {
-    /// Forgets what was read: a model claimed something anew, or a person let a pair stand.
+    /// Drops what was read, because a model made a new claim or a person settled a pair.
     pub(crate) fn forget(&self) {
         self.0.forget();
     }
 
-    /// A memory that goes takes its claims with it, and one that comes back brings them again. Other commits
-    /// cost nothing: what a model claims anew is told by [`Self::forget`].
+    /// Drops what was read if a commit changes a memory at either end of a claim: claims of deleted memories are not shown.
+    /// New claims do not come with a commit; the worker calls [`Self::forget`] for them.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.0.forget_if(|book| committed.memories.iter().any(|one| book.ends.contains(&one.id)));
     }
 }
 
 impl Recall {
-    /// What is claimed against each of some memories, as far as anything is.
+    /// The claims against each of some memories; memories without claims are left out.
     ///
     /// # Errors
     /// A failing store.

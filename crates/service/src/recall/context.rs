@@ -16,7 +16,7 @@ const PINNED_MAX: usize = 100;
 const DUE_MAX: usize = 100;
 /// Most recent sessions and prompts that are shown.
 const RECENT_MAX: usize = 10;
-/// Most recent sessions of agents that are looked at: some are the asking one or another's live one.
+/// Most recent sessions of agents that are read. Some are left out: the asking one, and live ones of other agents.
 const SESSIONS_MAX: usize = 50;
 /// How many of the last memories of an unfinished session are named.
 const LEFT_OFF_MAX: usize = 3;
@@ -34,7 +34,7 @@ pub struct ContextRequest {
     pub project: Option<Project>,
     /// Only this scope's memories.
     pub scope: Option<Scope>,
-    /// At most so many recent memories.
+    /// The most recent memories that are shown.
     pub limit: usize,
     /// The text's size in UTF-8 bytes, at most.
     pub max_bytes: usize,
@@ -58,7 +58,7 @@ pub struct FollowUps {
 /// The gathered context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// Whose.
+    /// The project.
     pub project: Project,
     /// Markdown.
     pub text: String,
@@ -72,10 +72,10 @@ pub struct Context {
     pub truncated: bool,
 }
 
-/// A heading with its items, which are shown whole or not at all.
+/// A heading with its items. Each item is shown whole or not at all.
 struct Section {
     heading: &'static str,
-    /// Each inert: what is stored must not end the frame that the context is shown in.
+    /// Each is made inert, so that stored text cannot close the frame that the context is shown in.
     items: Vec<String>,
     /// The share of the room, in per cent, that is used up when this section ends.
     until: usize,
@@ -88,7 +88,7 @@ impl Section {
     }
 }
 
-/// What a context is written of.
+/// The data that a context is written from.
 #[derive(Debug)]
 pub struct Gathered {
     project: Project,
@@ -110,12 +110,13 @@ impl Gathered {
         self.due.iter().chain(&self.pinned).chain(&self.recent).map(|memory| memory.id).collect()
     }
 
-    /// Whether anything is to be done in one folder or on one branch alone: then [`Self::at`] must know where the reader is.
+    /// Whether a thing to be done belongs to one folder or branch. Then [`Self::at`] must be called with the reader's
+    /// place.
     pub fn depends_on_place(&self) -> bool {
         !self.elsewhere.is_empty()
     }
 
-    /// Adds what is to be done where the reader is at work.
+    /// Adds the things to be done in the reader's folder or on its branch.
     pub fn at(&mut self, place: &Workplace) {
         let is_met =
             |memory: &mut Memory| memory.trigger.as_ref().is_some_and(|trigger| trigger.is_met(place));
@@ -123,7 +124,7 @@ impl Gathered {
         self.due.sort_by_key(waiting_since);
     }
 
-    /// Tells one more thing beside a memory.
+    /// Adds a mark to a memory.
     pub fn mark(&mut self, id: MemoryId, mark: Mark) {
         self.marks.entry(id).or_default().push(mark);
     }
@@ -155,15 +156,14 @@ impl Gathered {
 }
 
 impl Recall {
-    /// Gathers the context of a project. What the caller knows of its memories can be told beside them before it is
-    /// written.
+    /// Gathers the context of a project. The caller can add marks to its memories before it is written.
     ///
     /// # Errors
     /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Gathered, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         self.vectors.warm(&project);
-        // One more than is shown tells whether there are older ones.
+        // One more than is shown, to know whether there are older ones.
         let limits = OverviewLimits {
             sessions: SESSIONS_MAX,
             pinned: PINNED_MAX + 1,
@@ -195,8 +195,8 @@ impl Recall {
         Ok(Gathered { project, due, elsewhere, left_off, pinned, recent, sessions, prompts, marks, beyond })
     }
 
-    /// What is to be done by now in a project and by the person, what has waited longest first; and apart what is to be
-    /// done in one folder or on one branch.
+    /// The things that are due in a project and for the person, those that have waited longest first; and separately the
+    /// things to be done in one folder or on one branch.
     async fn due(
         &self,
         project: &Project,
@@ -210,8 +210,8 @@ impl Recall {
         Ok(due.into_iter().partition(|memory| memory.trigger.is_none()))
     }
 
-    /// The sessions but the asking one, other agents' live ones left out; and apart from them what the last
-    /// unfinished one was doing.
+    /// The recent sessions, without the asking one and without live ones of other agents; and separately what the last
+    /// unfinished session was doing.
     async fn earlier(
         &self,
         mut sessions: Vec<Session>,
@@ -234,7 +234,7 @@ impl Recall {
         }
     }
 
-    /// What an unfinished session was doing, and its next steps as far as it wrote them down.
+    /// What an unfinished session was doing, and the next steps that it wrote down.
     async fn left_off(&self, session: &Session) -> Result<String, ServiceError> {
         let mut item =
             format!("- `{}` ({}, began {})", session.id, agent(&session.agent), day(session.started_at));
@@ -252,17 +252,17 @@ impl Recall {
     }
 }
 
-/// Since when a thing has been to be done.
+/// The moment since which a thing is due.
 fn waiting_since(memory: &Memory) -> (Timestamp, MemoryId) {
     (memory.valid.from.unwrap_or(memory.created_at), memory.id)
 }
 
-/// Which of the sessions, the newest first, was left unfinished. What the same agent finished later took its
-/// place, but for what its own sub-agents did: a session that began while the one it follows was under way.
+/// The session, of those given newest first, that was left unfinished. It does not count as unfinished if the same agent
+/// finished a later one, unless that was its own sub-agent's: a session that began while the one it follows was under way.
 fn unfinished(sessions: &[Session], is_unfinished: impl Fn(&Session) -> bool) -> Option<usize> {
     let mut went_on: Vec<&str> = Vec::new();
     for (at, session) in sessions.iter().enumerate() {
-        // A person's command is a session that nobody ends, and nothing to go on with.
+        // Sessions of a person's commands are never ended, and there is nothing to resume.
         if session.agent == PERSON || went_on.contains(&session.agent.as_str()) {
             continue;
         }
@@ -300,13 +300,13 @@ fn cut(content: &str, max: usize) -> String {
     text::cut_chars(&text::one_line(content), max).into_owned()
 }
 
-/// The beginning of a text, or why it is left out: it reads like an instruction to whoever reads it.
+/// The beginning of a text; if the text is flagged as an instruction to its reader, a note that says so.
 fn quoted(content: &str, max: usize) -> String {
     let shown = cut(content, max);
     taint::left_out(&shown).unwrap_or(shown)
 }
 
-/// A memory's title, or its type where the title itself is what it is flagged for.
+/// A memory's title, or its type if the title itself is flagged.
 fn titled(memory: &Memory) -> String {
     match taint::flags_of_title(&memory.title, &memory.taint).first() {
         None => text::one_line(&memory.title),
@@ -327,7 +327,7 @@ fn memory_line(memory: &Memory, marks: &[Mark]) -> String {
         let _ = write!(line, ", {}", mark.text());
     }
     line.push(')');
-    // What may be meant for the reader and not told to it, it has to ask for.
+    // A flagged text is not shown here; the reader can ask for it.
     if memory.taint.flags.is_empty() {
         let _ = write!(line, ": {}", quoted(&memory.content, MEMORY_CHARS));
     }
@@ -345,7 +345,7 @@ fn session_line(session: &Session) -> Option<String> {
     ))
 }
 
-/// An unfinished session that only history knows.
+/// An unfinished session that is known from its transcript only.
 fn past_line(left: &LeftOff) -> String {
     let LeftOff { session, to_do, last } = left;
     let mut item = format!(
@@ -366,11 +366,11 @@ fn prompt_line(prompt: &Prompt) -> String {
     format!("- {} ({by}): {text}", day(prompt.created_at))
 }
 
-/// What there is that was not gathered.
+/// What the store has beyond what was gathered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Nothing,
-    /// Sessions that are under way or have no place here.
+    /// Sessions that are not shown: they are under way, or say nothing.
     Sessions,
     /// Older memories.
     Older,

@@ -1,4 +1,4 @@
-//! What is known about a name: the memories that mention it or that a model read it in, and what they name beside it.
+//! What is known about a name: the memories that mention it or in which a model found it, and the other names in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use cerebro_core::domain::{Memory, MemoryId, Project, Scope};
 use cerebro_core::relate::{Mention, mentions};
 use cerebro_store::StoredRelation;
 
-/// Most names that are told beside the one asked for.
+/// Most other names in an answer.
 const BESIDE_MAX: usize = 20;
 /// Most relations that are read.
 const RELATIONS_MAX: usize = 1_000;
 
-/// What a name stands for in the memories of a place.
+/// The memories about a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntityGraph {
-    /// The project that was looked through, with the personal memories.
+    /// The project that was searched, with the personal memories.
     pub project: Project,
-    /// The live memories about it, those written last first, and whether a model read it in them.
+    /// The live memories about it, those written last first; and for each whether a model found the name in it.
     pub memories: Vec<(Memory, bool)>,
-    /// What they name beside it, and how many of them do; those that most do come first.
+    /// The other names in them, and how many of them have each; the most frequent first.
     pub beside: Vec<(Mention, usize)>,
     /// The relations between them, the strongest first.
     pub relations: Vec<StoredRelation>,
@@ -28,8 +28,8 @@ pub struct EntityGraph {
 }
 
 impl Recall {
-    /// The live memories about a name, `limit` at most, what they name beside it, and how they are related. A name is what
-    /// code writes (a file, a symbol, an error, a package) or a word.
+    /// The live memories about a name, at most `limit`, the other names in them, and their relations. A name is something
+    /// from code (a file, a symbol, an error, a package) or a word.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty name; a failing store or index.
@@ -70,7 +70,7 @@ impl Recall {
     }
 }
 
-/// What some memories name beside a name, those first that most of them do.
+/// The names that some memories have beside a name, the most frequent first.
 fn beside(memories: &[Memory], name: &str) -> Vec<(Mention, usize)> {
     let mut counted: BTreeMap<Mention, usize> = BTreeMap::new();
     for mention in memories.iter().flat_map(mentions) {

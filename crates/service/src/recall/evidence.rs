@@ -17,7 +17,7 @@ use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
 
 /// How long a search of memories waits for an index of evidence.
 const HINT_WAIT: Duration = Duration::from_millis(200);
-/// How many passages of what the asking agent loads anyway are passed over in one list.
+/// How many passages of files that the asking agent loads anyway are skipped in one list.
 const OWN_MAX: usize = 20;
 
 /// What to search a kind of evidence for.
@@ -27,9 +27,9 @@ pub struct EvidenceRequest {
     pub query: String,
     /// Where; everywhere when `None`.
     pub project: Option<Project>,
-    /// Exchanges of sessions without a person, and of sub-agents, too.
+    /// Whether exchanges of sessions without a person and of sub-agents are included.
     pub hidden: bool,
-    /// Who asks, by an agent's name: documents that it loads anyway are left out.
+    /// The name of the agent that asks. Documents that it loads anyway are left out.
     pub reader: Option<String>,
     /// Begun, or read anew, at or after.
     pub since: Option<Timestamp>,
@@ -58,10 +58,10 @@ pub struct EvidenceFound {
     pub redacted: usize,
 }
 
-/// That evidence answers a question which no memory does.
+/// A hint that evidence answers a question which no memory answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvidenceHint {
-    /// How many of its kind hold words of the question.
+    /// How many exchanges or chunks hold words of the question.
     pub n: usize,
     /// The best one.
     pub id: String,
@@ -69,14 +69,14 @@ pub struct EvidenceHint {
     pub title: String,
 }
 
-/// Whether an agent loads what a hit is of.
+/// Whether an agent loads the file that a hit is from.
 fn loads(hit: &Hit, reader: &str) -> bool {
     hit.agent.split(' ').any(|agent| agent == reader)
 }
 
 impl Recall {
-    /// Searches the evidence of a kind, of a project or of all. `None` when there is none at all: then nothing is opened
-    /// or written.
+    /// Searches one kind of evidence, of a project or of all. `None` if there is no such evidence at all: then nothing is
+    /// opened or written.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for the query, or a failing index.
@@ -122,7 +122,7 @@ impl Recall {
             successors: Arc::default(),
             beside: Arc::default(),
         };
-        // Before a place is taken: building the index may take long.
+        // Before the semaphore's permit is taken: building the index may take long.
         self.evidence.index(of, wait).await?;
         let _place = self.searches.acquire().await;
         let Answer { mut hits, mut total, relaxed, mut matched } =
@@ -139,8 +139,8 @@ impl Recall {
         Ok(Some(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() }))
     }
 
-    /// The best of a kind for a question that no memory answers, if one matches strongly. None while the index is being
-    /// built: a search of memories does not wait for it.
+    /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
+    /// index is being built, because a search of memories does not wait for it.
     ///
     /// # Errors
     /// As [`Self::search_evidence`].

@@ -1,7 +1,7 @@
-//! What memories stand on: what makes their texts suspect, and the code that they speak of.
+//! The footing of memories: their origin and flags, and their anchors to code.
 //!
-//! The code itself lies in the folder of whoever asks, so whether it is still what it was is looked up there, and not
-//! stored: here is only what a memory was tied to.
+//! The code itself is in the folder of whoever asks, so the verdict on an anchor is found there and not stored. Only the
+//! anchors are kept here.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,14 +13,14 @@ use cerebro_anchors::Anchor;
 use cerebro_core::domain::MemoryId;
 use cerebro_store::{Committed, Footing};
 
-/// Most memories whose footing is kept at hand; when there are more, all are read anew.
+/// Most memories whose footing is kept in memory; at that number all are dropped and read again.
 const HELD_MAX: usize = 10_000;
 
-/// What was read of the footings.
+/// The footings that were read.
 #[derive(Default)]
 struct Held {
     footings: HashMap<MemoryId, Arc<Footing>>,
-    /// Counts what may have changed them, so that what was read meanwhile is not kept.
+    /// Counts the changes, so that a reading which began before a change is not kept.
     changes: u64,
 }
 
@@ -46,7 +46,7 @@ impl FootingCache {
 }
 
 impl Recall {
-    /// What each of the live ones among some memories stands on.
+    /// The footing of each live one of some memories.
     ///
     /// # Errors
     /// A failing store.
@@ -66,7 +66,7 @@ impl Recall {
         let read: Vec<_> = read.into_iter().map(|(id, footing)| (id, Arc::new(footing))).collect();
         {
             let mut held = lock(&book.held);
-            // Another home may tie a memory to code, and no event tells of that.
+            // Another home may anchor a memory to code, and that makes no event.
             if held.changes == changes && !self.base.store.is_shared() {
                 if held.footings.len() + read.len() > HELD_MAX {
                     held.footings.clear();
@@ -78,8 +78,7 @@ impl Recall {
         Ok(known)
     }
 
-    /// Ties a memory's revision to the code that it speaks of, in the place of what it was tied to. `false` when it has
-    /// another revision by now or is gone.
+    /// Replaces the anchors of a memory's revision. `false` if the memory has another revision by now or is gone.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! Drilling in: one memory, whole.
+//! Reading one memory in full.
 
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
@@ -42,7 +42,7 @@ pub struct Observation {
     pub superseded_by: Vec<MemoryId>,
     /// What kind of memory it is.
     pub nature: Nature,
-    /// How much of its strength it has left, up to 1.
+    /// Its strength now, as a share of the full strength, up to 1.
     pub strength: f64,
     /// Earlier revisions, newest first, when asked for.
     pub revisions: Option<Vec<Earlier>>,
@@ -51,7 +51,7 @@ pub struct Observation {
 /// An earlier revision.
 #[derive(Debug, Clone)]
 pub struct Earlier {
-    /// The revision; of one that is too long for the answer, the beginning of its content.
+    /// The revision. If its content is too long for the answer, the beginning of it.
     pub revision: Revision,
     /// The size of its whole content.
     pub content_bytes: usize,

@@ -1,4 +1,4 @@
-//! How the memory is: figures over all of it, computed when somebody asks. Nothing of it is stored, and it orders nothing.
+//! Health: figures about all memories, computed on demand. They are not stored and do not affect any order.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use cerebro_store::{FeedbackCounts, HealthCounts};
 const PAGE: usize = 1_000;
 /// Most pairs that are counted of each sort.
 pub const PAIRS_COUNTED_MAX: usize = 1_000;
-/// Most memories whose code is looked at.
+/// Most memories whose anchors are examined.
 const ANCHORED_MAX: usize = 1_000;
-/// Figures serve again for this many times as long as it took to gather them, so that whoever asks again and again keeps
-/// one processor busy for a twentieth of the time at most, however large the store is.
+/// Figures are reused for this many times as long as it took to gather them. So repeated calls keep one processor busy for
+/// a twentieth of the time at most, however large the store is.
 const KEPT_TIMES: u32 = 20;
 /// Most projects whose figures are kept.
 const KEPT_MAX: usize = 64;
@@ -29,24 +29,24 @@ const KEPT_MAX: usize = 64;
 pub struct Health {
     /// When they were gathered.
     pub at: Timestamp,
-    /// Over live memories.
+    /// Figures of live memories.
     pub vitals: Vitals,
     /// Memories that are not live, purged ones too.
     pub deleted: u64,
-    /// What there is beside memories.
+    /// Counts of everything that is not a memory.
     pub beside: HealthCounts,
     /// Pairs that mean nearly the same, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
     pub twins: usize,
     /// Pairs that a model found to be at odds, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
     pub claims: usize,
-    /// Signs that memories which searches showed were of use, or were not.
+    /// The signs that memories shown by searches were useful or not.
     pub feedback: FeedbackCounts,
-    /// What was shown since the daemon began, and what became of it.
+    /// The memories shown since the daemon began, and whether they were used.
     pub watched: Watched,
 }
 
 impl Health {
-    /// Nodes of the graph: live memories, and the names that a model read in them.
+    /// Nodes of the graph: live memories, and the names that a model found in them.
     pub fn nodes(&self) -> u64 {
         self.vitals.live + self.beside.names
     }
@@ -55,11 +55,11 @@ impl Health {
 /// Figures that were gathered.
 struct Kept {
     health: Arc<Health>,
-    /// Until when they serve.
+    /// Until when they are reused.
     until: Instant,
 }
 
-/// The figures of projects, and of all, that were asked for lately.
+/// The latest figures of projects, and of all projects together.
 #[derive(Default)]
 pub(crate) struct HealthCache(Mutex<BTreeMap<Option<Project>, Kept>>);
 
@@ -81,7 +81,7 @@ impl HealthCache {
 }
 
 impl Recall {
-    /// The figures of a project, or of all, as they were a moment ago at most: see [`Self::examine_health`].
+    /// The figures of a project, or of all. They may be reused from a moment ago: see [`Self::examine_health`].
     ///
     /// # Errors
     /// A failing store.
@@ -92,7 +92,7 @@ impl Recall {
         }
     }
 
-    /// Gathers the figures of a project, or of all, anew. It walks all memories, relations and signs.
+    /// Gathers new figures of a project, or of all. It walks all memories, relations and signs.
     ///
     /// # Errors
     /// A failing store.
@@ -133,7 +133,7 @@ impl Recall {
         Ok(pairs.iter().filter(|pair| is_of(&pair.from) || is_of(&pair.to)).count())
     }
 
-    /// The code that a project's memories are tied to, of a bounded number of them.
+    /// The anchors of a project's memories, up to a bound.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! What is told beside a memory wherever it is listed: the one list that hits, contexts and timelines share.
+//! Marks: the notes beside a memory in every list. Hits, contexts and timelines share them.
 //!
 //! A mark annotates a memory; it never hides, reorders or deletes one. To add one, add a case to [`Recall::marks`].
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Flag, MemoryId, Timestamp};
 
-/// One thing to know of a memory before its text is believed.
+/// Something to know about a memory before its text is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Under which name it is told, in both halves of an answer.
+    /// Its name, in the text and in the structured part of an answer.
     pub name: &'static str,
-    /// What it says.
+    /// Its detail.
     pub told: MarkDetail,
 }
 
-/// What a mark says.
+/// The detail of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MarkDetail {
-    /// That it is so.
+    /// No more than its name.
     Yes,
     /// Another memory.
     Id(MemoryId),
@@ -47,7 +47,7 @@ impl Mark {
         }
     }
 
-    /// As a part of a line: its name, and what it says.
+    /// As a part of a line: its name and its detail.
     pub fn text(&self) -> String {
         let name = self.name;
         match &self.told {
@@ -61,17 +61,17 @@ impl Mark {
     }
 }
 
-/// The marks of some memories, each list with what matters most first: where there is no room for all, the last go.
+/// The marks of some memories. Each list begins with the most important: if there is no room for all, the last are dropped.
 pub type Marks = BTreeMap<MemoryId, Vec<Mark>>;
 
-/// That a text is flagged, and for what.
+/// A mark that a text is flagged, and for what.
 pub(crate) fn flag_mark(flags: &[Flag]) -> Option<Mark> {
     let names: Vec<&str> = flags.iter().map(|flag| flag.as_str()).collect();
     (!names.is_empty()).then(|| Mark::new("flag", MarkDetail::Words(names.join(" "))))
 }
 
 impl Recall {
-    /// What is to be told beside each of some memories.
+    /// The marks of each of some memories.
     ///
     /// # Errors
     /// A failing store.
@@ -93,7 +93,7 @@ impl Recall {
         Ok(marks)
     }
 
-    /// Which memories are old, now or at an earlier moment: another took their place.
+    /// Which memories were superseded, now or at an earlier moment.
     pub(crate) async fn old_marks(
         &self,
         ids: &[MemoryId],
@@ -107,8 +107,8 @@ impl Recall {
         Ok(ids.iter().filter_map(old).collect())
     }
 
-    /// What is told beside memories as they were at a moment: what had taken their place by then, and for what their text
-    /// of then is flagged.
+    /// The marks of memories as they were at an earlier moment: what had superseded them by then, and the flags of
+    /// their text at that time.
     ///
     /// # Errors
     /// A failing store.

@@ -1,5 +1,5 @@
-//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory;
-//! what is kept beside them are the anchors of one, and the word that a pair is settled.
+//! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory.
+//! The only writes are the anchors of a memory, and that a pair is settled.
 
 mod beside;
 mod browse;
@@ -13,7 +13,6 @@ mod graph;
 mod health;
 mod marks;
 mod pairs;
-mod past;
 mod search;
 mod stats;
 mod story;
@@ -33,7 +32,6 @@ pub(crate) use health::HealthCache;
 pub use health::{Health, PAIRS_COUNTED_MAX};
 pub use marks::{Mark, MarkDetail, Marks};
 pub use pairs::{Pair, Pairs};
-pub(crate) use past::{Past, PastIndex};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use stats::Stats;
 pub use story::Story;
@@ -47,7 +45,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::Base,
     feedback::Feedback,
-    index::{EvidenceIndexes, MemoryIndex, VectorSearch},
+    index::{EvidenceIndexes, MemoryIndex, Past, VectorSearch},
     sessions::Sessions,
 };
 

@@ -1,4 +1,4 @@
-//! Pairs of memories that a person may want to settle: what the worker found to be at odds, or nearly the same.
+//! Pairs of memories that a person may want to settle: those that contradict each other by a claim, or nearly say the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const TWINS_MIN: f64 = 0.92;
 /// Which pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
-    /// One is said to take the other's place, or both cannot be true.
+    /// By a claim, one supersedes or contradicts the other.
     Claims,
     /// Both mean nearly the same.
     Twins,
@@ -25,15 +25,15 @@ pub enum Pairs {
 pub struct Pair {
     /// What the worker found.
     pub relation: StoredRelation,
-    /// The memory that it leaves.
+    /// The memory at which the relation begins.
     pub from: Memory,
-    /// The memory that it goes to.
+    /// The memory at which it ends.
     pub to: Memory,
 }
 
 impl Recall {
-    /// At most `limit` pairs that nobody has settled, the strongest first, each once, after the first `offset`. It walks
-    /// all relations of the store.
+    /// At most `limit` pairs that are not settled, the strongest first, each once, after the first `offset`. It walks all
+    /// relations of the store.
     ///
     /// # Errors
     /// A failing store.
@@ -60,8 +60,8 @@ impl Recall {
         Ok(relations.into_iter().filter_map(pair).collect())
     }
 
-    /// Notes that a person lets two live memories stand beside each other as they read them, each with the revision
-    /// that they read: as long as neither is revised, the two are no pair any more.
+    /// Settles a pair: a person lets both memories stand. Each is given with the revision that the person read. The two
+    /// are no longer a pair until one of them is revised.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for one memory twice, [`ServiceError::NoMemory`], [`ServiceError::Deleted`],

@@ -1,4 +1,4 @@
-//! Searching: one scored list, and a word about other projects when it is not a strong one.
+//! Searching: one scored list, and a hint to other projects if its match is not strong.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ const NEAR: usize = 1_000;
 const NEAR_FILTERED: usize = 4_000;
 
 /// What to search for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     /// The words of the question: data, in any form.
     pub query: String,
-    /// Where; the caller's own project when `None`.
+    /// The project; the caller's own when `None`.
     pub project: Option<Project>,
-    /// Everywhere.
+    /// All projects.
     pub all_projects: bool,
     /// Only this scope.
     pub scope: Option<Scope>,
@@ -39,17 +39,17 @@ pub struct SearchRequest {
     pub since: Option<Timestamp>,
     /// Written at or before.
     pub until: Option<Timestamp>,
-    /// How many hits.
+    /// The most hits of the answer.
     pub limit: usize,
     /// How many hits were shown before.
     pub offset: usize,
     /// What each signal weighs.
     pub weights: Weights,
-    /// What is so at this moment.
+    /// Only memories that are valid at this moment.
     pub valid_at: Option<Timestamp>,
     /// What the store held at this moment.
     pub as_of: Option<Timestamp>,
-    /// What is archived too.
+    /// Whether archived memories are included.
     pub archived: bool,
 }
 
@@ -79,9 +79,9 @@ pub struct Found {
     pub elsewhere: Vec<Elsewhere>,
     /// How many archived memories answer clearly better than all hits.
     pub archived: usize,
-    /// What is to be told beside the hits.
+    /// The marks of the hits.
     pub marks: Marks,
-    /// The hits were found by their words alone, though there is a model: they are of an earlier moment.
+    /// The hits were found by their words alone although there is a model, because the search is about an earlier moment.
     pub words_only: bool,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
@@ -114,7 +114,7 @@ impl Recall {
             offset: request.offset.min(SEARCH_DEPTH_MAX),
             valid_at: request.valid_at,
             held_at: request.as_of,
-            // What the store held then, it held wherever it is kept now.
+            // What is archived now may not have been archived then.
             archived: if request.archived || request.as_of.is_some() {
                 Archived::With
             } else {
@@ -175,7 +175,7 @@ impl Recall {
         Ok(answer.map_err(broke_off)??)
     }
 
-    /// What is to be told beside hits, as of the moment that is asked about.
+    /// The marks of hits, as of the moment of the query.
     async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
         let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
         let mut marks = match request.as_of {
@@ -186,7 +186,7 @@ impl Recall {
             let listed: Vec<Listed<'_>> = hits.iter().map(listed).collect();
             for (id, newer) in truth::newer(&listed) {
                 let marks = marks.entry(id).or_default();
-                // What somebody said is told, and not what its title lets suppose.
+                // A supersession that somebody stated comes before one that is guessed by titles.
                 if marks.iter().all(|mark| mark.name != "old") {
                     marks.push(Mark::new("newer", MarkDetail::Id(newer)));
                 }
@@ -236,7 +236,7 @@ fn listed(hit: &Hit) -> Listed<'_> {
     }
 }
 
-/// Waits, on a thread for blocking work, for what is near; nothing is when the search was given up.
+/// Waits, on a thread for blocking work, for the nearest memories; there are none if the search was cancelled.
 fn awaited(mut told: watch::Receiver<Option<Arc<Vec<Near>>>>) -> Arc<Vec<Near>> {
     let near = Handle::current().block_on(told.wait_for(Option::is_some));
     near.map(|near| near.clone().unwrap_or_default()).unwrap_or_default()

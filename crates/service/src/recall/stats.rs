@@ -6,7 +6,7 @@ use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Event, Project};
 use cerebro_store::{Counts, ProjectCount, Store};
 
-/// What the store holds and how the program stands.
+/// The size of the store, and the state of the program.
 #[derive(Debug, Clone)]
 pub struct Stats {
     /// Rows by kind.
@@ -25,7 +25,7 @@ impl Recall {
         self.index.memories_indexed()
     }
 
-    /// Every project that holds anything, with how much.
+    /// Every project that has anything, with its counts.
     ///
     /// # Errors
     /// A failing store.

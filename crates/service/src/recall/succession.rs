@@ -1,4 +1,4 @@
-//! Memories that took another's place: drawing the edges, and knowing them when memories are listed.
+//! Supersessions: which memory took another's place, as lists and searches need it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -10,14 +10,14 @@ use cerebro_core::domain::limits::SUPERSEDED_DEPTH_MAX;
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_store::{Committed, Supersession};
 
-/// Everything that took another's place.
+/// All supersessions.
 #[derive(Default)]
 pub(crate) struct Succession {
-    /// By the memory whose place was taken: by which, and when, the latest first.
+    /// For each superseded memory: by which, and when, the latest first.
     successors: BTreeMap<MemoryId, Vec<(MemoryId, Timestamp)>>,
     /// The memories at either end, and whether they are live.
     ends: BTreeMap<MemoryId, bool>,
-    /// What stands in the place of what now, as the index counts memories.
+    /// Which memory is in the place of which now, by the index's numbers of memories.
     now: Arc<HashMap<u64, u64>>,
 }
 
@@ -40,8 +40,8 @@ impl Succession {
         self.successors.keys().filter_map(|id| Some((number(*id), number(self.successor(id, at)?)))).collect()
     }
 
-    /// What stands in a memory's place: what took it last and is live; where a successor is deleted, its own one. At an
-    /// earlier moment, what had taken it by then, deleted since or not.
+    /// The memory in another's place: the last that superseded it and is live; if that is deleted, the one that superseded
+    /// that one. At an earlier moment, the one that had superseded it by then, deleted since or not.
     pub(crate) fn successor(&self, id: &MemoryId, at: Option<Timestamp>) -> Option<MemoryId> {
         let mut level = vec![*id];
         let mut seen = BTreeSet::from([*id]);
@@ -58,12 +58,12 @@ impl Succession {
         None
     }
 
-    /// The memories that took another's place.
+    /// The memories that superseded another one.
     pub(crate) fn successors(&self) -> BTreeSet<MemoryId> {
         self.successors.values().flatten().map(|(newer, _)| *newer).collect()
     }
 
-    /// What stands in the place of what, now or at an earlier moment, by the numbers of the index.
+    /// Which memory is in the place of which, now or at an earlier moment, by the index's numbers.
     pub(crate) fn at(&self, at: Option<Timestamp>) -> Arc<HashMap<u64, u64>> {
         match at {
             None => Arc::clone(&self.now),
@@ -77,7 +77,7 @@ impl Succession {
 pub(crate) struct SuccessionCache(Cached<Succession>);
 
 impl SuccessionCache {
-    /// Hears of a commit: of new edges, and of memories at their ends that come or go.
+    /// Follows a commit: new edges, and memories at their ends that were deleted or restored.
     pub(crate) fn follow(&self, committed: &Committed) {
         let changes_places = |kind| matches!(kind, EventKind::MemorySuperseded | EventKind::MemoryReinstated);
         if committed.events.iter().any(|event| changes_places(event.kind)) {
@@ -91,14 +91,14 @@ impl SuccessionCache {
         });
     }
 
-    /// Forgets what was read.
+    /// Drops what was read.
     pub(crate) fn forget(&self) {
         self.0.forget();
     }
 }
 
 impl Recall {
-    /// Everything that took another's place.
+    /// All supersessions.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! What was left off in a session that only its transcript tells of: no hook or tool reported it.
+//! Unfinished work of a session that is known from its transcript only: no hook or tool reported it.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use crate::{Recall, ServiceError, index::Evidence};
 use cerebro_core::domain::{Exchange, PastSession, Project, Proven, SessionId, left_to_do};
 use cerebro_core::redact::RedactedText;
 
-/// The latest past sessions of a project that are looked at.
+/// How many of a project's latest past sessions are examined.
 const SESSIONS_MAX: usize = 5;
-/// The last exchanges of one that are looked at.
+/// How many of a session's last exchanges are examined.
 const EXCHANGES_MAX: usize = 40;
-/// What ended so long ago is nothing to go on with.
+/// A session that ended longer ago is not offered.
 const STALE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// What was written to so recently may still be under way.
+/// A session that was written to more recently may still be under way.
 const UNDER_WAY: Duration = Duration::from_secs(30 * 60);
-/// Most things to do that are told.
+/// Most things to do that are shown.
 const TO_DO_MAX: usize = 5;
 
-/// What was left off.
+/// Unfinished work.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LeftOff {
     /// The session.
     pub session: PastSession,
-    /// What it had still to do; empty where it was interrupted.
+    /// What it still had to do; empty if it was interrupted.
     pub to_do: Vec<RedactedText>,
     /// Its last exchange with a prompt.
     pub last: Exchange,
 }
 
 impl Recall {
-    /// The last session of a project that was left unfinished and that only history knows: it had things to do, or the
-    /// person interrupted it. One whose agent has finished a later one is none, nor one without a person.
+    /// The last unfinished session of a project that is known from its transcript only: it had things to do, or the person
+    /// interrupted it. Sessions without a person do not count, nor those whose agent has finished a later one.
     ///
     /// # Errors
     /// A failing store.
@@ -51,7 +51,7 @@ impl Recall {
             }
             went_on.push(session.agent.clone());
             let is_ours = session.id == *own || age < UNDER_WAY;
-            // A live session is told of by what its hooks reported.
+            // The hooks of a live session have reported it already.
             if is_ours || self.base.store.session(&session.id).await?.is_some() {
                 continue;
             }

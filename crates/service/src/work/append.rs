@@ -1,4 +1,4 @@
-//! Writing down what happened, and never being waited for longer than a moment.
+//! Writing events, and never making a caller wait for long.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,11 @@ use super::{
 use crate::{Journal, ServiceError, lock};
 
 impl Journal {
-    /// Writes down what happened, in order and in one commit, in a piece of work of the actor's. It waits for two
-    /// seconds at most; then nobody waits for a minute, and what was missed is told when the journal is back.
+    /// Writes events, in order and in one commit, to a piece of work of the actor's. A call waits for two seconds at
+    /// most. If that was not enough, calls of the next minute do not wait at all, and a gap later records what is
+    /// missing.
     ///
-    /// Where the journal is off, nothing is kept.
+    /// If the journal is off, nothing is written.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for more than [`limits::BATCH_MAX`] at once or a piece of
@@ -49,7 +50,7 @@ impl Journal {
                 let before = lock(&journal.held.slow).take(&place);
                 let done = journal.append_with(&actor, target, happenings, before.map(Missed::gap)).await;
                 if let Err(error) = &done {
-                    // Whoever waited hears it; whoever did not, or does not look, is told of a gap.
+                    // A caller that still waits gets the error; otherwise a gap records that the events are missing.
                     let lost = (!is_refusal(error)).then_some(missed);
                     let mut slow = lock(&journal.held.slow);
                     before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
@@ -64,7 +65,7 @@ impl Journal {
         Ok(done.unwrap_or(degraded))
     }
 
-    /// Tells what is missing from a place, if there is a piece of work to tell it in.
+    /// Writes a gap for what is missing from a place, if there is a piece of work to write it to.
     pub(super) async fn tell_gap(&self, place: &MissedIn) -> Result<(), ServiceError> {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
@@ -100,7 +101,7 @@ impl Journal {
     ) -> Result<Appended, ServiceError> {
         let steps = gap.map(Happening::from).into_iter().chain(happenings);
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
-        // Folded before the writer is held: under it, only what came in between is.
+        // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.fold_ahead(actor, &target).await?;
         let decision = Append { journal: self, actor, target: &target, prepared: &prepared };
         let (appended, changed) = self.base.store.transact(&decision).await?;
@@ -113,7 +114,7 @@ impl Journal {
         Ok(appended)
     }
 
-    /// Has the state of what is meant at hand, if it is there.
+    /// Loads the state of the target into memory, if there is one.
     async fn fold_ahead(&self, actor: &Actor, target: &Target) -> Result<(), ServiceError> {
         let stored = match target {
             Target::Work(id) if self.held.remembers(id) => None,
@@ -127,7 +128,7 @@ impl Journal {
     }
 }
 
-/// Whether the journal said no, for a reason of the caller's, and nothing is missing from it.
+/// Whether the journal refused the events because of the caller, so that nothing is missing.
 fn is_refusal(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
@@ -140,7 +141,7 @@ struct Append<'a> {
 }
 
 impl Decision for Append<'_> {
-    /// What became of it, and the state that it left, if it changed any.
+    /// The result, and the new state, if it changed.
     type Output = (Appended, Option<(WorkId, State)>);
     type Error = ServiceError;
 
@@ -166,12 +167,12 @@ impl Decision for Append<'_> {
                 appended.repeated += 1;
                 continue;
             }
-            // Somebody asks for more after the end: it goes on.
+            // A prompt after the end resumes the session.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.tell(write.at(), Step::Reopened)?;
                 draft.entitle(&one.step);
             }
-            // That something is missing is told by the journal itself.
+            // Gaps are written by the journal itself.
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
         }
@@ -189,8 +190,7 @@ impl Decision for Append<'_> {
 }
 
 impl Append<'_> {
-    /// The piece of work that is meant, with its state; one that is new, or goes on from one that is full, where it is
-    /// that of the session.
+    /// The target and its state. For a session's piece of work: a new one if there is none or the present one is full.
     async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, target, prepared } = *self;
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
@@ -227,8 +227,8 @@ impl Append<'_> {
         }
     }
 
-    /// A new piece of work for the session, with its first event. `full` is the one that it goes on from, and what
-    /// that came to.
+    /// A new piece of work for the session, with its first event. `full` is the full one that it continues, and the
+    /// state of that.
     fn begin(
         &self,
         write: &Write<'_>,
@@ -295,7 +295,7 @@ pub(super) fn new_work(journal: &Journal, actor: &Actor, kind: &str, title: &str
     }
 }
 
-/// Why a piece of work of another home is not written to: its chain cannot go on with this home's key.
+/// Why a piece of work of another home is not written to: its chain cannot be continued with this home's key.
 pub(super) fn foreign(id: &WorkId) -> ServiceError {
     ServiceError::invalid("work", id.as_str(), "another home made it; fork it to go on with it")
 }

@@ -1,4 +1,4 @@
-//! The second source: what hooks did not tell of a session comes from its transcript. What both tell is one event.
+//! The second source: what hooks did not report of a session comes from its transcript. What both report is one event.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,16 @@ use super::{
 use crate::{Journal, ServiceError};
 use cerebro_transcript::{Batch, Counts, State};
 
-/// How long a hook may still be on its way.
+/// How long a hook's report may still be under way.
 const UNDER_WAY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 /// How far a prompt's time in the journal may be from that in the transcript.
 const SAME_TIME: jiff::SignedDuration = jiff::SignedDuration::from_secs(10);
 /// How many of the last events are looked at for a prompt's words.
 const LOOKED_AT: u64 = 500;
-/// Most that one reading of a transcript adds; the rest is told as a gap.
+/// Most events that one reading of a transcript adds. The rest is recorded as a gap.
 const ADDED_MAX: usize = 512;
 
-/// What a reading of a transcript tells of a session.
+/// What a reading of a transcript reports about a session.
 pub(crate) struct Reading {
     session: String,
     told: Vec<Reported>,
@@ -33,14 +33,14 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What a batch tells, where its agent names its calls. `before` is how far its source was read until then.
+    /// What a batch reports, if its agent gives its calls ids. `before` is how far its source was read until then.
     pub fn of(batch: &Batch, before: Option<&State>) -> Option<Self> {
         if !reported::names_its_calls(batch.session.agent) || batch.exchanges.is_empty() {
             return None;
         }
         let lost = |counts: &Counts| counts.malformed + counts.oversized;
         let all = lost(&batch.counts);
-        // A sub-agent's calls are its session's own: so its hooks say it.
+        // A sub-agent's calls belong to its parent's session, as the hooks report them.
         let session = batch.session.id.split('/').next().unwrap_or_default().to_owned();
         let unread = (all.saturating_sub(before.map_or(0, |before| lost(&before.counts))), all);
         Some(Self { session, told: reported::of_exchanges(batch.session.agent, &batch.exchanges), unread })
@@ -48,8 +48,9 @@ impl Reading {
 }
 
 impl Journal {
-    /// Adds to a session's piece of work what its hooks did not tell, as far as its transcript has it. Where hooks
-    /// should have told it, a gap says so. A session of which no hook ever told has no piece of work, and gets none.
+    /// Adds to a session's piece of work what its hooks did not report, as far as its transcript has it. If hooks
+    /// should have reported it, a gap records that. A session without any report of a hook has no piece of work and
+    /// gets none.
     ///
     /// # Errors
     /// A failing store.
@@ -68,7 +69,7 @@ impl Journal {
         }
         let (since, until) = (work.created_at, self.base.now());
         told.retain(|told| told.at.is_some_and(|at| at >= since && at <= until));
-        // The hook of what has just happened may still be on its way.
+        // The hook's report of what has just happened may still be under way.
         let settled = until.checked_sub(UNDER_WAY).unwrap_or(Timestamp::MIN);
         if told.iter().any(|told| told.at.is_some_and(|at| at > settled)) {
             tokio::time::sleep(UNDER_WAY.unsigned_abs()).await;
@@ -86,7 +87,7 @@ impl Journal {
         for batch in happenings.chunks(limits::BATCH_MAX) {
             match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
                 Ok(_) => {}
-                // It is full by now, or gone.
+                // The piece of work is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => break,
                 Err(error) => return Err(error),
             }
@@ -94,7 +95,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What is not in the journal yet, and whether a hook told nothing at all of it.
+    /// What is not in the journal yet, and whether no hook reported any of it.
     async fn untold(
         &self,
         stored: &StoredWork,
@@ -102,7 +103,7 @@ impl Journal {
     ) -> Result<Vec<(Reported, bool)>, ServiceError> {
         let work = &stored.work;
         let names = |told: &Reported| -> Vec<String> {
-            // Under which a hook tells of it that does not know how it ended.
+            // The key under which a hook that does not know the outcome reports the same call.
             let open = told.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
             let open = open.map(|rest| format!("ran?:{rest}"));
             told.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
@@ -118,7 +119,7 @@ impl Journal {
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
         let newest = told.iter().rposition(|told| is_asked(&asked, told));
         let missing = told.into_iter().enumerate().filter_map(|(n, told)| match &told.step {
-            // One before a prompt that was told is no news, and would stand for the last request.
+            // A prompt before one that is in the journal is left out: it would pass for the latest request.
             Step::Prompt { .. } => {
                 let is_news = newest.is_none_or(|newest| n > newest) && work.outcome.is_none();
                 is_news.then_some((told, true))
@@ -143,7 +144,7 @@ fn asked(entry: Entry) -> Option<(Timestamp, String)> {
     }
 }
 
-/// Whether a prompt was told: in the same words, or at the same time in the words of its hook.
+/// Whether a prompt was reported: with the same text, or at the same time with the hook's form of the text.
 fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
     let Step::Prompt { text } = &told.step else { return false };
     let words = redact_text(text).kept;
@@ -151,7 +152,7 @@ fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
     asked.iter().any(|(at, known)| known == words.as_str() || is_near(*at))
 }
 
-/// What is added, after what is to be said of gaps.
+/// The steps to add, after those about gaps.
 fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
     let mut happenings = Vec::new();
     let untold: Vec<&Reported> =

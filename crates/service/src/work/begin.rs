@@ -1,4 +1,4 @@
-//! How a piece of work begins, goes on from another one, and ends.
+//! How a piece of work begins, forks from another one, and ends.
 
 use cerebro_core::domain::WorkId;
 use cerebro_ledger::{State, Step, Work, limits, work::key_name};
@@ -13,8 +13,8 @@ use super::{
 use crate::{Journal, ServiceError};
 
 impl Journal {
-    /// Begins a piece of work. One with a key that the owner has begun before in this project is that one.
-    /// Says whether it is new.
+    /// Begins a piece of work, or returns the one that the owner began before with the same key in this project.
+    /// Returns also whether it is new.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a bound, or where the journal is off or does not answer in time;
@@ -62,7 +62,7 @@ impl Journal {
         begun.await
     }
 
-    /// Makes a piece of work that goes on from an event of another one; what that had become by then is its beginning.
+    /// Forks a piece of work at an event of another one: it begins with the state after that event.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have.
@@ -105,7 +105,7 @@ impl Journal {
         Ok(self.stored_work(&actor.owner, id).await?.work)
     }
 
-    /// Appends to a piece of work what is of no use when it is late or not waited for.
+    /// Appends to a piece of work an event that is useless if it is late or not waited for.
     pub(super) async fn work_must_append(
         &self,
         actor: &Actor,
@@ -172,7 +172,7 @@ impl Decision for Begin<'_> {
     }
 }
 
-/// Puts a piece of work that is new, with what it was before and its first event.
+/// Writes a new piece of work, with the state that it begins with and its first event.
 fn made(
     journal: &Journal,
     (work, state): (Work, State),

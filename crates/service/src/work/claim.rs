@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{Journal, ServiceError, lock};
 
-/// How often what a session does renews what it holds elsewhere, at most: the shortest lease is five times as long.
+/// How often a session's activity renews its other claims, at most: the shortest lease is five times as long.
 const RENEW_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
-/// Most holders of which it is remembered when that was.
+/// Most holders whose last renewal is remembered.
 const RENEWED_MAX: usize = 256;
 /// Most pieces of work of one holder that are renewed.
 const HELD_MAX: usize = 64;
@@ -47,12 +47,12 @@ impl Journal {
             Ok(Changed::Work((me.clone(), true)))
         };
         let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
-        // Held by whomever: there is a lease.
+        // Whoever holds it, there is a lease.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
         Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
     }
 
-    /// Lets go of a piece of work. Of one that somebody else holds, nothing changes.
+    /// Releases a piece of work. If somebody else holds it, nothing changes.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -68,8 +68,8 @@ impl Journal {
         Ok(self.change_work("releasing work", actor, id, release).await?.1)
     }
 
-    /// Says that an effect on the world is about to be tried under a key, and whether it may be: a confirmed one never
-    /// is again, and of one that was begun before nobody knows.
+    /// Records the intent to try an effect under a key, and returns whether it may be tried: a confirmed one must not
+    /// be tried again, and the outcome of one that was begun before is unknown.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a bound, too many open ones, or where another one holds
@@ -115,7 +115,7 @@ impl Journal {
         Ok(self.change_work("announcing an effect", actor, id, intend).await?.0)
     }
 
-    /// Says that an effect took place.
+    /// Records that an effect took place.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a key that nothing was begun under.
@@ -125,7 +125,7 @@ impl Journal {
         self.end_effect(actor, id, &key, IntentStanding::Confirmed, step).await
     }
 
-    /// Says that an effect did not take place.
+    /// Records that an effect did not take place.
     ///
     /// # Errors
     /// As [`Self::confirm`]; [`ServiceError::Invalid`] for one that was confirmed.
@@ -163,8 +163,8 @@ impl Journal {
         }
     }
 
-    /// Changes a piece of work that is there, on its row and state as they are under the writer, and gives what the
-    /// change tells, with the row as it is then. It waits as long as for an event.
+    /// Changes an existing piece of work, given its row and state under the writer. Returns the result of the change
+    /// and the new row. It waits as long as for an event.
     async fn change_work<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -184,7 +184,7 @@ impl Journal {
         id: &WorkId,
         make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
     ) -> Result<(T, Work), ServiceError> {
-        // Folded before the writer is held: under it, only what came in between is.
+        // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
         let change = Change { journal: self, owner, id, make };
         let (told, work, state) = self.base.store.transact(&change).await?;
@@ -194,7 +194,7 @@ impl Journal {
         Ok((told, work))
     }
 
-    /// Activity of a session keeps all that it holds, not only what it writes to. Nobody waits for it.
+    /// Activity of a session renews all its claims, not only that of the piece it writes to. Nobody waits for this.
     pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
         let (me, now) = (actor.holder(), self.base.now());
         {
@@ -234,18 +234,18 @@ impl Journal {
     }
 }
 
-/// The present moment, which leases are measured by; and that of the write.
+/// The present moment, by which leases are measured; and the moment of the write.
 type Moments = (Timestamp, Timestamp);
 
-/// What a change came to, with what it tells.
+/// The outcome of a change, with its result.
 enum Changed<T> {
-    /// All stays as it is.
+    /// Nothing changes.
     Nothing(T),
     /// The row, its events or both.
     Work(T),
 }
 
-/// A change of a piece of work that is there.
+/// A change of an existing piece of work.
 struct Change<'a, F> {
     journal: &'a Journal,
     owner: &'a str,
@@ -257,7 +257,7 @@ impl<T: Send, F> Decision for Change<'_, F>
 where
     F: Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
 {
-    /// What it tells, the row, and the state if it is another one.
+    /// The result, the row, and the state if it is a new one.
     type Output = (T, Work, Option<State>);
     type Error = ServiceError;
 

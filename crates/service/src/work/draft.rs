@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use super::{Actor, Happening, Held};
 use crate::ServiceError;
 
-/// After how many events what they come to is kept, so that not all of a long piece of work need be folded again.
+/// After how many events a checkpoint is stored, so that a long piece of work need not be folded from its beginning.
 pub(super) const CHECKPOINT_EVERY: u64 = 500;
-/// How much zstd tries: its own default.
+/// The level of zstd: its own default.
 const ZSTD_LEVEL: i32 = 3;
 
 /// A step, redacted and fitted into its row, with what is too long for it.
@@ -40,18 +40,18 @@ impl Prepared {
         Self::of(step.into())
     }
 
-    /// Whether it is something that an agent does: no end of its doing, and nothing that the journal says of itself.
+    /// Whether it is something that an agent does: not an end of it, and not an event of the journal itself.
     pub fn is_activity(&self) -> bool {
         !matches!(self.step, Step::Lost | Step::Ended { .. } | Step::Gap { .. })
     }
 
-    /// What makes it the same as another event of a piece of work, as it is kept.
+    /// The key by which a repetition of it is recognised, in its stored form.
     pub fn once(&self, work: &WorkId) -> Option<String> {
         Some(kept_once(work, self.once.as_deref()?))
     }
 }
 
-/// What makes an event the same as another one of a piece of work, as it is kept.
+/// The key by which a repetition of an event is recognised, in its stored form.
 pub(super) fn kept_once(work: &WorkId, once: &str) -> String {
     text::hex(&Sha256::digest(format!("{work}\n{once}"))[..16])
 }
@@ -64,7 +64,7 @@ pub(super) fn packed(bytes: &[u8]) -> Result<Artifact, ServiceError> {
     Ok(Artifact { id: chain::artifact_id(bytes), data, len: bytes.len() as u64 })
 }
 
-/// What is in an artifact, if it is what its name says.
+/// The bytes of an artifact, if they match its name.
 pub(super) fn unpacked(artifact: &Artifact) -> Option<Vec<u8>> {
     let most = cerebro_ledger::limits::ARTIFACT_BYTES_MAX;
     let bytes = zstd::bulk::decompress(&artifact.data, most).ok()?;
@@ -76,7 +76,7 @@ pub(super) struct Draft<'a> {
     key: &'a Key,
     pub stored: StoredWork,
     pub state: State,
-    /// The number of its last event before.
+    /// The number of its last event before the change.
     before: u64,
     kept: Vec<Kept>,
     artifacts: Vec<Artifact>,
@@ -113,13 +113,13 @@ impl<'a> Draft<'a> {
         self.artifacts.extend(prepared.artifact.clone());
     }
 
-    /// Adds an event that this program tells itself.
+    /// Adds an event of the program itself.
     pub fn tell(&mut self, at: Timestamp, step: Step) -> Result<(), ServiceError> {
         self.add(at, &Prepared::step(step)?, false);
         Ok(())
     }
 
-    /// Gives it a title again by a request, where its own was purged.
+    /// Gives it a title again, from a request, if its own was purged.
     pub fn entitle(&mut self, step: &Step) {
         if let Step::Prompt { text } = step
             && self.stored.work.title.is_empty()
@@ -128,13 +128,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A claim is renewed by whoever holds it: any activity keeps it.
+    /// Any activity of the holder renews the claim.
     pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
         let until = lease_end(at, cerebro_ledger::limits::LEASE);
         claim::renew(&mut self.stored.work, &actor.holder(), until);
     }
 
-    /// Makes the row what the events come to, and leaves both in the write.
+    /// Brings the row up to date with the events, and adds both to the write.
     pub fn finish(self, write: &mut Write<'_>) -> (StoredWork, State) {
         let Self { key, mut stored, state, before, kept, artifacts } = self;
         let key = key.of(&stored.work.id);

@@ -1,7 +1,7 @@
-//! The journal in exports and imports: its lines, and how they are taken in.
+//! The journal in exports and imports: its lines, and how an import reads them.
 //!
-//! Everything goes as it is kept, with commitments and MACs, so that a home with the same keys verifies it again. In
-//! another home it is read, listed and forked, and nothing can be said of its chain.
+//! Everything is exported as it is stored, with commitments and MACs, so that a home with the same keys can verify it. In
+//! another home it can be read, listed and forked, but its chain cannot be verified.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ impl From<&StoredWork> for WorkLine {
 impl TryFrom<WorkLine> for StoredWork {
     type Error = String;
 
-    /// Without its name, which is of one home.
+    /// Without its name, which is valid in one home only.
     fn try_from(line: WorkLine) -> Result<Self, String> {
         let forked = line.forked_from.as_deref().map(work_id).transpose()?;
         if line.seq > limits::EVENTS_MAX {
@@ -184,7 +184,7 @@ impl TryFrom<WorkEventLine> for StoredEvent {
 
     fn try_from(line: WorkEventLine) -> Result<Self, String> {
         let work = work_id(&line.work)?;
-        // With something taken out of it, its text would not be what was committed to: it is as one that was purged.
+        // If redaction changed the text, it would not match its commitment, so the event is treated like a purged one.
         let body = line.body.filter(|body| body.len() <= limits::BODY_BYTES_MAX);
         let body = body.and_then(|body| unchanged(&body)).zip(line.salt);
         let hex = |name: &str, given: String| match text::unhex(&given) {
@@ -209,7 +209,7 @@ impl TryFrom<WorkEventLine> for StoredEvent {
     }
 }
 
-/// A text that redaction leaves as it is; none where it finds something.
+/// A text that redaction leaves as it is; `None` if it finds something.
 fn unchanged(given: &str) -> Option<RedactedText> {
     let kept = match serde_json::from_str::<serde_json::Value>(given) {
         Ok(value) => redact_json(&value).kept,
@@ -239,7 +239,7 @@ fn project(text: &str) -> Result<Project, String> {
     Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }
 
-/// A name as it is, since it stands in a chain: one with a secret in it is refused.
+/// A name as it is, because a MAC covers it. One with a secret in it is refused.
 fn plain(field: &str, given: String, max: usize) -> Result<String, String> {
     let chars = given.chars().count();
     if given.trim().is_empty() || chars > max || redact_secrets(&given) != given {
@@ -250,37 +250,37 @@ fn plain(field: &str, given: String, max: usize) -> Result<String, String> {
 
 /// What an import must know of the journal before it looks at a line.
 #[derive(Default)]
-pub(crate) struct Intake {
+pub(crate) struct KnownJournal {
     key_id: String,
     /// What a seal says to be pruned does not come back.
     pruned: BTreeSet<WorkId>,
 }
 
-/// Whether a line brought something new; or why it was not taken.
+/// Whether a line brought something new, or why it was refused.
 type Taking = Result<Result<bool, String>, ServiceError>;
 
-/// Takes in a piece of work.
-pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine) -> Taking {
+/// Imports a piece of work.
+pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: WorkLine) -> Taking {
     let mut stored = match StoredWork::try_from(line) {
         Ok(stored) => stored,
         Err(why) => return Ok(Err(why)),
     };
     let work = &stored.work;
-    if intake.pruned.contains(&work.id) {
+    if known.pruned.contains(&work.id) {
         return Ok(Err(format!("work `{}` was pruned here", work.id)));
     }
     if let Some(here) = write.work(&work.id).await? {
         let why = format!("work `{}` is here already in another state; it stays as it is", work.id);
-        // A title that was purged, and a project that was merged, are no other state.
+        // A purged title or a merged project does not make another state.
         let (title, project) = (here.work.title.to_string(), here.work.project.to_string());
         let same = WorkLine { project, title, ..WorkLine::from(&stored) } == WorkLine::from(&here);
         return Ok(if same { Ok(false) } else { Err(why) });
     }
-    if work.key_id != intake.key_id {
-        // A chain of another home cannot go on here: nobody looks for it by its name, and no seal is over it.
+    if work.key_id != known.key_id {
+        // A chain of another home cannot be continued here: it is not found by its name, and no seal covers it.
         stored.sealed = work.seq;
     } else if let Some(name) = name_of(work) {
-        // Without its name it would look as if somebody had taken it away.
+        // Without its name, it would look as if somebody had removed the name.
         if !write.is_free_work_name(&name).await? {
             return Ok(Err(format!("work `{}` has a key or session that another one has here", work.id)));
         }
@@ -290,13 +290,13 @@ pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine)
     Ok(Ok(true))
 }
 
-/// The name that a piece of work has in its home. One of a session that is closed may have been gone on from.
+/// The name that a piece of work has in its home. A session's closed piece of work may have lost it to a later one.
 fn name_of(work: &Work) -> Option<String> {
     let is_former = work.key.is_none() && work.status == Status::Closed;
     work.proper_name().filter(|_| !is_former)
 }
 
-/// Takes in an event of a piece of work that is here.
+/// Imports an event of a piece of work that is in the store.
 pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking {
     let StoredEvent { work, kept } = match StoredEvent::try_from(line) {
         Ok(event) => event,
@@ -325,7 +325,7 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
     Ok(Ok(true))
 }
 
-/// Takes in what is too long for the row of an event.
+/// Imports an artifact.
 pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Taking {
     if chain::artifact_id(line.text.as_bytes()) != line.id || line.text.len() > limits::ARTIFACT_BYTES_MAX {
         return Ok(Err("an artifact is not what its name says".to_owned()));
@@ -341,7 +341,8 @@ pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Takin
 }
 
 impl From<&Artifact> for ArtifactLine {
-    /// One that is not what its name says has no text, and no import takes it: `work verify` tells of it.
+    /// An artifact that does not match its name is exported without text, and no import accepts it; `work verify`
+    /// reports it.
     fn from(artifact: &Artifact) -> Self {
         let text = unpacked(artifact).and_then(|bytes| String::from_utf8(bytes).ok());
         Self { id: artifact.id.clone(), text: text.unwrap_or_default() }
@@ -350,14 +351,14 @@ impl From<&Artifact> for ArtifactLine {
 
 impl Journal {
     /// What an import of these lines must know of the journal.
-    pub(crate) async fn journal_intake(&self, lines: &[String]) -> Result<Intake, ServiceError> {
+    pub(crate) async fn known_journal(&self, lines: &[String]) -> Result<KnownJournal, ServiceError> {
         let journal = &self.held;
-        let mut intake = Intake { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
+        let mut known = KnownJournal { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
         let has_work = lines.iter().any(|line| line.contains("\"work\""));
         if has_work && journal.retention.is_some() {
             let mut slot = journal.sealed.lock().await;
-            intake.pruned = self.sealed(&mut slot).await?.log.pruned().collect();
+            known.pruned = self.sealed(&mut slot).await?.log.pruned().collect();
         }
-        Ok(intake)
+        Ok(known)
     }
 }

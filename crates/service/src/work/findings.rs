@@ -1,4 +1,4 @@
-//! What was found out in a piece of work, offered to memory when the work is closed, and what ties both together.
+//! Findings of a piece of work: they become memories when the work is closed, and are linked to it.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use cerebro_store::{Decision, Write};
 use super::Actor;
 use crate::{Caller, Door, Journal, SaveRequest, ServiceError};
 
-/// Most findings of one piece of work that are offered: the last ones.
+/// Most findings of one piece of work that become memories: the last ones.
 const FINDINGS_MAX: usize = 32;
 /// Most memories that are shown of a piece of work, and the other way round.
 const TIED_MAX: usize = 100;
@@ -19,8 +19,8 @@ const TIED_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
 
 impl Journal {
-    /// Offers the findings of a piece of work to memory, as somebody saves them, and ties what memory has of them to the
-    /// work. What was corrected or deleted before is not taken again. Offered twice, nothing changes.
+    /// Saves the findings of a piece of work as memories, as an agent would, and links these memories to the work. A
+    /// finding whose text was corrected or deleted before is left out. Doing it twice changes nothing.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -50,7 +50,7 @@ impl Journal {
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
             let saved = match self.memories.save(caller, remembered(text, session, &stored.work)).await {
                 Ok(saved) => saved.memory,
-                // Nobody decided on it at this moment: what stands against it stands.
+                // Nobody decided on this text now, so the guard may refuse it.
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
                 Err(error) => return Err(error),
             };
@@ -60,7 +60,7 @@ impl Journal {
         Ok(taken)
     }
 
-    /// The live memories that were found out in a piece of work.
+    /// The live memories that were made of a piece of work's findings.
     ///
     /// # Errors
     /// A failing store.
@@ -69,7 +69,7 @@ impl Journal {
         Ok(self.base.store.memories_by_id(&ids).await?)
     }
 
-    /// The pieces of work of an owner that a memory was found out in, the latest first.
+    /// The pieces of work of an owner that a memory came from, the latest first.
     ///
     /// # Errors
     /// A failing store.
@@ -102,7 +102,7 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         valid: Validity::default(),
         nature: None,
         trigger: None,
-        // An agent noted it, whoever closes the work.
+        // The origin is an agent, whoever closes the work.
         door: Door::Brought(Origin::Agent),
     }
 }

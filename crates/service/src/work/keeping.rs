@@ -1,5 +1,5 @@
-//! What the daemon does for the journal by itself: it looks what was left open, seals, and takes away what is over its
-//! time. Nobody waits for any of it.
+//! The background task of the journal: it finds what was left open, seals, and removes what is too old. Nobody waits for
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::{Journal, ServiceError, lock};
 
 /// How often it looks whether there is something to do.
 const ROUND: Duration = Duration::from_secs(30);
-/// After how many events it seals, and after how long without any, if it did not at the end of a piece of work.
+/// It seals at the end of a piece of work; otherwise after this many events, or this long after the last one.
 const SEAL_EVENTS: usize = 500;
 const SEAL_QUIET: Duration = Duration::from_secs(2 * 60);
-/// How often it takes away what is over its time, also over restarts.
+/// How often it removes what is too old, counted across restarts.
 const PRUNE_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
-/// How long the end of the process waits for the last seal. What is not sealed then is at the next start.
+/// How long the end of the process waits for the last seal. What is not sealed then is sealed at the next start.
 const LAST_SEAL_MAX: Duration = Duration::from_secs(2);
 /// How many rows are read at once.
 const PAGE: usize = 200;
@@ -28,7 +28,7 @@ const SWEPT_MAX: usize = 10_000;
 pub(super) struct Unsealed {
     events: usize,
     last: Option<Instant>,
-    /// A piece of work is at its end, or its agent is gone.
+    /// Whether a piece of work has ended, or its agent is gone.
     has_end: bool,
 }
 
@@ -47,7 +47,7 @@ impl Unsealed {
 }
 
 impl Held {
-    /// Events of a piece of work are on disk: what they come to is kept at hand, and they are to be sealed.
+    /// Called when events of a piece of work are on disk: remembers the state, and counts the events for the next seal.
     pub(super) fn wrote(&self, id: WorkId, state: State, events: usize) {
         let is_end = state.closed.is_some() || state.lost.is_some() || state.ended;
         self.remember(id, state);
@@ -60,7 +60,7 @@ impl Held {
 }
 
 impl Journal {
-    /// Begins to keep the journal, until the journal closes.
+    /// Starts the task, which runs until the journal closes.
     pub(crate) fn keep(&self) {
         let Some(retention) = self.held.retention else { return };
         let (journal, stop) = (self.clone(), self.base.tasks.stopping());
@@ -77,7 +77,7 @@ impl Journal {
         });
     }
 
-    /// Looks at what the process before this one left, and seals what it did not.
+    /// Examines what the previous process left, and seals what it did not seal.
     async fn take_over(&self) {
         match self.sweep().await {
             Ok(swept) if swept.open > 0 => tracing::info!(
@@ -93,7 +93,7 @@ impl Journal {
         self.seal_all().await;
     }
 
-    /// One round: tells what is missing, takes away what is over its time, and seals.
+    /// One round: records gaps, removes what is too old, and seals.
     async fn keep_once(&self, retention: Retention) {
         self.remember_missed().await;
         self.tell_missed().await;
@@ -116,7 +116,7 @@ impl Journal {
     async fn prune_when_due(&self, retention: Retention) -> Result<(), ServiceError> {
         let now = self.base.now();
         let last = lock(&self.held.keyring).pruned_at();
-        // A clock that went back must not keep it off for good.
+        // A clock that went back must not prevent this for ever.
         if now.duration_since(last).abs() < PRUNE_EVERY {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl Journal {
         self.with_keys(move |keyring| keyring.pruned(now)).await
     }
 
-    /// Seals what this process wrote and leaves what is still to be told to the next one, as the last thing it does.
+    /// Seals what this process wrote, and leaves gaps that were not recorded yet to the next process.
     pub(crate) async fn stop(&self) {
         if self.held.retention.is_none() {
             return;
@@ -143,7 +143,7 @@ impl Journal {
         }
     }
 
-    /// Counts what is open, by what is known of it. Rows only: whoever wants to know more folds one.
+    /// Counts open pieces of work by their state. It reads rows only and folds nothing.
     ///
     /// # Errors
     /// A failing store.

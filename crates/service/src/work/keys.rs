@@ -1,7 +1,7 @@
 //! The keys of the journal: one file beside the store, for its owner alone.
 //!
-//! The key of the chain stays. The key that signs seals is one of an epoch, and is gone when the epoch is closed. A
-//! restored store is another one, and begins a journal of its own: what it had sealed before is no alarm.
+//! The key of the chain stays. The key that signs seals belongs to an epoch and is destroyed when the epoch is closed. A
+//! restored store counts as another store and begins a journal of its own, so its earlier seals raise no alarm.
 
 use std::{
     io,
@@ -57,12 +57,10 @@ fn drawn() -> [u8; 32] {
 }
 
 impl Keyring {
-    /// Reads the keys, or makes them. `store_id` is the store that they are to be used for. Where the journal is off,
-    /// nothing is written.
+    /// Reads the keys, or makes them. `store_id` is the store that they are for. If the journal is off, nothing is written.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is damaged: it is not replaced, for what it holds cannot be drawn
-    /// again.
+    /// A file that cannot be read or written, or is damaged. It is not replaced, because lost keys cannot be recreated.
     pub fn open(path: &Path, store_id: &str, keeps: bool) -> io::Result<Self> {
         let mut written = match std::fs::read_to_string(path) {
             Ok(text) => serde_json::from_str::<Written>(&text).map_err(|error| broken(&error.to_string()))?,
@@ -94,7 +92,7 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// Writes them down. Keys that another home has put here meanwhile are not replaced: they cannot be drawn again.
+    /// Writes the file. Keys that another home has written here meanwhile are not replaced: they cannot be recreated.
     fn write(&self) -> io::Result<()> {
         let present = std::fs::read(&self.path).ok();
         let present = present.and_then(|bytes| serde_json::from_slice::<Written>(&bytes).ok());
@@ -120,12 +118,12 @@ impl Keyring {
         self.written.seals
     }
 
-    /// When old texts and work were taken away last: never is long ago.
+    /// When old texts and work were pruned last; a moment long ago if never.
     pub fn pruned_at(&self) -> Timestamp {
         Timestamp::from_second(self.written.pruned).unwrap_or_default()
     }
 
-    /// They were taken away.
+    /// Notes that they were pruned now.
     pub fn pruned(&mut self, at: Timestamp) -> io::Result<()> {
         self.written.pruned = at.as_second();
         self.write()
@@ -137,12 +135,12 @@ impl Keyring {
         Ok((self.written.epoch, EpochKey::new(&secret)))
     }
 
-    /// Whether the epoch has lasted long enough, and the seal that comes should be its last.
+    /// Whether the epoch has lasted long enough, so that the next seal should be its last.
     pub fn is_over(&self, now: i64, lasts: i64) -> bool {
         self.written.seals > 0 && now - self.written.since >= lasts
     }
 
-    /// Draws the key of the next epoch and writes it down, before a seal names it.
+    /// Generates the key of the next epoch and writes it to the file, before a seal names it.
     pub fn draw_next(&mut self) -> io::Result<[u8; 32]> {
         let secret = drawn();
         self.written.next = text::hex(&secret);
@@ -168,7 +166,7 @@ impl Keyring {
         self.write()
     }
 
-    /// Takes up what a process that ended between a seal and its file left: seals that the file does not count.
+    /// Counts the seals that the file lacks because a process ended between writing a seal and the file.
     pub fn catch_up(&mut self, seals: &[cerebro_ledger::seal::Seal], now: i64) -> io::Result<()> {
         let counted = self.written.seals;
         for seal in seals.iter().filter(|seal| seal.number >= counted) {

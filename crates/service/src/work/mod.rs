@@ -1,21 +1,21 @@
-//! The journal of work: what agents do, kept so that the next one can go on.
+//! The journal of work: what agents do, recorded so that the next one can continue.
 //!
-//! A piece of work is a chain of events. The pure part of it, with their fold and their proofs, is `cerebro_ledger`.
+//! A piece of work is a chain of events. The pure part, with the fold and the proofs, is in `cerebro_ledger`.
 //!
 //! | file | what it has |
 //! | --- | --- |
 //! | [`begin`], [`append`], [`claim`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of claims and intents; of a session that was lost |
 //! | [`draft`] | the events of one write, before it is committed |
-//! | [`reader`] | lists, one piece, and what an agent is told to go on with |
-//! | [`findings`] | what was found out, offered to memory |
+//! | [`reader`] | lists, one piece, and the hint for the agent that continues it |
+//! | [`findings`] | findings, which become memories |
 //! | [`backfill`], [`reported`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
 //! | [`slow`] | how long callers wait, and what is missing because nobody waited |
 //! | [`keeping`], [`prune`] | the background task, and what it removes |
 //! | [`keys`], [`sealing`], [`verifying`] | keys, seals, heads and proofs; verification |
-//! | [`export`] | events in an export, and taking them in |
+//! | [`export`] | events in exports and imports |
 //! | [`words`] | requests and answers |
 //!
-//! A row of another owner is [`ServiceError::NoWork`], as one that is not there.
+//! A row of another owner gives [`ServiceError::NoWork`], like a row that does not exist.
 
 mod append;
 mod backfill;
@@ -51,7 +51,7 @@ pub use slow::MISSED_FILE;
 pub(crate) use slow::note_missed;
 pub use words::*;
 
-use crate::{ServiceError, base::Base, intake::IntakeState, lock, memories::Memories, sessions::Sessions};
+use crate::{ServiceError, base::Base, lock, memories::Memories, sessions::Sessions, settings::Retention};
 
 /// Most pieces of work of one list.
 pub const WORKS_LISTED_MAX: usize = 100;
@@ -64,14 +64,14 @@ pub const KEYS_FILE: &str = "journal.key";
 
 /// What the journal has in memory.
 pub(crate) struct Held {
-    /// How long what is kept; none where the journal is off.
+    /// How long the journal keeps what; `None` if it is off.
     retention: Option<Retention>,
     key: Key,
     key_id: String,
     keyring: Arc<Mutex<keys::Keyring>>,
     states: Mutex<BTreeMap<WorkId, State>>,
     slow: Mutex<slow::Slow>,
-    /// Where what is still to be told as missing lies over a restart.
+    /// The file that keeps gaps which are not recorded yet over a restart.
     missed_file: PathBuf,
     /// What is not under a seal yet.
     unsealed: Mutex<keeping::Unsealed>,
@@ -79,7 +79,7 @@ pub(crate) struct Held {
     bell: tokio::sync::Notify,
     /// When the claims of a holder were last renewed by what it did elsewhere.
     renewed: Mutex<BTreeMap<String, Timestamp>>,
-    /// The tree of seals, once it was wanted. Held while a seal is made.
+    /// The tree of seals, once it was needed. Locked while a seal is made.
     sealed: tokio::sync::Mutex<Option<sealing::Sealed>>,
     /// The size and root of that tree, for hints.
     head: Mutex<Option<(u64, String)>>,
@@ -114,7 +114,7 @@ impl Held {
         })
     }
 
-    /// The last state of a piece of work that is at hand.
+    /// The last state of a piece of work, if it is in memory.
     fn remembered(&self, id: &WorkId) -> Option<State> {
         lock(&self.states).get(id).cloned()
     }
@@ -124,7 +124,7 @@ impl Held {
         lock(&self.states).contains_key(id)
     }
 
-    /// Keeps a state at hand, unless a later one is.
+    /// Keeps a state in memory, unless there is a later one.
     fn remember(&self, id: WorkId, state: State) {
         let mut states = lock(&self.states);
         if states.get(&id).is_some_and(|present| present.seq > state.seq) {
@@ -136,7 +136,8 @@ impl Held {
         states.insert(id, state);
     }
 
-    /// Lets go of all states, where texts or work are taken away: a fork has those of what it goes on from, too.
+    /// Drops all states, when texts or work are removed: the state of a fork also has texts of the work that it forked
+    /// from.
     fn forget(&self) {
         lock(&self.states).clear();
     }
@@ -160,8 +161,6 @@ pub struct Journal {
     base: Base,
     pub(crate) memories: Memories,
     pub(crate) sessions: Sessions,
-    /// Where the transcript of a lost session is asked for.
-    pub(crate) intake: Arc<IntakeState>,
     pub(crate) held: Arc<Held>,
 }
 
@@ -171,17 +170,16 @@ impl Journal {
             base: memories.base.clone(),
             memories: memories.clone(),
             sessions: memories.sessions.clone(),
-            intake: Arc::new(IntakeState::new(held.retention.is_some())),
             held: Arc::new(held),
         }
     }
 
-    /// How long what is kept; none where the journal is off.
+    /// How long the journal keeps what; `None` if it is off.
     pub fn retention(&self) -> Option<Retention> {
         self.held.retention
     }
 
-    /// Refuses what somebody asks of a journal that is off.
+    /// Returns an error if the journal is off.
     fn needs_journal(&self) -> Result<(), ServiceError> {
         if self.held.retention.is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What goes with time, by the user's own setting: texts of closed work, then closed work.
+//! Pruning by the user's settings: first the texts of closed work, later the closed work.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::RedactedText;
@@ -10,12 +10,12 @@ use crate::{Journal, ServiceError};
 
 /// Most pieces of work of one transaction.
 const BATCH: usize = 100;
-/// Most batches of one call; the next call goes on.
+/// Most batches of one call. The next call continues.
 const BATCHES_MAX: usize = 100;
 
 impl Journal {
-    /// Takes away what is over its time. Work that is not closed is never touched. A seal says what went, so that it is
-    /// no tampering.
+    /// Removes what is too old. Work that is not closed is never touched. A seal records what was removed, so that it
+    /// does not count as tampering.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off, or a failing store.
@@ -31,7 +31,7 @@ impl Journal {
             let mut slot = self.held.sealed.lock().await;
             let leaves = self.leaves_to_prune(page.readable).await?;
             let count = leaves.len() as u64;
-            // What somebody goes on with at this moment stays, and with it those that were to go beside it, until the next time.
+            // A piece of work that somebody resumes just now stays, and so does the rest of its batch, until the next time.
             if count > 0 && self.seal(&mut slot, leaves).await? {
                 pruned.works += count;
                 self.held.forget();
@@ -53,8 +53,8 @@ impl Journal {
         Ok(pruned)
     }
 
-    /// What a seal says of pieces of work that go. What does not verify stays: a seal over it would make it look right, and
-    /// without it nobody could see what was wrong.
+    /// The leaves for a seal over pieces of work that are removed. A piece that does not verify stays: a seal would make it
+    /// look right, and without it nobody could find out what is wrong.
     async fn leaves_to_prune(&self, works: Vec<StoredWork>) -> Result<Vec<Leaf>, ServiceError> {
         let mut leaves = Vec::with_capacity(works.len());
         for stored in works {
@@ -68,13 +68,13 @@ impl Journal {
         Ok(leaves)
     }
 
-    /// Whether a piece of work that says to be of another home is of this one.
+    /// Whether a piece of work whose row names another home belongs to this one.
     async fn is_own(&self, work: &Work) -> Result<bool, ServiceError> {
         let rows = self.all_events(&work.id, u64::MAX).await?;
         Ok(is_of_key(&self.held.key, work, &rows))
     }
 
-    /// Takes away the texts of work that was closed before a moment, and says how many events had one.
+    /// Removes the texts of work that was closed before a moment, and returns the number of events that had one.
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
         let (mut texts, mut before) = (0, before);
         for _ in 0..BATCHES_MAX {
@@ -82,7 +82,8 @@ impl Journal {
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             for stored in page.readable {
-                // A title goes with the texts, so one without has none. What does not verify keeps its own, see above.
+                // The title is removed with the texts, so a piece without a title is done. A piece that does not verify
+                // keeps its texts.
                 let is_own = stored.work.key_id == self.held.key_id;
                 if stored.work.title.is_empty()
                     || (is_own && self.sound_leaf(stored.clone(), false).await?.is_none())
@@ -120,7 +121,7 @@ impl Decision for Purge<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
         let Some(mut stored) = write.store().work(&self.stored.work.id).await? else { return Ok(()) };
-        // Somebody went on with it: it is not closed any more.
+        // Somebody has resumed it, so it is no longer closed.
         if stored.work.seq == self.stored.work.seq {
             let forks = write.store().forks_with_checkpoint().await?;
             stored.work.title = RedactedText::default();

@@ -1,4 +1,4 @@
-//! Reading the journal: lists, one piece of work, its events, and what whoever goes on is told.
+//! Reading the journal: lists, one piece of work, its events, and the hint for whoever resumes it.
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
@@ -14,21 +14,21 @@ use crate::{Journal, ServiceError, lock};
 
 /// How many events are read at once.
 pub(super) const PAGE: usize = 1_000;
-/// Most pieces of work that one goes on from, one from the other.
+/// The longest chain of forks that is followed.
 const FORKS_MAX: usize = 8;
-/// Most pages of works that are looked through for one list.
+/// Most pages of rows that are read for one list.
 const LIST_PAGES_MAX: usize = 20;
-/// Most pieces of work that are looked at to find the one to go on with.
+/// Most pieces of work that are examined to find the one to resume.
 const CANDIDATES_MAX: usize = 50;
 /// Most other live sessions that a hint is checked against.
 const LIVE_MAX: usize = 8;
-/// How long a hint waits for the seals to be read, once.
+/// How long the first hint waits for the seals to be read.
 const HEAD_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
-/// From when on a piece of work in which nothing happens is stale.
+/// How long after its last event a piece of work is stale.
 const IDLE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
 impl Journal {
-    /// Pieces of work of the actor's owner, those first that were active last.
+    /// Pieces of work of the actor's owner, the latest active first.
     ///
     /// # Errors
     /// A failing store.
@@ -70,7 +70,7 @@ impl Journal {
         Ok(listed)
     }
 
-    /// One piece of work with all that its events come to.
+    /// One piece of work with its state.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -97,7 +97,7 @@ impl Journal {
         Ok(kept.iter().map(Entry::from).collect())
     }
 
-    /// The whole body of an event of which the row has only the beginning; none where the row has all of it, or the text was
+    /// The whole body of an event whose row has only the beginning; `None` if the row has all of it, or the text was
     /// purged. It is checked against its name.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Journal {
         Ok(Some(WorkArtifact { id: name, text, full: kept.full }))
     }
 
-    /// Pieces of work of the actor's owner with effects of which nobody knows whether they took place, and these effects.
+    /// Pieces of work of the actor's owner with effects of unknown outcome, and these effects.
     ///
     /// # Errors
     /// A failing store.
@@ -148,10 +148,10 @@ impl Journal {
         Ok(unsettled)
     }
 
-    /// What to do with a piece of work, and the hint for whoever goes on with it. Where none is named, it is the one of
-    /// the actor's project that was active last, is not at its end, and is no live session's.
+    /// What to do with a piece of work, and the hint for whoever resumes it. If none is named, it is the latest active
+    /// one of the actor's project that has not ended and does not belong to a live session.
     ///
-    /// Looking is no activity: nothing changes.
+    /// Reading does not count as activity: nothing changes.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`] for one that is named, or a failing store.
@@ -183,7 +183,7 @@ impl Journal {
         Ok(Some(ResumedWork { action: action(&state, &world), work, state, text }))
     }
 
-    /// The head of the journal, if it is known within a moment: in the first one of a process, the seals are still read.
+    /// The head of the journal, if it is known soon: after the start of a process, the seals are still being read.
     async fn head_at_hand(&self) -> Option<(u64, String)> {
         let journal = &self.held;
         let known = lock(&journal.head).clone();
@@ -239,13 +239,13 @@ impl Journal {
         Ok(live)
     }
 
-    /// A piece of work of an owner. Another owner's does not exist.
+    /// A piece of work of an owner. Those of other owners are not found.
     pub(crate) async fn stored_work(&self, owner: &str, id: &WorkId) -> Result<StoredWork, ServiceError> {
         let found = self.base.store.work(id).await?.filter(|stored| stored.work.owner == owner);
         found.ok_or(ServiceError::NoWork(*id))
     }
 
-    /// What the events of a piece of work come to: as it was kept in memory, else folded anew.
+    /// The state of a piece of work: from memory, or else folded.
     pub(super) async fn state_of(&self, stored: &StoredWork) -> Result<State, ServiceError> {
         let (id, seq) = (&stored.work.id, stored.work.seq);
         let at_hand = self.held.remembered(id).filter(|state| state.seq <= seq);
@@ -261,14 +261,14 @@ impl Journal {
         Ok(state)
     }
 
-    /// What a long piece of work had come to when that was last kept.
+    /// The last checkpoint of a long piece of work.
     async fn kept_state(&self, work: &Work) -> Result<Option<State>, ServiceError> {
         if work.seq < CHECKPOINT_EVERY {
             return Ok(None);
         }
         let kept = self.base.store.checkpoint(&work.id).await?.filter(|kept| kept.seq <= work.seq);
         let Some(kept) = kept else { return Ok(None) };
-        // It is derived: one that was not written here is as good as none.
+        // A checkpoint is derived: one that this home did not write is ignored.
         let is_own = self.held.key.of(&work.id).checkpoint(&work.id, kept.seq, &kept.state) == kept.mac;
         Ok(serde_json::from_str(&kept.state).ok().filter(|state: &State| is_own && state.seq == kept.seq))
     }
@@ -279,9 +279,9 @@ impl Journal {
         Ok(later.iter().map(Entry::from).fold(state, |state, entry| fold(state, &entry)))
     }
 
-    /// The same up to one of its events.
+    /// The state after one of its events.
     pub(super) async fn state_at(&self, stored: &StoredWork, at: u64) -> Result<State, ServiceError> {
-        // From the piece of work itself back to the first one that it goes on from.
+        // From the piece of work itself back to the first one that it was forked from.
         let mut line = vec![(stored.work.id, at)];
         let mut from = stored.work.forked_from;
         while let Some((id, at)) = from {
@@ -349,7 +349,7 @@ fn fits(one: &ListedWork, filter: WorkFilter, now: Timestamp) -> bool {
     }
 }
 
-/// Whether there is anything to go on with: a session that ended as it should, with nothing open, is none.
+/// Whether there is anything to resume. A session that ended properly with nothing open has nothing.
 fn has_more(state: &State) -> bool {
     !state.ended
         || state.turn_open

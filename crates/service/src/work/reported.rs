@@ -1,8 +1,8 @@
-//! What an agent's call comes to as steps, and what makes a step of a hook the same as one of the transcript.
+//! The steps of an agent's call, and how a step from a hook is recognised as the same in the transcript.
 //!
-//! Hooks and transcripts tell of the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so
-//! that a call that is told twice is one event. Every text is bounded without halving a word, so that redaction still
-//! knows a secret that stands at the border.
+//! Hooks and transcripts report the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so that
+//! a call that is reported twice is one event. Every text is cut between words, so that redaction still recognises a secret
+//! at the cut.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_ledger::{Ending, Planned, Standing, Step, verdict};
@@ -14,7 +14,7 @@ use cerebro_transcript::{Agent, Exchange};
 pub const PROMPT_BYTES_MAX: usize = 2_000;
 /// Longest command line.
 pub const COMMAND_BYTES_MAX: usize = 1_000;
-/// Most of a command's output: its end, where it says how it went.
+/// Most of a command's output that is kept: its end, where the result is.
 const TAIL_BYTES_MAX: usize = 600;
 /// Most files of one call.
 pub const FILES_MAX: usize = 32;
@@ -22,10 +22,10 @@ pub const FILES_MAX: usize = 32;
 const PLAN_MAX: usize = 50;
 const ITEM_BYTES_MAX: usize = 200;
 
-/// What makes the first step of a call or turn the same as another one, where the agent names its calls or turns.
+/// The key by which a repetition of the first step of a call or turn is recognised, if the agent gives it an id.
 ///
-/// The kind tells the beginning of a call from its end. An end of which nobody said how it went is another event than
-/// one that says it: the later one adds what was missing.
+/// The kind distinguishes the beginning of a call from its end. An end without an outcome and one with an outcome are
+/// different events: the later one adds what was missing.
 pub fn once(first: &Step, id: &str) -> Option<String> {
     let kind = first.kind();
     let open = if matches!(first, Step::Ran { ending: Ending::Unknown, .. }) { "?" } else { "" };
@@ -37,7 +37,7 @@ pub fn nth(once: &str, n: usize) -> String {
     format!("{once}:{n}")
 }
 
-/// How a command ended, beside what its call says of itself.
+/// How a command ended, beyond what its call says.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran<'a> {
     pub ending: Ending,
@@ -60,7 +60,7 @@ pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
     }
 }
 
-/// The files that a call changed, each with its lines put in and taken out.
+/// The files that a call changed, each with the number of lines added and removed.
 pub fn edited(call: &Call, paths: &[String], lines: impl Fn(&String) -> (u32, u32)) -> Vec<Step> {
     let one = |path: &String| {
         let (added, removed) = lines(path);
@@ -69,12 +69,12 @@ pub fn edited(call: &Call, paths: &[String], lines: impl Fn(&String) -> (u32, u3
     paths.iter().filter(|path| !path.is_empty()).take(FILES_MAX).map(one).collect()
 }
 
-/// A plan that was proposed, unless nothing is in it.
+/// A plan that was proposed, unless it is empty.
 pub fn plan(text: &str) -> Vec<Step> {
     planned(text.lines().filter_map(of_plan).collect())
 }
 
-/// The agent's own list of what is to be done, unless nothing is in it.
+/// The agent's own list of things to do, unless it is empty.
 pub fn list(items: &[Todo]) -> Vec<Step> {
     planned(items.iter().filter_map(of_list).collect())
 }
@@ -96,9 +96,9 @@ fn tail(output: &str) -> String {
     }
     let begin = output.ceil_char_boundary(output.len() - TAIL_BYTES_MAX);
     let end = &output[begin..];
-    // The rest of a line that was cut may be half of a secret.
+    // The rest of a cut line may be half of a secret.
     let whole = end.find(['\n', ' ', '\t']).map_or("", |at| &end[at + 1..]);
-    // So may what stands before the end of something private that began before.
+    // So may the text before the end of a private block that began before the cut.
     let closed =
         ["</private>", "-----END"].iter().filter_map(|mark| whole.find(mark).map(|at| at + mark.len())).max();
     closed.map_or(whole, |at| &whole[at..]).trim().to_owned()
@@ -128,23 +128,23 @@ fn of_plan(line: &str) -> Option<Planned> {
     (!text.is_empty()).then(|| Planned { text: clipped(text, ITEM_BYTES_MAX), standing: Standing::Pending })
 }
 
-/// Something that a transcript tells of a session.
+/// Something that a transcript reports about a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reported {
     /// When, as far as the transcript says it.
     pub at: Option<Timestamp>,
     pub step: Step,
-    /// As a hook has it; none for a prompt, which is known by its words.
+    /// The key under which a hook reports it; `None` for a prompt, which is recognised by its text.
     pub once: Option<String>,
 }
 
-/// Whether the calls in an agent's transcripts have the ids that its hooks have. Gemini CLI's hooks name none, so
-/// that nobody could tell one call from another.
+/// Whether the calls in an agent's transcripts have the ids that its hooks report. Gemini CLI's hooks report none, so its
+/// calls could not be matched.
 pub(crate) fn names_its_calls(agent: Agent) -> bool {
     matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::OpenCode)
 }
 
-/// What exchanges of a session come to, in order: typed prompts, and calls that have ended.
+/// The steps of a session's exchanges, in order: typed prompts, and calls that have ended.
 pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported> {
     exchanges.iter().flat_map(|exchange| of_exchange(agent, exchange)).collect()
 }
@@ -167,7 +167,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
                 };
                 told.extend(steps.into_iter().enumerate().map(one));
             }
-            // The other agents' hooks tell it.
+            // The other agents' hooks report it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
                 let step = Step::TurnFailed { error: "the model's journal failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
@@ -179,7 +179,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     told
 }
 
-/// What a call that ended comes to.
+/// The steps of a call that ended.
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
         // Not ended yet, or never begun.

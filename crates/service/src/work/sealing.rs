@@ -1,4 +1,4 @@
-//! Seals over the journal: made, read again, and proved.
+//! Seals over the journal: making them, reading them again, and proofs.
 
 use std::{io, sync::Arc};
 
@@ -26,20 +26,21 @@ const EPOCH_SECONDS: i64 = 24 * 60 * 60;
 pub(super) struct Sealed {
     pub log: Log,
     pub last: Option<Seal>,
-    /// Every seal that was made is there and is what was written. Over anything else nothing is sealed: the gap would close.
+    /// Whether all seals are there and as they were written. Otherwise nothing more is sealed, because a new seal would
+    /// hide the fault.
     is_whole: bool,
     /// The public key that the last seal was signed with.
     pub public: [u8; 32],
 }
 
-/// A piece of work that is about to come under a seal.
+/// A piece of work that is about to be sealed.
 struct Sealing<'a> {
     seal: &'a Seal,
     leaves: &'a [Leaf],
 }
 
 impl Decision for Sealing<'_> {
-    /// Whether it was done: nothing is pruned in which something has happened since it was looked at.
+    /// Whether it was done. Nothing is pruned that has changed since it was examined.
     type Output = bool;
     type Error = ServiceError;
 
@@ -75,9 +76,9 @@ impl Decision for Sealing<'_> {
 }
 
 impl Journal {
-    /// Seals what is not sealed yet, and gives the head: what is worth writing down elsewhere.
+    /// Seals what is not sealed yet, and returns the head, which a witness can write down.
     ///
-    /// What does not verify is not sealed: a seal over it would make it look right.
+    /// A piece of work that does not verify is not sealed, because a seal would make it look right.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.
@@ -114,7 +115,7 @@ impl Journal {
         Ok(WorkHead { size: sealed.log.size(), root: text::hex(&sealed.log.root()), note })
     }
 
-    /// The proof that a piece of work stands under a seal, as far as it does.
+    /// The proof that a piece of work is under a seal, up to the event that is sealed.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or as [`Self::head`].
@@ -151,7 +152,7 @@ impl Journal {
         Ok(verified.findings.is_empty().then_some(leaf))
     }
 
-    /// Seals leaves, in one transaction with what they say of rows: pruned ones go with it. Says whether it was done.
+    /// Seals leaves, in one transaction with their effect on rows: pruned rows are removed. Returns whether it was done.
     pub(super) async fn seal(
         &self,
         slot: &mut Option<Sealed>,
@@ -178,7 +179,7 @@ impl Journal {
         let decision = Sealing { seal: &seal, leaves: &leaves };
         let done = self.base.store.transact(&decision).await;
         if !matches!(done, Ok(true)) {
-            // The tree in memory is ahead of what is kept.
+            // The tree in memory is ahead of the store.
             *slot = None;
             return done;
         }
@@ -190,7 +191,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Does something with the keys that may write their file, where it holds nobody up.
+    /// Runs an action with the keys that may write their file, on a thread for blocking work.
     pub(super) async fn with_keys<T: Send + 'static>(
         &self,
         task: impl FnOnce(&mut Keyring) -> io::Result<T> + Send + 'static,
@@ -200,7 +201,7 @@ impl Journal {
         done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(keys_failed)
     }
 
-    /// The tree of the present journal, read from its seals when it is first wanted.
+    /// The tree of the present journal, read from its seals at the first use.
     pub(super) async fn sealed<'a>(
         &self,
         slot: &'a mut Option<Sealed>,
@@ -218,7 +219,7 @@ impl Journal {
                 next = seal.next.unwrap_or(next);
             }
             if seals.is_empty() && is_whole {
-                // What a seal of another store is over, before a backup of it was restored here, is under none.
+                // A restored backup has rows that a seal of the earlier store covers. Here they count as not sealed.
                 self.base.store.unseal_works(&journal.key_id).await?;
             }
             let (now, last) = (self.base.now().as_second(), seals.last().cloned());

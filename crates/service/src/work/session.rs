@@ -1,4 +1,4 @@
-//! The piece of work of an agent's session: what its hooks write to, and what becomes of it when its agent is gone.
+//! The piece of work of an agent's session, which its hooks write to, and what happens to it when its agent is gone.
 
 use cerebro_ledger::{State, Step, Work};
 
@@ -6,7 +6,7 @@ use super::{Actor, Target};
 use crate::{Journal, ServiceError};
 
 impl Journal {
-    /// The piece of work of the actor's session with what it has come to, if there is one.
+    /// The piece of work of the actor's session with its state, if there is one.
     ///
     /// # Errors
     /// A failing store.
@@ -19,8 +19,9 @@ impl Journal {
         Ok(Some((stored.work, state)))
     }
 
-    /// Notes that the agent of a session went away without an end. What had begun has an outcome that nobody knows.
-    /// A session that has no work, or whose end is known, is left alone; says whether it was not.
+    /// Records that the agent of a session went away without an end, so that the outcome of what it had begun is
+    /// unknown. Does nothing for a session without a piece of work or whose end is known. Returns whether it was
+    /// recorded.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -30,9 +31,6 @@ impl Journal {
             return Ok(false);
         }
         self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
-        if let Some(session) = &actor.session {
-            self.intake.reread_transcript(session);
-        }
         Ok(true)
     }
 }

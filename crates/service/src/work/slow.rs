@@ -1,7 +1,7 @@
-//! How long callers wait for the journal, and what is missing from it because nobody waited or it could not be written.
+//! How long callers wait for the journal, and the gaps: events that are missing because nobody waited or a write failed.
 //!
-//! What is missing is counted by session or piece of work, and told there as a gap as soon as something can be written
-//! again. Over a restart it lies in a file beside the store; hooks that find no daemon write to that file too.
+//! Missing events are counted by session or piece of work, and recorded there as a gap as soon as something can be written
+//! again. A file beside the store keeps the counts over a restart; hooks that find no daemon write to that file too.
 
 use std::{
     collections::BTreeMap,
@@ -22,22 +22,22 @@ use crate::{Journal, ServiceError, lock};
 
 /// How long a caller waits for the journal.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long nobody waits after one waited in vain.
+/// How long callers do not wait at all after one has waited in vain.
 const DEGRADED: Duration = Duration::from_secs(60);
-/// Most sessions and pieces of work of which it is remembered that something is missing.
+/// Most sessions and pieces of work whose missing events are counted.
 const MISSED_MAX: usize = 256;
-/// Largest file of what is missing; what comes after is not counted.
+/// Largest file of missing events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// The file of what is missing, beside the store.
+/// The file of missing events, beside the store.
 pub const MISSED_FILE: &str = "journal.missed";
 
-/// Where something is missing.
+/// Where events are missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct MissedIn {
     pub owner: String,
     /// The session, or the name of an agent without one.
     pub holder: String,
-    /// A piece of work that was named; none for that of the session.
+    /// A piece of work that was named; `None` for that of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
 }
@@ -61,12 +61,12 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// So much at one moment.
+    /// Adds events that are missing at one moment.
     pub fn at(at: Timestamp, count: usize) -> Self {
         Self { from: at, to: at, count: count as u64 }
     }
 
-    /// What is told of it.
+    /// The step that records it.
     pub fn gap(self) -> Step {
         let reason = "the journal did not answer in time, or could not be written".to_owned();
         Step::Gap { from: self.from, to: self.to, count: Some(self.count), reason, filled: false }
@@ -98,7 +98,7 @@ impl Default for Slow {
 }
 
 impl Slow {
-    /// Something is missing from a place, beside what is already.
+    /// Adds to what is missing from a place.
     pub fn miss(&mut self, place: MissedIn, more: Missed) {
         if self.missed.len() < MISSED_MAX || self.missed.contains_key(&place) {
             let missed = self.missed.entry(place).or_insert(Missed { count: 0, ..more });
@@ -108,12 +108,12 @@ impl Slow {
         }
     }
 
-    /// What is missing from a place: whoever takes it tells it there, or gives it back.
+    /// Takes what is missing from a place. The caller records it there, or gives it back.
     pub fn take(&mut self, place: &MissedIn) -> Option<Missed> {
         self.missed.remove(place)
     }
 
-    /// From where something is missing.
+    /// The places from which something is missing.
     pub fn places(&self) -> Vec<MissedIn> {
         self.missed.keys().cloned().collect()
     }
@@ -136,18 +136,19 @@ impl Journal {
         }
     }
 
-    /// Whether nobody waits at present.
+    /// Whether callers do not wait at present.
     pub(super) fn is_degraded(&self) -> bool {
         lock(&self.held.slow).is_degraded(self.base.now())
     }
 
-    /// So many events were not waited for.
+    /// Counts events that were not waited for.
     pub(super) fn unwaited(&self, count: usize) {
         lock(&self.held.slow).unwaited += count as u64;
     }
 
-    /// Does something in a task of its own, since a caller that goes must not stop a commit half-way, and waits for it for
-    /// [`WAIT_MAX`] at most. None where that was not enough: it goes on, and nobody waits for a minute.
+    /// Runs an action in a task of its own, because a caller that goes away must not stop a commit half-way, and waits
+    /// for it for [`WAIT_MAX`] at most. `None` if that was not enough: the action continues, and callers do not wait
+    /// for a minute.
     pub(super) async fn in_time<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -166,10 +167,10 @@ impl Journal {
         }
     }
 
-    /// The same for what is of no use when it is not waited for.
+    /// The same for an action that is useless if it is not waited for.
     ///
     /// # Errors
-    /// What the work returned; [`ServiceError::Invalid`] where it took too long, or something did a moment ago.
+    /// The action's error; [`ServiceError::Invalid`] if it took too long, or another action did a moment ago.
     pub(super) async fn in_time_or_not<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -180,7 +181,7 @@ impl Journal {
         done.ok_or_else(too_slow)
     }
 
-    /// Takes in what a process before this one, or hooks without a daemon, left to be told.
+    /// Reads what an earlier process, or hooks without a daemon, left to be recorded.
     pub(super) async fn remember_missed(&self) {
         let path = self.held.missed_file.clone();
         let read = tokio::task::spawn_blocking(move || take_file(&path)).await;
@@ -194,7 +195,7 @@ impl Journal {
         }
     }
 
-    /// Tells what is missing where there is a piece of work to tell it in.
+    /// Records what is missing, if there is a piece of work to record it in.
     pub(super) async fn tell_missed(&self) {
         if self.is_degraded() {
             return;
@@ -207,7 +208,7 @@ impl Journal {
         }
     }
 
-    /// Leaves what is still to be told to the next process.
+    /// Leaves what is not recorded yet to the next process.
     pub(super) async fn leave_missed(&self) {
         let missed = std::mem::take(&mut lock(&self.held.slow).missed);
         let path = self.held.missed_file.clone();
@@ -226,7 +227,7 @@ pub(super) fn too_slow() -> ServiceError {
     ServiceError::invalid("work", "", "the journal answers too slowly at present; call again in a minute")
 }
 
-/// Notes that something of a local session is missing, as a process that ends does.
+/// Notes in the file that something of a local session is missing.
 #[cfg(test)]
 pub(crate) fn note_missed(
     folder: &Path,

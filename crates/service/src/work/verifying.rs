@@ -1,4 +1,4 @@
-//! Reading the whole journal again: is it what was written?
+//! Verification: reads the whole journal again and checks that it is as it was written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use cerebro_ledger::{
 use cerebro_store::StoredWork;
 
 use super::{FINDINGS_MAX, VerifiedWork, WorkFinding, draft::unpacked};
-use crate::{Journal, ServiceError, doctor::Check, lock};
+use crate::{Journal, ServiceError, check::Check, lock};
 
 /// How many pieces of work are read at once.
 const PAGE: usize = 100;
 /// Most journals of which a store has seals.
 const ORIGINS_MAX: usize = 100;
 
-/// What seals say of one piece of work: the heads that it had, by number, and the seals that say so.
+/// The seals' record of one piece of work: the heads that it had, by number, and the seals with them.
 #[derive(Default)]
 struct Claims {
     heads: BTreeMap<u64, (Mac, u64)>,
     pruned: bool,
 }
 
-/// Where a piece of work, up to its last event, is not what seals say of it.
+/// Where a piece of work, up to its last event, differs from its seals.
 fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, claims: &Claims) -> Vec<Finding> {
     let differs = claims.heads.iter().filter(|(seq, (head, _))| heads.get(seq) != Some(head));
     let named = differs.map(|(seq, (_, seal))| {
@@ -51,11 +51,10 @@ impl VerifiedWork {
 }
 
 impl Journal {
-    /// Reads every event, artifact and seal again and names what is wrong. `anchors` are heads that were written down
-    /// outside.
+    /// Reads every event, artifact and seal again and lists the faults. `anchors` are heads that were written down outside.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where the journal is off, or a failing store. What is wrong is no error.
+    /// [`ServiceError::Invalid`] if the journal is off, or a failing store. A fault is not an error.
     pub async fn verify(&self, anchors: &[Anchor]) -> Result<VerifiedWork, ServiceError> {
         self.needs_journal()?;
         let mut report = VerifiedWork::default();
@@ -71,7 +70,7 @@ impl Journal {
             after = page.last().map(|(id, _)| id.clone());
             for (id, stored) in page {
                 let Some(stored) = stored else {
-                    // What is in it is nothing that was written, whatever its events say.
+                    // Its row cannot be read, so this program did not write it so, whatever its events say.
                     let id = WorkId::parse(&id).ok();
                     id.and_then(|id| claims.remove(&id));
                     report.find(id, Finding::RowEdited);
@@ -95,8 +94,8 @@ impl Journal {
         Ok(report)
     }
 
-    /// Whether the seals of this store are those of the key that is here: with another one, all of it would look as if
-    /// another home had made it.
+    /// Whether the seals of this store were made with this home's key. With another key, all of it would look as if another
+    /// home had made it.
     async fn verify_keys(&self, report: &mut VerifiedWork) -> Result<(), ServiceError> {
         // The homes that share a database have keys of their own.
         if self.base.store.is_shared() {
@@ -171,8 +170,7 @@ impl Journal {
         if is_sound { self.verify_artifacts(&id, work.seq, report).await } else { Ok(()) }
     }
 
-    /// Nothing can be said of what another home made; but what was made here is not another home's because its row says
-    /// so.
+    /// The work of another home cannot be verified. But a row that merely names another home does not make it that home's.
     async fn verify_foreign(
         &self,
         stored: &StoredWork,
@@ -189,8 +187,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether what a row has beside its MAC follows from the rest: that it is found by its name, and how much of it is
-    /// under a seal.
+    /// Whether the columns outside the row's MAC follow from the rest: its name, and how much of it is sealed.
     async fn is_derived_well(
         &self,
         stored: &StoredWork,
@@ -198,8 +195,8 @@ impl Journal {
         report: &VerifiedWork,
     ) -> Result<bool, ServiceError> {
         let (work, last) = (&stored.work, claims.heads.keys().next_back().copied());
-        // A journal that begins anew, in a restored store, has rows that still say what the one before had sealed. Where
-        // seals are missing, that is what is said.
+        // In a restored store, a new journal begins, and rows still have the numbers that the earlier journal had
+        // sealed. If seals are missing, that fault is reported instead.
         let is_told_by_seals = report.seals > 0 && report.findings.iter().all(|found| found.work.is_some());
         if is_told_by_seals && stored.sealed != last.unwrap_or(0) {
             return Ok(false);
@@ -211,7 +208,7 @@ impl Journal {
         }
     }
 
-    /// What the events of a piece of work turn out to be, as of when its row was read.
+    /// The result of verifying a piece of work's events, as of when its row was read.
     pub(super) async fn verified(
         &self,
         stored: &StoredWork,
@@ -220,7 +217,7 @@ impl Journal {
         let work = &stored.work;
         let mut rows = self.all_events(&work.id, u64::MAX).await?;
         let present = self.base.store.works_by_id(&[work.id]).await;
-        // What came since is for the next time; what is beyond the row as it is now came from nowhere.
+        // Later events are for the next time; but events beyond the present row were not written by this program.
         if let Some(present) = present.ok().and_then(|works| works.into_iter().next()) {
             rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
         }
@@ -234,7 +231,7 @@ impl Journal {
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
         for kept in self.all_events(id, upto).await? {
-            // What was purged names an artifact that may be gone with it.
+            // A purged event names an artifact that may be gone too.
             let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { continue };
             report.artifacts += 1;
             match self.base.store.artifact(&name).await? {
@@ -248,7 +245,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Checks the seals of the present journal one after the other, and gathers what they say of pieces of work.
+    /// Checks the seals of the present journal one after the other, and collects their heads of pieces of work.
     async fn verify_seals(
         &self,
         anchors: &[Anchor],
@@ -268,7 +265,7 @@ impl Journal {
             for missing in next..seal.number {
                 report.find(None, Finding::SealMissing { seal: missing });
             }
-            // Behind one that is missing or changed, no root can be right.
+            // After a missing or changed seal, no root can be right.
             is_whole &= next == seal.number;
             let has_root = log.take_in(seal);
             if !seal.is_signed_by(&public) || (is_whole && !has_root) {

@@ -1,4 +1,4 @@
-//! What the use cases of the journal take and give.
+//! Requests and answers of the journal's use cases.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub struct Actor {
     pub directory: Option<String>,
 }
 
-/// Something that happened, as it is handed in. Texts are redacted here.
+/// Something that happened, as a caller reports it. Its texts are redacted here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happening {
     pub step: Step,
-    /// What makes it the same as another one: repeating it changes nothing. At most 200 characters.
+    /// A key: an event with the same key is a repetition and changes nothing. At most 200 characters.
     pub once: Option<String>,
 }
 
@@ -35,19 +35,19 @@ impl From<Step> for Happening {
     }
 }
 
-/// Which piece of work is meant.
+/// The piece of work that an event is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The one of the actor's session, which is made when there is none.
+    /// The one of the actor's session. It is created if there is none.
     Session,
     /// This one.
     Work(WorkId),
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The piece of work; none where the journal is off or degraded.
+    /// The piece of work; `None` if the journal is off or degraded.
     pub work: Option<WorkId>,
     /// The number of its last event.
     pub seq: u64,
@@ -57,16 +57,16 @@ pub struct Appended {
     pub repeated: usize,
     /// They were recorded as late: the actor does not hold the work any more.
     pub late: bool,
-    /// Nothing was waited for: the journal answers too slowly, and says later what is missing.
+    /// The call did not wait, because the journal answers too slowly. A gap will record what is missing.
     pub degraded: bool,
-    /// The piece of work comes to the end of its numbers.
+    /// The piece of work is almost full.
     pub is_long: bool,
 }
 
 /// How a piece of work begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BeginWork {
-    /// `task` where nothing is said.
+    /// `task` if none is given.
     pub kind: Option<String>,
     pub title: String,
     pub goal: Option<String>,
@@ -117,7 +117,7 @@ pub enum Stale {
 }
 
 impl Stale {
-    /// The name under which it is told.
+    /// Its published name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -134,7 +134,7 @@ pub struct ListedWork {
     pub stale: Option<Stale>,
 }
 
-/// One piece of work with all that its events come to.
+/// One piece of work with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownWork {
     pub work: Work,
@@ -163,12 +163,12 @@ pub struct ClaimWork {
     pub takeover: bool,
 }
 
-/// What became of an intent.
+/// The result of an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentAnswer {
-    /// It is recorded: go ahead, then confirm or refute it.
+    /// It is recorded. Try the effect, then confirm or refute it.
     GoAhead { work: WorkId, seq: u64 },
-    /// It was begun before and nobody knows how it ended; `repeat` says what to do.
+    /// It was begun before and its outcome is unknown; `repeat` says what to do.
     Unknown { work: WorkId, seq: u64, repeat: Repeat },
     /// It took place before: do not do it again.
     Confirmed { work: WorkId, seq: u64 },
@@ -185,16 +185,16 @@ pub struct ResumedWork {
     pub text: String,
 }
 
-/// What was found when everything was read again.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VerifiedWork {
     pub works: u64,
     pub events: u64,
     pub artifacts: u64,
     pub seals: u64,
-    /// Events whose text was purged: no tampering.
+    /// Events whose text was purged, which is not tampering.
     pub purged: u64,
-    /// Pieces of work that were made with a key that this home does not have: nothing can be said of them.
+    /// Pieces of work that were made with a key that this home does not have. They cannot be verified.
     pub foreign: u64,
     /// What is wrong, at most [`super::FINDINGS_MAX`].
     pub findings: Vec<WorkFinding>,
@@ -202,7 +202,7 @@ pub struct VerifiedWork {
     pub more: bool,
 }
 
-/// Something that is wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkFinding {
     /// The piece of work; none for a seal.
@@ -225,7 +225,7 @@ pub struct WorkHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkProof {
     pub work: WorkId,
-    /// The event that the sealed head stands at.
+    /// The number of the last event under the sealed head.
     pub seq: u64,
     /// What the leaf was hashed of, in hex.
     pub leaf: String,
@@ -250,16 +250,7 @@ pub struct WorkArtifact {
     pub full: u64,
 }
 
-/// How long what is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// Texts of work that is closed.
-    pub texts: Duration,
-    /// Closed work and its events.
-    pub works: Duration,
-}
-
-/// What went.
+/// What was pruned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrunedWork {
     /// Pieces of work that are gone.
@@ -270,15 +261,15 @@ pub struct PrunedWork {
     pub artifacts: u64,
 }
 
-/// Whether the journal keeps up.
+/// Whether the journal answers in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub enabled: bool,
-    /// It answered too slowly: until then, nobody waits for it.
+    /// It answered too slowly: until this moment, callers do not wait for it.
     pub degraded_until: Option<Timestamp>,
-    /// Events that were not waited for since the daemon began, and of which nobody knows whether they are kept.
+    /// Events since the daemon began that were not waited for. It is unknown whether they were written.
     pub unwaited: u64,
-    /// Events that are missing, and of which no gap tells yet.
+    /// Events that are missing and not recorded by a gap yet.
     pub missed: u64,
 }
 
@@ -289,15 +280,7 @@ pub struct CloseWork {
     pub text: Option<String>,
 }
 
-impl Default for Retention {
-    /// Texts for 90 days, work for a year.
-    fn default() -> Self {
-        let day = 24 * 60 * 60;
-        Self { texts: Duration::from_secs(90 * day), works: Duration::from_secs(365 * day) }
-    }
-}
-
-/// What was found open, in pieces of work.
+/// The number of open pieces of work, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub open: usize,
@@ -307,6 +290,6 @@ pub struct Swept {
     pub lost: usize,
     /// The lease of their holder ended.
     pub lapsed: usize,
-    /// They have effects of which nobody knows whether they took place.
+    /// They have effects of unknown outcome.
     pub unknown: usize,
 }

@@ -10,6 +10,7 @@ pub use reader::{ReadArgs, run as read};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -28,12 +29,8 @@ pub enum DocumentsCommand {
 /// List the documents that were read
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
 }
 
 /// Show what is kept of a document
@@ -92,11 +89,7 @@ async fn all(daemon: &Daemon, request: impl Fn() -> Request) -> Result<Vec<Value
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = || {
-        Request::new(Operation::Documents)
-            .with("project", args.project.clone())
-            .with("all_projects", args.all_projects)
-    };
+    let request = || args.of.request(Operation::Documents);
     let documents = all(&daemon, request).await?;
     daemon.close().await;
     let answer = serde_json::json!({ "documents": documents });

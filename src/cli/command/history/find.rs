@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -83,12 +84,8 @@ pub struct FixArgs {
 
 #[derive(Debug, Args)]
 struct ScopeArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
-    project: Option<String>,
-    /// Of all projects
-    #[arg(long)]
-    all_projects: bool,
+    #[command(flatten)]
+    of: ProjectArgs,
     /// How many, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = within(1..=LIMIT_MAX))]
     limit: usize,
@@ -96,10 +93,7 @@ struct ScopeArgs {
 
 impl ScopeArgs {
     fn request(&self, operation: Operation) -> Request {
-        Request::new(operation)
-            .with("project", self.project.clone())
-            .with("all_projects", self.all_projects)
-            .with("limit", self.limit)
+        self.of.request(operation).with("limit", self.limit)
     }
 }
 

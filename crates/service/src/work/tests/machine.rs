@@ -293,12 +293,7 @@ impl StateMachineTest for Journal {
 
     fn init_test(_: &Model) -> Self {
         MINUTE.store(0, Ordering::SeqCst);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_stack_size(16 << 20)
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = use_cases::runtime();
         let folder = tempfile::tempdir().unwrap();
         let service = runtime.block_on(Box::pin(open_patient(folder.path())));
         Self { runtime, folder, service: Some(service), pieces: Vec::new(), projects: 0 }

@@ -11,18 +11,15 @@ use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_ledger::{Action, Anchor, Ending, Finding, Outcome, Repeat, Standing, Step, Work, World, limits};
 
 use super::*;
-use crate::{Clock, Embedding, Service, ServiceError, Settings, agent_name, use_cases::TestClock};
+use crate::{
+    Clock, Embedding, Service, ServiceError, Settings, agent_name,
+    use_cases::{self, TestClock},
+};
 
-/// Runs a test in a folder of its own. The database needs deeper stacks than a test's thread has.
+/// Runs a test in a folder of its own.
 fn run(test: impl AsyncFnOnce(&Path)) {
     let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_stack_size(16 << 20)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(Box::pin(test(folder.path())));
+    use_cases::run(test(folder.path()));
 }
 
 async fn open(folder: &Path, clock: Clock) -> Service {

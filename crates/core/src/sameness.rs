@@ -1,6 +1,10 @@
 //! When two texts say the same: case, blanks and the punctuation of prose are ignored, but never a difference in a
 //! number, a version, a negation or an identifier.
 
+mod containment;
+
+pub use containment::{denies, says_all};
+
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization;

@@ -1,21 +1,21 @@
-//! Drawing what relates a memory to others: the worker's second task.
+//! Drawing the relations of a memory, after its vectors were made.
 
-use crate::{ServiceError, Worker};
+use super::Worker;
+use crate::ServiceError;
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::relate::{self, HOLDERS_MAX, Mention, Relation};
 use cerebro_store::{Provenance, StoredModel};
 
-/// By what names and codes two texts share.
+/// Relations by names and codes that two texts share.
 const MENTIONS: Provenance<'_> = Provenance { method: "mentions", model: None };
 
 impl Worker {
-    /// Draws anew what relates a memory to others: shared files, symbols, error codes and packages, and an
-    /// unusual likeness of the vectors that a model just gave it. Nothing is drawn for a memory that was
-    /// revised meanwhile; its next job does it.
+    /// Replaces the relations of a memory: shared files, symbols, error codes and packages, and an unusual likeness of the
+    /// vectors that a model just made. Nothing is written for a memory that was revised meanwhile; its next job does that.
     ///
     /// # Errors
     /// A failing store or index.
-    pub(crate) async fn relate(
+    pub(super) async fn relate(
         &self,
         memory: &Memory,
         model: &StoredModel,
@@ -35,7 +35,7 @@ impl Worker {
         self.put_relations(memory, MENTIONS, &relations).await
     }
 
-    /// A memory's first revision has no older relations to take away, so none means no write.
+    /// A memory's first revision has no older relations to remove, so an empty list needs no write.
     async fn put_relations(
         &self,
         memory: &Memory,
@@ -48,7 +48,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Which other memories of its place share each mention.
+    /// For each mention, the other memories of the same project and scope that share it.
     async fn holders(
         &self,
         memory: &Memory,

@@ -1,65 +1,59 @@
-//! Asks a language model what is worth keeping of past sessions, one at a time, when they have been over for a while; and
-//! how handbooks are to be arranged.
+//! The job that asks a language model what is worth keeping of a past session that has been over for a while; and how to
+//! arrange a handbook.
 
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-use super::{
-    WorkerState,
-    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
-};
-use crate::distil::Distilling;
+use super::{Distilling, arrange::Task};
 use crate::{
-    ServiceError,
-    distil::{DistilSettings, Task},
+    ServiceError, WorkerState,
+    jobs::runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, SPENT, Step},
+    settings::{DistilSettings, MODEL_TABLE},
 };
 use cerebro_core::domain::SessionId;
 use cerebro_models::llm::{self, Llm};
 use cerebro_store::{Job, JobKind};
 
-/// How often it is looked for sessions that are over.
+/// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How many sessions are queued at once.
 const QUEUED_MAX: usize = 20;
-/// What a question is taken to cost at least.
+/// The assumed least cost of a question, in tokens.
 const TOKENS_LEAST: u64 = 1;
 
 /// The handler of [`JobKind::Distil`].
-pub(super) struct Distil {
+pub(crate) struct Distil {
     distilling: Distilling,
     /// Opened for each look, because the settings may have changed.
     asked: Option<(Llm, DistilSettings)>,
-    /// When it was looked for sessions.
+    /// When the loop last searched for sessions.
     looked: Option<Instant>,
 }
 
 impl Distil {
-    pub(super) fn new(distilling: Distilling) -> Self {
+    pub(crate) fn new(distilling: Distilling) -> Self {
         Self { distilling, asked: None, looked: None }
     }
 }
 
-fn blocked(state: WorkerState) -> Blocked {
-    Blocked { state, wait: HELD_OFF, until_woken: true }
-}
-
 impl JobHandler for Distil {
     const KIND: JobKind = JobKind::Distil;
+    const NAME: &'static str = "distilling";
     type Task = Task;
 
-    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+    async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         self.asked = None;
-        let unusable = |reason: String| Ok(Err(blocked(WorkerState::Unusable(reason))));
-        let settings = match (cx.worker.vectors.embedding().distil.settings)() {
+        let unusable = |reason: String| Ok(Err(Blocked::until_woken(WorkerState::Unusable(reason))));
+        let settings = match (self.distilling.options.settings)() {
             Ok(settings) => settings,
             Err(error) => return unusable(error.to_string()),
         };
         if !settings.enabled {
-            return Ok(Err(blocked(WorkerState::Off)));
+            return Ok(Err(Blocked::until_woken(WorkerState::Off)));
         }
-        match llm::open(&settings.model, crate::distil::MODEL_TABLE) {
+        match llm::open(&settings.model, MODEL_TABLE) {
             Ok(Some(llm)) => self.asked = Some((llm, settings)),
             Ok(None) => return unusable("`[distil.model]` of config.toml names no `provider`".to_owned()),
             Err(error) => return unusable(error.to_string()),
@@ -67,13 +61,13 @@ impl JobHandler for Distil {
         Ok(Ok(()))
     }
 
-    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
+    async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Ready { at_once: 1 }) };
-        let spent = cx.worker.spending.distil_spent_today().await?;
+        let spent = self.distilling.spending.distil_spent_today().await?;
         let paid = !llm.is_metered()
-            || cx.worker.spending.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
+            || self.distilling.spending.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
         if !paid || !settings.budget().allows(spent, TOKENS_LEAST) {
-            return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
+            return Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))));
         }
         Ok(Readiness::Ready { at_once: 1 })
     }
@@ -85,7 +79,7 @@ impl JobHandler for Distil {
             Task::Handbook(_) => None,
         };
         let ids: Vec<SessionId> = named.iter().flatten().filter_map(session).collect();
-        let here = cx.worker.base.store.past_sessions_by_id(&ids).await?;
+        let here = cx.base.store.past_sessions_by_id(&ids).await?;
         let is_there = |task: &Task| match task {
             Task::Session(id) => here.iter().any(|session| session.id == *id),
             Task::Handbook(_) => true,

@@ -1,11 +1,11 @@
-//! The daily budgets of providers that are paid for: what was spent is kept by the store, so it holds over restarts
-//! and for all that ask a provider, be it for vectors or for text.
+//! The daily budgets of metered providers. The store keeps what was spent, so it survives restarts and is shared by all
+//! that ask a provider, for vectors or for text.
 
 use crate::ServiceError;
 use crate::base::Base;
 use cerebro_core::pace::{Budget, Spent};
 
-/// What was spent, and may be.
+/// What was spent, and what may be spent.
 #[derive(Clone)]
 pub(crate) struct Spending {
     base: Base,
@@ -38,7 +38,7 @@ impl Spending {
         }
     }
 
-    /// What was spent today with all providers that are paid for.
+    /// What was spent today with all metered providers.
     ///
     /// # Errors
     /// A failing store.
@@ -46,7 +46,7 @@ impl Spending {
         Ok(self.base.store.spent(&self.today()).await?)
     }
 
-    /// What distilling cost today, with all providers: it has a bound of its own.
+    /// What distilling cost today, with all providers. It has a budget of its own.
     ///
     /// # Errors
     /// A failing store.
@@ -54,7 +54,7 @@ impl Spending {
         Ok(self.base.store.spent(&self.distil_ledger()).await?)
     }
 
-    /// Adds a request that is about to be made to what distilling cost today with a model. Says in which account, for
+    /// Charges a request that is about to be made to today's account of distilling. Returns the account, for
     /// [`Self::correct`].
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Spending {
         Ok(account)
     }
 
-    /// Corrects an account when it is known what a request cost: `noted` tokens were taken from it.
+    /// Corrects an account once the cost of a request is known. `noted` tokens were charged before.
     pub(crate) async fn correct(&self, account: &str, model: &str, noted: u64, cost: u64) {
         let more = i64::try_from(i128::from(cost) - i128::from(noted)).unwrap_or(i64::MAX);
         if let Err(error) = self.base.store.correct_spent(account, model, more).await {

@@ -18,8 +18,8 @@ pub enum Review {
     /// A person accepts each claim and each arrangement.
     #[default]
     Inbox,
-    /// What two sessions say, one of them in the user's own words, is accepted without a person, and so is an arrangement
-    /// that takes nothing away. The rest waits for one.
+    /// A claim that two sessions make, one of them in the user's own words, is accepted without a person, and so is an
+    /// arrangement that removes nothing. The rest waits for a person.
     Corroborated,
 }
 
@@ -29,10 +29,10 @@ pub enum Review {
 pub struct DistilSettings {
     /// `enabled = false`: whether they are at all. While it is off, nothing is sent.
     pub enabled: bool,
-    /// `idle = "3h"`: how long a session must have been over before it is looked at without being asked for.
+    /// `idle = "3h"`: how long a session must have been over before it is distilled without being asked for.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub idle: Duration,
-    /// `min_prompts = 3`: sessions with fewer prompts are not looked at.
+    /// `min_prompts = 3`: sessions with fewer prompts are not distilled.
     pub min_prompts: u32,
     /// `tokens_per_session = 40000`: most tokens of one question, 2,000 to 200,000.
     pub tokens_per_session: u64,
@@ -70,7 +70,7 @@ impl DistilSettings {
         Budget::of_settings(self.tokens_per_day, self.requests_per_day)
     }
 
-    /// What all providers that are paid for may cost in a day, by the table of the model.
+    /// The daily budget of all metered providers, by the table of the model.
     pub(crate) fn paid_budget(&self) -> Budget {
         Budget::of_settings(self.model.tokens_per_day, self.model.requests_per_day)
     }

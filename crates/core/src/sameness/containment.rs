@@ -3,7 +3,7 @@
 //!
 //! Likeness cannot decide this: texts that differ in one decisive word are as alike as texts that say the same.
 
-use super::sameness::normal;
+use super::normal;
 
 /// Words that do not change a statement.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];

@@ -1,8 +1,7 @@
-//! Gives each memory its vectors, and what relates it to others, after it was saved.
+//! Makes the vectors and the relations of each memory after it was saved.
 //!
-//! Memories are embedded in small steps on a thread of low priority; callers come first. A provider that
-//! counts requests is asked for many memories at once. The vectors of a memory go into the transaction that
-//! ends its job.
+//! Memories are embedded in small steps on a thread of low priority, so that callers come first. A metered provider gets
+//! many memories in one request. The vectors of a memory are committed in the transaction that ends its job.
 
 mod batch;
 mod thread;
@@ -17,11 +16,12 @@ use std::{
 use batch::{Batch, Work};
 use thread::Thread;
 
-use super::{
-    WorkerState,
-    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
+use super::Worker;
+use crate::{
+    ServiceError, WorkerState,
+    jobs::runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
+    lock,
 };
-use crate::{ServiceError, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project};
 use cerebro_core::pace::{self, Spent};
 use cerebro_core::passage::passages;
@@ -31,16 +31,16 @@ use cerebro_store::{Job, JobKind, ModelState, StoredModel};
 
 /// Most jobs that are taken at once, unless a step has more texts.
 const AT_ONCE: usize = 8;
-/// Most jobs that are taken at once in any case: their memories are held meanwhile.
+/// Most jobs that are taken at once in any case: their memories are in the process's memory meanwhile.
 const AT_ONCE_MAX: usize = 64;
-/// Most texts of one step on this machine: the loop looks for callers before each.
+/// Most texts of one step on this machine: the loop gives way to callers before each step.
 const STEP: usize = 1;
 /// How long the model stays in memory without work, at most.
 const REST_AFTER: Duration = Duration::from_secs(60);
-/// How many memories of a page are looked through for missing vectors.
+/// How many memories are checked for missing vectors at once.
 const FILL_PAGE: usize = 500;
 
-/// How far all memories are looked through for missing vectors.
+/// How far the search for missing vectors came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fill {
     Begin,
@@ -61,30 +61,31 @@ impl Backfill {
         *lock(&self.0) = Fill::Begin;
     }
 
-    /// Whether there are memories that were not looked at yet.
+    /// Whether the search is not at its end.
     pub(super) fn is_under_way(&self) -> bool {
         *lock(&self.0) != Fill::Done
     }
 }
 
-/// The provider of the settings, and where its vectors go.
+/// The provider of the settings, and the stored model that its vectors belong to.
 struct Provider {
     embedder: Arc<dyn Embedder>,
     target: StoredModel,
 }
 
 /// The handler of [`JobKind::Embed`].
-pub(super) struct Embed {
+pub(crate) struct Embed {
+    worker: Worker,
     thread: Thread,
     provider: Option<Provider>,
-    /// The provider has given vectors, so that a failure is the text's rather than the model's.
+    /// The provider has returned vectors before, so a failure is blamed on the text and not on the model.
     proven: bool,
-    /// When it was asked last.
+    /// The moment of the last request.
     asked: Option<Instant>,
 }
 
 /// A memory whose vectors are being made.
-pub(super) struct Task {
+pub(crate) struct Task {
     memory: Memory,
     work: Work,
 }
@@ -99,8 +100,8 @@ fn works_mut(tasks: &mut Tasks) -> impl Iterator<Item = &mut Work> {
     tasks.iter_mut().map(|leased| &mut leased.task.work)
 }
 
-/// Most texts of one step: on this machine it is short, so that nobody waits for it; of a provider that counts
-/// requests it is as long as it may be.
+/// Most texts of one step. On this machine a step is short, so that nobody waits for it; for a metered provider it is as
+/// long as a request may be.
 fn step_max(embedder: &dyn Embedder, set: Option<NonZeroUsize>) -> usize {
     match set {
         _ if embedder.is_metered() => embedder.batch_max(),
@@ -109,13 +110,14 @@ fn step_max(embedder: &dyn Embedder, set: Option<NonZeroUsize>) -> usize {
     }
 }
 
-/// The loop opens the provider before each look, so this is never seen.
+/// The loop opens the provider before each round, so this does not happen.
 fn not_open() -> JobError {
     JobError::Unusable("the provider is not open".to_owned())
 }
 
 impl JobHandler for Embed {
     const KIND: JobKind = JobKind::Embed;
+    const NAME: &'static str = "embedding";
     const GIVES_WAY: bool = true;
     type Task = Task;
 
@@ -123,7 +125,7 @@ impl JobHandler for Embed {
         if self.provider.is_some() {
             return Ok(Ok(()));
         }
-        let worker = &cx.worker;
+        let worker = &self.worker;
         let blocked = |state| Ok(Err(Blocked::lasting(state, LOOK)));
         let embedder = match (worker.vectors.embedding().open)(None) {
             Ok(Some(embedder)) => embedder,
@@ -147,13 +149,13 @@ impl JobHandler for Embed {
             (None, None) => {
                 let first = StoredModel::new(&model.name, model.dimension, ModelState::Active);
                 worker.base.store.add_model(&first).await?;
-                worker.jobs.backfill.begin();
+                worker.backfill.begin();
                 first
             }
         };
-        if target.state == ModelState::Building && !worker.jobs.backfill.is_under_way() {
-            // What an earlier process began.
-            worker.jobs.backfill.begin();
+        if target.state == ModelState::Building && !worker.backfill.is_under_way() {
+            // An earlier process began these vectors.
+            worker.backfill.begin();
         }
         worker.vectors.look().await?;
         self.provider = Some(Provider { embedder, target });
@@ -163,11 +165,11 @@ impl JobHandler for Embed {
 
     async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
         let Some(Provider { embedder, target }) = &self.provider else { return Ok(Readiness::Again) };
-        if fill(cx, target).await? {
+        if fill(&self.worker, cx, target).await? {
             return Ok(Readiness::Again);
         }
-        let settings = &cx.worker.vectors.embedding();
-        if embedder.is_metered() && !cx.worker.spending.fits_budget(settings.budget, 0).await {
+        let settings = self.worker.vectors.embedding();
+        if embedder.is_metered() && !self.worker.spending.fits_budget(settings.budget, 0).await {
             let state = WorkerState::Waiting(SPENT.to_owned());
             return Ok(Readiness::Blocked(Blocked::lasting(state, HELD_OFF)));
         }
@@ -178,7 +180,7 @@ impl JobHandler for Embed {
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
         let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.worker.base.store.memories_by_id(&ids).await?;
+        let memories = cx.base.store.memories_by_id(&ids).await?;
         let task = |job: &Job| {
             let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
             let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
@@ -194,22 +196,22 @@ impl JobHandler for Embed {
             return Ok(Step::More);
         }
         let target = &self.provider.as_ref().ok_or_else(not_open)?.target;
-        Ok(if finish(cx, target, first).await? { Step::Done } else { Step::Void })
+        Ok(if finish(&self.worker, cx, target, first).await? { Step::Done } else { Step::Void })
     }
 
-    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
+    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
         let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
         if target.state != ModelState::Building {
             return Ok(false);
         }
-        switch(cx, target).await?;
+        switch(&self.worker, target).await?;
         self.provider = None;
         Ok(true)
     }
 
-    /// Lets models that were not used for some time give their memory back.
-    fn rest(&mut self, cx: &Context) {
-        cx.worker.vectors.held.rest();
+    /// Unloads models that were not used for some time.
+    fn rest(&mut self, _cx: &Context) {
+        self.worker.vectors.held.rest();
         if self.asked.is_some_and(|asked| asked.elapsed() >= REST_AFTER)
             && let Some(provider) = &self.provider
         {
@@ -222,8 +224,8 @@ impl JobHandler for Embed {
         self.provider = None;
     }
 
-    /// Only a model of this process can end the process, again and again; elsewhere a job that did not end was
-    /// in the company of others when the process was ended.
+    /// Only a model in this process can crash the process, each time again. With a remote provider, a job that did not end
+    /// was merely under way when the process was ended for another reason.
     fn gives_up_unended(&self) -> bool {
         self.provider.as_ref().is_some_and(|provider| !provider.embedder.is_metered())
     }
@@ -234,21 +236,21 @@ impl JobHandler for Embed {
 }
 
 impl Embed {
-    pub(super) fn new() -> Self {
-        Self { thread: Thread::start(), provider: None, proven: false, asked: None }
+    pub(crate) fn new(worker: Worker) -> Self {
+        Self { worker, thread: Thread::start(), provider: None, proven: false, asked: None }
     }
 
-    /// Embeds some of the texts that the tasks still lack, from the front. A batch that cannot be done as it is,
-    /// is split, until the memory that spoils it stands alone.
+    /// Embeds some of the remaining texts, from the front. A batch that fails is split until the memory that makes it
+    /// fail is alone.
     async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
         let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
-        let settings = &cx.worker.vectors.embedding();
+        let settings = self.worker.vectors.embedding();
         let batch = Batch::of(works(tasks), step_max(embedder.as_ref(), settings.batch));
         let texts = batch.texts(works(tasks));
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !cx.worker.spending.fits_budget(settings.budget, tokens).await {
+            if !self.worker.spending.fits_budget(settings.budget, tokens).await {
                 return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(JobError::Spent) };
             }
         }
@@ -256,7 +258,7 @@ impl Embed {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            cx.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+            self.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
@@ -265,7 +267,7 @@ impl Embed {
                 return Err(JobError::Later { reason: "the provider did not answer".to_owned(), after });
             }
             Err(ProviderError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
-            // A model of this machine fails on a text, too.
+            // A model on this machine can also fail because of a text.
             Err(ProviderError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
                 return Ok(());
             }
@@ -285,9 +287,9 @@ impl Embed {
     }
 }
 
-/// Looks through a page of memories for missing vectors, if that was asked for. Says whether it was.
-async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
-    let backfill = &cx.worker.jobs.backfill;
+/// Checks a page of memories for missing vectors, if the backfill is under way. Returns whether it is.
+async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
+    let backfill = &worker.backfill;
     let at = *lock(&backfill.0);
     let after = match at {
         Fill::Done => return Ok(false),
@@ -296,19 +298,20 @@ async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> 
     };
     cx.set(WorkerState::Working);
     cx.give_way().await;
-    let (last, queued) = cx.worker.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
+    let (last, queued) = cx.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
     tracing::debug!(queued, "looked through a page of memories for missing vectors");
     *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
     Ok(true)
 }
 
-/// Relates a memory, puts its vectors and ends its job. `false` when that was not held any more.
+/// Writes the relations and vectors of a memory and ends its job. `false` if the job's lease was lost.
 async fn finish(
+    worker: &Worker,
     cx: &Context,
     target: &StoredModel,
     Leased { job, task: Task { memory, work } }: &Leased<Task>,
 ) -> Result<bool, ServiceError> {
-    let (worker, vectors) = (&cx.worker, work.vectors());
+    let vectors = work.vectors();
     worker.relate(memory, target, vectors).await?;
     worker.want_claims(memory).await?;
     let put = |project: &Project| worker.vectors.held.put(target, project, &memory.id, vectors);
@@ -319,9 +322,8 @@ async fn finish(
     Ok(done)
 }
 
-/// Lets searches ask the model whose vectors are complete now, and takes the others away.
-async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
-    let worker = &cx.worker;
+/// Makes searches ask the model whose vectors are now complete, and removes the other models.
+async fn switch(worker: &Worker, target: &StoredModel) -> Result<(), ServiceError> {
     worker.base.store.activate_model(target).await?;
     worker.vectors.look().await?;
     for old in worker.base.store.models().await?.iter().filter(|model| model.name != target.name) {

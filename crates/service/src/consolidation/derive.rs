@@ -1,43 +1,44 @@
-//! Asks a language model what memories say together, for a plan that waits: one topic at a time, within the plan's bounds.
+//! The job that asks a language model for insights, for a plan that waits: one topic at a time, within the plan's bounds.
 
 use std::collections::VecDeque;
 
-use super::{
-    infer::{open, paid_for},
-    runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
-};
+use super::{Consolidating, insight::Asking};
 use crate::{
     ServiceError,
-    consolidation::{Asking, Consolidating},
+    jobs::{
+        asking,
+        runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
+    },
 };
 use cerebro_core::domain::CycleId;
 use cerebro_models::llm::Llm;
 use cerebro_store::{Job, JobKind, Subject};
 
 /// The handler of [`JobKind::Derive`].
-pub(super) struct Derive {
+pub(crate) struct Derive {
     consolidating: Consolidating,
     /// Opened for each look, because the settings may have changed.
     llm: Option<Llm>,
 }
 
 impl Derive {
-    pub(super) fn new(consolidating: Consolidating) -> Self {
+    pub(crate) fn new(consolidating: Consolidating) -> Self {
         Self { consolidating, llm: None }
     }
 }
 
 impl JobHandler for Derive {
     const KIND: JobKind = JobKind::Derive;
+    const NAME: &'static str = "insights";
     type Task = Asking;
 
-    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
-        let opened = open(cx);
+    async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        let opened = asking::open(&self.consolidating.vectors.embedding().inference);
         Ok(opened.map(|llm| self.llm = Some(llm)))
     }
 
-    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
-        paid_for(cx, self.llm.as_ref()).await
+    async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
+        self.consolidating.may_ask(self.llm.as_ref()).await
     }
 
     async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<Asking>>, ServiceError> {
@@ -63,7 +64,7 @@ impl JobHandler for Derive {
         let (Some(Leased { job, task }), Some(llm)) = (leased.front_mut(), &self.llm) else {
             return Ok(Step::Void);
         };
-        if let Readiness::Blocked(_) = paid_for(cx, Some(llm)).await? {
+        if let Readiness::Blocked(_) = self.consolidating.may_ask(Some(llm)).await? {
             return Err(JobError::Spent);
         }
         if self.consolidating.ask_for_insights(task, llm).await? {
@@ -72,5 +73,12 @@ impl JobHandler for Derive {
         }
         cx.end(job).await?;
         Ok(Step::Done)
+    }
+}
+
+impl Consolidating {
+    /// Whether the budget has room for one more question.
+    async fn may_ask(&self, llm: Option<&Llm>) -> Result<Readiness, ServiceError> {
+        asking::paid_for(&self.vectors.embedding().inference, &self.spending, llm).await
     }
 }

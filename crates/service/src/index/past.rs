@@ -1,10 +1,9 @@
-//! What the store held at an earlier moment: an index of every text that it still has, with the time in which it held it.
+//! The past: an index of every text that the store still has, each with the time in which the store held it.
 //!
-//! The index is apart from that of the present, so that texts which were replaced change no order of today. It is made
-//! when somebody first asks about the past, follows the log from then on, and goes when the daemon ends: whoever never
-//! asks pays nothing. Nothing of it outlives a purge.
+//! The index is separate from that of the present, so that replaced texts do not change today's order. It is built at the
+//! first question about the past, follows the log from then on, and is removed when the daemon ends: it costs nothing
+//! until it is used. A purge also removes the text here.
 
-use crate::base::Base;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     io,
@@ -12,7 +11,8 @@ use std::{
     sync::Arc,
 };
 
-use crate::{ServiceError, index::document};
+use super::document;
+use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Stretch};
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
@@ -20,35 +20,35 @@ use cerebro_store::Store;
 
 /// How many rows are read at once.
 const PAGE: usize = 500;
-/// Most memories that are brought up to date one by one; the index is made anew for more.
+/// Most memories that are brought up to date one by one. For more, the index is rebuilt.
 const ONE_BY_ONE_MAX: usize = 2_000;
-/// Most earlier texts of one memory that are looked at.
+/// Most earlier texts of one memory that are read.
 pub(crate) const REVISIONS_MAX: usize = 100_000;
 
-/// What is known of the past, as far as anybody asked.
+/// The past, as far as it was needed.
 pub(crate) struct PastIndex {
     dir: PathBuf,
     known: tokio::sync::Mutex<Option<Known>>,
 }
 
-/// The past up to a place in each writer's log.
+/// The past up to a position in each writer's log.
 struct Known {
     places: BTreeMap<String, u64>,
     /// When memories were deleted (`true`) and restored, in order of time.
     deletions: HashMap<MemoryId, Vec<(Timestamp, bool)>>,
-    /// Every text; none until somebody searches.
+    /// The index of every text; `None` until the first search.
     index: Option<Arc<Index>>,
 }
 
 impl PastIndex {
-    /// Beside an index of the present. What an earlier process left is removed.
+    /// In a folder beside the index of the present. Files of an earlier process are removed.
     pub(crate) fn new(index_dir: &Path) -> io::Result<Self> {
         let dir = index_dir.with_extension("past");
         remove(&dir)?;
         Ok(Self { dir, known: tokio::sync::Mutex::default() })
     }
 
-    /// Closes the index and removes it: the next daemon makes it anew if somebody asks.
+    /// Closes and removes the index. The next daemon rebuilds it when it is needed.
     pub(crate) async fn close(&self) {
         let Some(Known { index: Some(index), .. }) = self.known.lock().await.take() else { return };
         let dir = self.dir.clone();
@@ -73,7 +73,7 @@ fn remove(dir: &Path) -> io::Result<()> {
 
 impl Known {
     async fn begin(store: &Store) -> Result<Self, ServiceError> {
-        // The places are taken first: what is told meanwhile is read again, which is harmless.
+        // The positions are read first: events written meanwhile are read again, which is harmless.
         let places = store.places().await?.0;
         let mut known = Self { places, deletions: HashMap::new(), index: None };
         for (memory, at, is_deleted) in store.deletions().await? {
@@ -90,7 +90,7 @@ impl Known {
         }
     }
 
-    /// Reads what was told since; says which memories it was about.
+    /// Reads the events since the last time and returns the memories that they are about.
     async fn follow(&mut self, store: &Store) -> Result<BTreeSet<MemoryId>, ServiceError> {
         let mut changed = BTreeSet::new();
         for writer in store.writers().await? {
@@ -120,7 +120,7 @@ impl Known {
         truth::gaps(log, memory.deleted_at)
     }
 
-    /// What the index of the past holds of a memory.
+    /// The entry of the index of the past for a memory.
     fn change(&self, memory: &Memory, revisions: &[Revision]) -> Change {
         let subject = memory.id.into();
         if memory.purged {
@@ -229,12 +229,12 @@ impl Past {
         Ok(index)
     }
 
-    /// What is known of the past, brought to the log's end.
+    /// The past, brought up to date with the log.
     async fn followed<'a>(&self, held: &'a mut Option<Known>) -> Result<&'a mut Known, ServiceError> {
         if held.is_none() {
             *held = Some(Known::begin(&self.base.store).await?);
         }
-        // Taken out meanwhile: what breaks off half-way is not kept.
+        // It is taken out meanwhile, so that it is dropped if an error ends this half-way.
         let Some(mut known) = held.take() else { return Err(broken("it went away").into()) };
         let changed = known.follow(&self.base.store).await?;
         if changed.len() > ONE_BY_ONE_MAX && known.index.take().is_some() {
@@ -254,7 +254,7 @@ impl Past {
         Ok(held.insert(known))
     }
 
-    /// Sees to it that no file of the index of the past holds a purged text.
+    /// Removes purged texts from the files of the index of the past.
     ///
     /// # Errors
     /// A failing store or index.
@@ -273,7 +273,7 @@ impl Past {
     /// A memory as the store held it at a moment.
     ///
     /// # Errors
-    /// [`ServiceError::Purged`]; [`ServiceError::Invalid`] where it was not there then, or its text is no longer kept.
+    /// [`ServiceError::Purged`]; [`ServiceError::Invalid`] if it was not there then, or its text is no longer kept.
     pub(crate) async fn as_it_was(&self, memory: Memory, at: Timestamp) -> Result<Memory, ServiceError> {
         let refuse = |problem: String| Err(ServiceError::invalid("as_of", &at.to_string(), problem));
         if memory.purged {
@@ -295,7 +295,7 @@ impl Past {
         }
     }
 
-    /// A memory with the text that it had at a moment; none where that is no longer kept.
+    /// A memory with the text that it had at a moment; `None` if that text is no longer kept.
     pub(crate) async fn text_at(
         &self,
         memory: Memory,

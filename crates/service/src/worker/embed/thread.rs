@@ -1,4 +1,4 @@
-//! Where the worker's model computes.
+//! The thread in which the worker's model computes.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Thread {
         Self(sender)
     }
 
-    /// Embeds passages there. Dropping the future gives the work up.
+    /// Embeds passages there. Dropping the future cancels the work.
     pub(super) async fn embed(
         &self,
         embedder: Arc<dyn Embedder>,
@@ -57,7 +57,7 @@ impl Thread {
     }
 }
 
-/// Lowers the priority of this thread. Elsewhere than on Linux that would be the whole process's.
+/// Lowers the priority of this thread. Only Linux can do that for a single thread.
 fn yield_to_others() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(15) {

@@ -6,7 +6,7 @@ use cerebro_core::redact::RedactedText;
 /// that the prefixes of the texts fit in too and the request stays one.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// What a memory needs of the model, and has of it already.
+/// The texts of a memory, and the vectors made so far.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     texts: Vec<RedactedText>,
@@ -35,7 +35,7 @@ impl Work {
     }
 }
 
-/// The texts of one call: some of the first task, and then of those behind it as long as there is room.
+/// The texts of one call: some of the first task, and then of the following tasks as long as there is room.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Batch {
     /// How many texts of each task from the front.
@@ -75,13 +75,13 @@ impl Batch {
         self.shares.len()
     }
 
-    /// Its texts, given what it was made of.
+    /// Its texts, from the tasks that it was made of.
     pub(super) fn texts<'a>(&self, tasks: impl Iterator<Item = &'a Work>) -> Vec<RedactedText> {
         let shares = tasks.zip(&self.shares);
         shares.flat_map(|(work, share)| work.lacking().iter().take(*share).cloned()).collect()
     }
 
-    /// Gives the vectors, one for each text, to what it was made of.
+    /// Gives the vectors, one for each text, to the tasks that it was made of.
     pub(super) fn give<'a>(&self, tasks: impl Iterator<Item = &'a mut Work>, vectors: Vec<Vec<f32>>) {
         let mut vectors = vectors.into_iter();
         for (work, share) in tasks.zip(&self.shares) {
@@ -89,8 +89,8 @@ impl Batch {
         }
     }
 
-    /// Lets its memories be asked for in two halves, and in halves of these if it must be: to find the one
-    /// that spoils it, or to fit what may be spent. `false` when it is of one memory only.
+    /// Splits its memories into two halves for the next calls, to find the one that makes the call fail, or to fit the
+    /// budget. `false` if it is of one memory only.
     pub(super) fn split<'a>(&self, tasks: impl Iterator<Item = &'a mut Work>) -> bool {
         let half = self.memories().div_ceil(2);
         for work in tasks.take(self.memories()) {

@@ -1,24 +1,25 @@
-//! Making the vectors anew with another model, and looking over the queue.
+//! Making new vectors with another model, and listing the queue.
 
-use crate::{ServiceError, Worker};
+use super::Worker;
+use crate::ServiceError;
 use cerebro_store::{JobCounts, JobState, ListedJob, ModelState, StoredModel};
 
-/// What a call for new vectors began.
+/// The reindexing that a call began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reindexing {
     /// The model that makes them.
     pub model: String,
-    /// The model that searches ask meanwhile, where it is another one.
+    /// The model that searches ask meanwhile, if it is another one.
     pub replaces: Option<String>,
 }
 
 impl Worker {
-    /// Has the worker make the vectors of the model of the settings: all of them when it is a new one, else
-    /// those that are missing. Searches ask the old model until all are there. A call that was cut short goes
-    /// on by itself when a daemon runs again.
+    /// Makes the worker compute the vectors of the model in the settings: all of them if it is a new model, else the
+    /// missing ones. Searches ask the old model until all are there. If the process ends in between, the next daemon
+    /// continues.
     ///
     /// # Errors
-    /// [`ServiceError::NoModel`], or [`ServiceError::Invalid`] when the one of the settings cannot be used.
+    /// [`ServiceError::NoModel`], or [`ServiceError::Invalid`] when the model of the settings cannot be used.
     pub async fn reindex(&self) -> Result<Reindexing, ServiceError> {
         let problem = |problem: String| ServiceError::invalid("model", "", problem);
         let embedder = (self.vectors.embedding().open)(None)
@@ -28,7 +29,7 @@ impl Worker {
         let stored = self.base.store.models().await?;
         let is_it = |one: &StoredModel| one.name == model.name && one.dimension == model.dimension;
         let active = stored.iter().find(|one| one.state == ModelState::Active);
-        // What was begun with a model that is not wanted any more.
+        // A model whose vectors were begun and that the settings no longer name.
         for other in stored.iter().filter(|one| one.state == ModelState::Building && !is_it(one)) {
             self.base.store.drop_model(other).await?;
         }
@@ -37,17 +38,17 @@ impl Worker {
             self.base.store.add_model(&StoredModel::new(&model.name, model.dimension, state)).await?;
         }
         self.base.store.retry_jobs().await?;
-        self.jobs.fill();
+        self.fill();
         let replaces = active.filter(|one| !is_it(one)).map(|one| one.name.clone());
         Ok(Reindexing { model: model.name.clone(), replaces })
     }
 
-    /// How much work there is, and whether all memories were looked through.
+    /// The counts of jobs, and whether memories are still being searched for missing vectors.
     ///
     /// # Errors
     /// A failing store.
     pub async fn job_counts(&self) -> Result<(JobCounts, bool), ServiceError> {
-        Ok((self.base.store.job_counts().await?, self.jobs.is_filling()))
+        Ok((self.base.store.job_counts().await?, self.backfill.is_under_way()))
     }
 
     /// The jobs of one state.
@@ -58,7 +59,7 @@ impl Worker {
         Ok(self.base.store.jobs(state, limit).await?)
     }
 
-    /// Revives the jobs that were given up; says how many.
+    /// Queues the dead letters again and returns their number.
     ///
     /// # Errors
     /// A failing store.

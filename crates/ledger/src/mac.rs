@@ -1,0 +1,27 @@
+//! The MAC: what the chain, the rows and the seals are made of.
+
+use std::fmt;
+
+use cerebro_core::text;
+
+/// A MAC, a commitment or a head: 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mac(pub [u8; 32]);
+
+impl Mac {
+    /// Reads a stored one.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// In hex.
+    pub fn hex(&self) -> String {
+        text::hex(&self.0)
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.hex())
+    }
+}

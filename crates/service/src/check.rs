@@ -1,0 +1,58 @@
+//! One check of the doctor and what it found. Capabilities make the checks of what they own.
+
+/// What a check found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// It holds.
+    Sound,
+    /// It does not hold.
+    Fault,
+    /// It did not hold and was repaired.
+    Mended,
+    /// It could not be checked.
+    Unknown,
+}
+
+impl Health {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sound => "ok",
+            Self::Fault => "fault",
+            Self::Mended => "fixed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One check and what it found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: &'static str,
+    pub health: Health,
+    /// The finding, in words; and what to do, if the user must act.
+    pub words: String,
+}
+
+impl Check {
+    /// A check that held.
+    pub fn sound(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Sound, words: words.into() }
+    }
+
+    /// A check that did not hold.
+    pub fn fault(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Fault, words: words.into() }
+    }
+
+    /// A check that could not be made.
+    pub fn unknown(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Unknown, words: words.into() }
+    }
+
+    /// The same, after it was repaired.
+    #[must_use]
+    pub fn mended(self) -> Self {
+        Self { health: Health::Mended, ..self }
+    }
+}
