@@ -17,22 +17,22 @@ pub struct Conditions {
     /// Only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Only memories with this tag; may be given again
+    /// Only memories with this tag; can be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Only `project` or only `personal` memories
+    /// Only memories of this scope: `project` or `personal`
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<String>,
-    /// Only memories from this date on
+    /// Only memories written since this date
     #[arg(long, value_name = "DATE")]
     pub since: Option<String>,
-    /// Only memories up to this date
+    /// Only memories written until the end of this date
     #[arg(long, value_name = "DATE")]
     pub until: Option<String>,
-    /// Only memories of this session
+    /// Only memories first saved in this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only memories that this agent wrote
+    /// Only memories last written by this agent; what people type is by `person`
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 }

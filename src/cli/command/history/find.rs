@@ -27,7 +27,7 @@ pub struct SearchArgs {
     /// Words to look for
     #[arg(required = true)]
     text: Vec<String>,
-    /// Sessions of sub-agents, and those without a person, too
+    /// Search sessions of sub-agents and sessions without a person too
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -37,9 +37,9 @@ pub struct SearchArgs {
 /// Show a past session; without an id, list them
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The agent's own id of the session
+    /// The id that the agent gave the session
     session: Option<String>,
-    /// With everything that was said
+    /// Show everything that was said
     #[arg(long, requires = "session")]
     full: bool,
 }
@@ -47,7 +47,7 @@ pub struct ShowArgs {
 /// Show which sessions changed a file, the last first
 #[derive(Debug, Args)]
 pub struct FilesArgs {
-    /// The file: its name, or the end of its path
+    /// The file's name, or the end of its path
     file: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -56,7 +56,7 @@ pub struct FilesArgs {
 /// Show which session wrote a file, or one line of it, and what it was asked
 #[derive(Debug, Args)]
 pub struct BlameArgs {
-    /// The file, and the number of a line: src/main.rs:12
+    /// The file, with or without the number of a line: src/main.rs:12
     #[arg(value_name = "FILE[:LINE]")]
     file: String,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub struct HowArgs {
 /// Show where an error was met before, and what made it go away
 #[derive(Debug, Args)]
 pub struct FixArgs {
-    /// Words of the error; numbers in it do not count
+    /// Words of the error; numbers are ignored
     error: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -83,13 +83,13 @@ pub struct FixArgs {
 
 #[derive(Debug, Args)]
 struct ScopeArgs {
-    /// Of this project [default: the working folder's]
+    /// Only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
-    /// Of all projects
+    /// All projects
     #[arg(long)]
     all_projects: bool,
-    /// How many, 1 to 50
+    /// Show at most N, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = within(1..=LIMIT_MAX))]
     limit: usize,
 }
@@ -309,7 +309,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let fields = ["session", "started_at", "agent", "project", "exchanges", "title"];
-    context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet")?;
+    context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet; `cerebro history import` takes them in, after asking")?;
     Ok(Outcome::Done)
 }
 
