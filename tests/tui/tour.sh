@@ -109,7 +109,7 @@ for size in '80 24' '200 60'; do
   scroll
   keys t; see 'Show which type'; keys Escape; gone 'Show which type'
   keys g; see 'In its session'
-  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter look inside'; rest
+  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter open'; rest
   keys 4; see 'following'
   "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
   see 'seen from the tour'
