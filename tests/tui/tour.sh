@@ -116,9 +116,9 @@ for size in '80 24' '200 60'; do
   # The daemon dies; the screens connect again by themselves.
   kill -9 "$("$program" --home "$home" daemon status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"
   keys 2
-  see '● connected'
+  see '●'
   keys Down; see 'search'
-  t resize-window -t tour -x 60 -y 15; see 'connected'
+  t resize-window -t tour -x 60 -y 15; see '●'
   t resize-window -t tour -x ${size% *} -y ${size#* }; rest
   keys '?'; see 'Everywhere'; keys Escape; gone 'Everywhere'
   keys q; restored "q at $size"
