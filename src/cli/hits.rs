@@ -8,6 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::screen::{Screen, Style};
 use super::table::shown;
 use crate::tui::fit;
+use crate::view::unmarked;
 
 /// Fewest characters of a word of the question that is looked for in the hits.
 const WORD_CHARS_MIN: usize = 2;
@@ -53,7 +54,7 @@ pub fn drawn(hits: &Value, query: &str, screen: &Screen) -> String {
         let facts = fit::cut(&fit::clean_line(&facts.join(" · ")), room);
         let _ = writeln!(out, "{INDENT}{}", screen.styled(Style::Faint, &facts));
 
-        let preview = fit::cut(&fit::clean_line(&shown(&hit["preview"])), room);
+        let preview = fit::cut(&fit::clean_line(&unmarked(&shown(&hit["preview"]))), room);
         if !preview.is_empty() {
             let _ = writeln!(out, "{INDENT}{}", marked(&preview, &words, screen, None));
         }

@@ -10,6 +10,7 @@ mod hits;
 mod logging;
 mod note;
 mod output;
+mod overview;
 mod screen;
 mod table;
 
@@ -18,7 +19,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use self::command::Command;
 use self::output::Output;
@@ -26,8 +27,8 @@ use crate::home::Home;
 
 /// Lasting memory for AI coding agents
 ///
-/// Agents save what they decide, fix and learn, and find it again in later sessions, in other
-/// agents, in other processes. They speak to `cerebro mcp`; the other commands are for people.
+/// Agents save what they decide, fix and learn, and find it again in later sessions and in other agents. They talk to
+/// `cerebro mcp`; the other commands are for you.
 #[derive(Debug, Parser)]
 #[command(name = "cerebro", version, propagate_version = false, disable_help_subcommand = false)]
 struct Cli {
@@ -40,11 +41,11 @@ struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// Folder of the memory: its database, index, log and socket [default: ~/.cerebro]
+    /// The folder of the memory: database, index, log and socket [default: ~/.cerebro]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     home: Option<PathBuf>,
-    /// Database on a server, in place of the home's own: ws://, wss://, http:// or https:// (user and password come
-    /// from [remote] in config.toml or CEREBRO_DB_USER and CEREBRO_DB_PASSWORD; a running daemon must have the same)
+    /// Use a database on a server instead of the home's own: ws://, wss://, http:// or https://. User and password come
+    /// from [remote] in config.toml, or from CEREBRO_DB_USER and CEREBRO_DB_PASSWORD; a running daemon must have the same
     #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
     db: Option<String>,
     /// Print the answer as JSON
@@ -87,7 +88,7 @@ impl CommandContext {
 /// command line that makes no sense (but 1 where an agent may have meant a hook), 3 for a fault of the program.
 pub fn main() -> ExitCode {
     crate::platform::keep_private();
-    let Cli { global, command } = match Cli::try_parse() {
+    let Cli { global, command } = match parsed() {
         Ok(cli) => cli,
         Err(_) if is_greeting() => return welcome(),
         Err(words) => {
@@ -111,6 +112,12 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// The command line of this process.
+fn parsed() -> Result<Cli, clap::Error> {
+    let mut matches = overview::grouped(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
 /// Whether a person has typed the name of the program alone. An agent that dropped a hook's arguments has no
@@ -163,7 +170,6 @@ fn is_hook(arguments: impl Iterator<Item = OsString>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use clap::error::ErrorKind;
 
     use super::*;

@@ -16,7 +16,7 @@ use super::{fault::Fault, live::Live, metrics::Metrics};
 use crate::{
     daemon::{Control, hello::Hello},
     home::Home,
-    platform,
+    platform, web,
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
@@ -53,6 +53,11 @@ pub(super) struct Listening {
 }
 
 impl Listening {
+    /// Whether it is open, and nobody is closing it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.stop.is_cancelled() && !self.ended.is_finished()
+    }
+
     /// Closes it. Returns whether it was open.
     pub(super) async fn close(self) -> bool {
         let was_open = !self.stop.is_cancelled();
@@ -62,6 +67,12 @@ impl Listening {
         }
         was_open
     }
+}
+
+/// An open page, and what lets browsers into it.
+pub(super) struct OpenPage {
+    pub(super) listening: Listening,
+    pub(super) entrance: web::Entrance,
 }
 
 /// What all connections share. Clones are handles to the same context.
@@ -95,7 +106,7 @@ struct Shared {
     /// Serialises opening and closing the live endpoint.
     studio: tokio::sync::Mutex<()>,
     http: tokio::sync::Mutex<Option<Listening>>,
-    web: tokio::sync::Mutex<Option<Listening>>,
+    web: tokio::sync::Mutex<Option<OpenPage>>,
     metrics: Metrics,
 }
 
@@ -174,7 +185,7 @@ impl Context {
         &self.0.http
     }
 
-    pub(super) fn web(&self) -> &tokio::sync::Mutex<Option<Listening>> {
+    pub(super) fn web(&self) -> &tokio::sync::Mutex<Option<OpenPage>> {
         &self.0.web
     }
 

@@ -8,7 +8,7 @@ use tokio::io::duplex;
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
-    context::{Context, Listening},
+    context::{Context, Listening, OpenPage},
     fault::Fault,
     reply::Reply,
 };
@@ -29,9 +29,13 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
     let context = call.context.clone();
     let mut place = context.web().lock().await;
-    if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
-        let problem = format!("the page is already open on {}; `cerebro web --stop` closes it", open.address);
-        return Err(ArgumentError::new("port", None, problem).into());
+    match place.take() {
+        Some(open) if open.listening.is_open() => return again(place.insert(open), port),
+        // It is being closed: its port may be the one that is asked for.
+        Some(closing) => {
+            closing.listening.close().await;
+        }
+        None => {}
     }
     let client = client(&context, call.connection.looking_on()).await?;
     let own = context.clone();
@@ -40,11 +44,25 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         ArgumentError::new("port", Some(&port.to_string()), format!("{error}; choose another"))
     })?;
     call.connection.listens(opened.stop.clone());
-    let link = opened.link;
-    *place = Some(Listening { address: opened.address, stop: opened.stop, ended: opened.ended });
-    Ok(Reply::saying(format!("the page is open on {}", opened.address))
-        .fact("address", opened.address.to_string())
-        .fact("link", link))
+    let listening = Listening { address: opened.address, stop: opened.stop, ended: opened.ended };
+    Ok(told(place.insert(OpenPage { listening, entrance: opened.entrance })))
+}
+
+/// A new link to the page that is open. It stays with the command that opened it.
+fn again(open: &OpenPage, port: u16) -> Answer {
+    let address = open.listening.address;
+    if port != 0 && port != address.port() {
+        let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");
+        return Err(ArgumentError::new("port", Some(&port.to_string()), problem).into());
+    }
+    Ok(told(open).fact("already_open", true))
+}
+
+fn told(open: &OpenPage) -> Reply {
+    let address = open.listening.address;
+    Reply::saying(format!("the page is open on {address}"))
+        .fact("address", address.to_string())
+        .fact("link", open.entrance.link())
 }
 
 /// Connects to this daemon as a person's watching program in the folder of the command, so that memories are
@@ -66,7 +84,7 @@ pub(super) async fn close_for(call: &mut Call) -> Answer {
 /// Closes the page. Returns whether it was open.
 pub(crate) async fn close(context: &Context) -> bool {
     match context.web().lock().await.take() {
-        Some(open) => open.close().await,
+        Some(open) => open.listening.close().await,
         None => false,
     }
 }

@@ -61,7 +61,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
 }
 
 /// The keys of this screen.
-pub const KEYS: &[(&str, &str)] = &[("1-7", "screens"), ("p", "project"), ("r", "read again")];
+pub const KEYS: &[(&str, &str)] = &[("1-7", "screens"), ("p", "project"), ("r", "reload")];
 
 /// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {

@@ -154,7 +154,12 @@ pub const KEYS: &[(&str, &str)] =
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, inbox) = (state.theme, &state.inbox);
     if inbox.rows.is_empty() {
-        paint::nothing(buffer, area, "nothing waits; `cerebro distil` says what could", theme);
+        paint::nothing(
+            buffer,
+            area,
+            "Nothing waits for you here. `cerebro distil status` says whether distilling is on.",
+            theme,
+        );
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));

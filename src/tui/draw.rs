@@ -60,20 +60,25 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
     };
     let roomy = row.width >= 100;
     let project = if roomy { format!("{}   ", state.project_name()) } else { String::new() };
-    let status = format!("{mark} {words}");
+    let name = |n: usize, screen: Screen| format!(" {} {} ", n + 1, screen.name());
+    let named: usize = Screen::ALL.iter().enumerate().map(|(n, screen)| fit::width(&name(n, *screen))).sum();
+    // Where there is little room, the screens' names matter more than a connection that is as it should be.
+    let is_well = matches!(state.link, Link::Up { .. }) && !state.asks.is_slow();
+    let has_words = !is_well || named + fit::width(words) + 3 <= usize::from(row.width);
+    let status = if has_words { format!("{mark} {words}") } else { mark.to_owned() };
     let used = u16::try_from(fit::width(&status)).unwrap_or(row.width);
     paint::text_right(buffer, row, &status, style);
     let rest = Rect { width: row.width.saturating_sub(used), ..row };
     paint::text_right(buffer, rest, &project, theme.dim());
-    // Where there is little room, the screens' names matter more.
+    let tabs = Rect { width: rest.width.saturating_sub(1), ..row };
     let mut spans = if roomy { vec![Span::styled("Cerebro  ", theme.strong())] } else { Vec::new() };
     for (n, screen) in Screen::ALL.iter().enumerate() {
         let on = *screen == state.screen;
         let style = if on { theme.accent().patch(theme.chosen(true)) } else { theme.dim() };
-        spans.push(Span::styled(format!(" {} {} ", n + 1, screen.name()), style));
+        let has_name = on || named <= usize::from(tabs.width);
+        spans.push(Span::styled(if has_name { name(n, *screen) } else { format!(" {} ", n + 1) }, style));
         spans.push(Span::raw(if roomy { " " } else { "" }));
     }
-    let tabs = Rect { width: rest.width.saturating_sub(1), ..row };
     paint::line(buffer, tabs, &Line::from(spans));
 }
 
@@ -196,8 +201,8 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
             ("↑ ↓ PgUp PgDn Home End", "move; also j and k"),
             ("Enter, Esc", "go in, go back"),
             ("p", "choose a project"),
-            ("r", "read again"),
-            ("Ctrl-L", "draw anew"),
+            ("r", "reload"),
+            ("Ctrl-L", "redraw"),
             ("q, Ctrl-C", "quit"),
         ],
     ),
@@ -205,7 +210,7 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
         "A memory",
         &[
             ("/", "search as you type"),
-            ("t  s  x", "by type, by scope, deleted ones"),
+            ("t  s  x", "by type, by scope, deleted"),
             ("*", "pin or unpin"),
             ("e", "edit in $EDITOR"),
             ("d  u", "delete, restore"),
@@ -214,14 +219,18 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "Sessions and calls",
-        &[("f", "the session that it follows"), ("Space", "pause the calls"), ("/", "filter them")],
+        "Sessions, calls and the inbox",
+        &[
+            ("f  h", "the session it follows, past sessions"),
+            ("Space  /  c", "pause, filter, clear the calls"),
+            ("a  x", "accept, reject a proposal"),
+        ],
     ),
 ];
 
 fn help(state: &State, area: Rect, buffer: &mut Buffer) {
     let rows: usize = HELP.iter().map(|(_, keys)| keys.len() + 1).sum();
-    let inner = over(state, area, 60, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
+    let inner = over(state, area, 64, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
     let mut at = 0;
     for (title, keys) in HELP {
         if let Some(row) = paint::row(inner, at) {

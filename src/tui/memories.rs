@@ -603,7 +603,9 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
             (true, ..) => "reading …",
             (_, Some(_), _) => "Nothing found. Fewer or other words may find it; p looks in other projects.",
             (_, None, true) => "No deleted memories here.",
-            _ => "No memories here yet. Agents save what they decide, fix and learn.",
+            _ => {
+                "No memories here yet. Agents save what they decide, fix and learn; p looks in other projects."
+            }
         };
         paint::nothing(buffer, area, words, theme);
         return;

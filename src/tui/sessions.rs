@@ -425,19 +425,19 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
         ],
         (false, false) => &[
             ("↑↓", "choose"),
-            ("Enter", "look inside"),
+            ("Enter", "open"),
             ("f", "what it follows"),
             ("p", "project"),
             ("h", "past sessions"),
-            ("r", "read again"),
+            ("r", "reload"),
         ],
         (false, true) => &[
             ("↑↓", "choose"),
-            ("Enter", "look inside"),
+            ("Enter", "open"),
             ("f", "what it follows"),
             ("p", "project"),
             ("h", "those of the memory"),
-            ("r", "read again"),
+            ("r", "reload"),
         ],
     }
 }

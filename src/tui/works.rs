@@ -122,7 +122,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
 
 /// The keys of this screen.
 pub const KEYS: &[(&str, &str)] =
-    &[("↑↓", "choose"), ("a", "closed ones too"), ("Space", "scroll"), ("p", "project"), ("r", "read again")];
+    &[("↑↓", "choose"), ("a", "closed ones too"), ("Space", "scroll"), ("p", "project"), ("r", "reload")];
 
 /// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {

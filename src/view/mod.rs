@@ -69,6 +69,8 @@ pub struct Row {
     pub pinned: bool,
     pub deleted: bool,
     pub archived: bool,
+    /// Whether its text reads like an instruction.
+    pub is_flagged: bool,
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
@@ -118,8 +120,9 @@ impl Row {
             pinned: value["pinned"] == true,
             deleted: value["deleted_at"].is_string(),
             archived: value["archived_at"].is_string(),
+            is_flagged: value["flag"].is_string(),
             at: moment(value, "updated_at").or_else(|| moment(value, "date")),
-            preview: text(value, "preview"),
+            preview: unmarked(&text(value, "preview")),
             marks: marks(value),
         }
     }
@@ -387,6 +390,20 @@ pub fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     format!("{} ago", span(u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0)))
 }
 
+/// One line of Markdown without the marks that mean nothing there: headings, fences, emphasis, backquotes.
+pub fn unmarked(line: &str) -> String {
+    let word = |word: &str| {
+        let is_fence = word.strip_prefix("```").is_some_and(|rest| rest.chars().all(char::is_alphanumeric));
+        if is_fence || (1..=6).contains(&word.len()) && word.bytes().all(|byte| byte == b'#') {
+            return None;
+        }
+        let word = word.replace("**", "").replace('`', "");
+        let inner = word.strip_prefix('*').and_then(|word| word.strip_suffix('*'));
+        Some(inner.unwrap_or(&word).to_owned()).filter(|word| !word.is_empty())
+    };
+    line.split_whitespace().filter_map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// A number of seconds in its largest unit.
 pub fn span(seconds: u64) -> String {
     match seconds {
@@ -395,6 +412,12 @@ pub fn span(seconds: u64) -> String {
         3_600..86_400 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
     }
+}
+
+/// How long saves wait for their vectors: the median, and what 99 of 100 stay below, in milliseconds.
+pub fn lag(median: u64, most: u64) -> String {
+    let told = |ms: u64| if ms < 10_000 { format!("{ms} ms") } else { span(ms / 1_000) };
+    format!("median {}, 99 % within {}", told(median), told(most))
 }
 
 /// A count with a comma between thousands.
@@ -423,6 +446,27 @@ mod tests {
             (row.title.as_str(), row.project.as_str(), row.preview.as_str()),
             ("a[31m b", "personal", "x")
         );
+    }
+
+    #[test]
+    fn a_preview_shows_words_and_no_marks() {
+        for (line, shown) in [
+            ("What: the **lease** of `retry_1665`.", "What: the lease of retry_1665."),
+            (
+                "## Learned - *measure* first ```rust let a = b.take(); ```",
+                "Learned - measure first let a = b.take();",
+            ),
+            ("a * b, __init__ and C# stay; #12 too", "a * b, __init__ and C# stay; #12 too"),
+            ("", ""),
+        ] {
+            assert_eq!(unmarked(line), shown);
+        }
+    }
+
+    #[test]
+    fn a_lag_of_minutes_is_not_told_in_milliseconds() {
+        assert_eq!(lag(12, 9_999), "median 12 ms, 99 % within 9999 ms");
+        assert_eq!(lag(21_741, 140_021), format!("median {}, 99 % within {}", span(21), span(140)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
-use super::{bytes, count, items, moment, text};
+use super::{bytes, count, items, lag, moment, text};
 
 /// Days of saves that are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
@@ -96,7 +96,7 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
         _ => (None, None),
     };
     let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
-        (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
+        (Some(half), Some(most)) => lag(half, most),
         _ => "not measured yet".to_owned(),
     };
     let (failures, dead) = (number("failures"), number("dead"));

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Fact, count, moment, text};
+use super::{Fact, count, lag, moment, text};
 
 /// Advice on each bad figure. It is the same on a page and in a terminal.
 const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID takes it away: cerebro sql \
@@ -12,8 +12,8 @@ const STALE: &str =
     "cerebro get ID says what changed; cerebro update ID corrects it, or says --verified that it holds";
 const DUE: &str = "cerebro context lists them; cerebro update ID --done ends one";
 const EXPIRED: &str = "cerebro update ID --valid-until DATE where it still holds, else cerebro delete ID";
-const TWINS: &str = "the page of pairs in cerebro web shows both, to keep one";
-const REVIEW: &str = "the page of pairs in cerebro web shows both, to settle which one holds";
+const TWINS: &str = "cerebro web shows both side by side under Review, to keep one";
+const REVIEW: &str = "cerebro web shows both side by side under Review, to settle which one holds";
 const FADED: &str =
     "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID takes it away";
 
@@ -117,7 +117,7 @@ pub fn spent(answer: &Value) -> Vec<Fact> {
     let number = |name: &str| worker[name].as_u64().unwrap_or(0);
     let mut facts = Vec::new();
     if let (Some(half), Some(most)) = (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
-        facts.push(Fact::new(None, "from save to vector", format!("{half} ms, at most {most} ms")));
+        facts.push(Fact::new(None, "from save to vector", lag(half, most)));
     }
     let (waiting, dead) = (number("queue_depth"), number("dead"));
     facts.push(

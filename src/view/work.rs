@@ -50,7 +50,7 @@ pub fn no_work(value: &Value) -> &'static str {
     match value["enabled"].as_bool() {
         Some(false) => "The journal of work is off: `[work] enabled = false`.",
         _ if !value["degraded_until"].is_null() => "The journal answers too slowly at present.",
-        _ => "No work yet. What agents do appears here once their hooks tell it.",
+        _ => "No work yet. Agents report what they do by the hooks that “cerebro setup” adds.",
     }
 }
 

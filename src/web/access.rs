@@ -39,7 +39,7 @@ static HEADERS: [(HeaderName, &str); 7] = [
 
 /// The secrets of one opening of the page. Nothing prints them.
 pub(super) struct Access {
-    /// The link's key, until it is used.
+    /// The key of the latest link, until it is used.
     key: Mutex<Option<String>>,
     /// The name of the cookie: each port has its own.
     name: String,
@@ -53,16 +53,16 @@ fn same(given: &str, own: &str) -> bool {
 }
 
 impl Access {
-    /// New secrets and the key of the link.
-    pub(super) fn new(port: u16) -> (Self, String) {
+    /// New secrets, and nobody has a key yet.
+    pub(super) fn new(port: u16) -> Self {
+        Self { key: Mutex::default(), name: format!("cerebro_{port}"), cookie: secret(), token: secret() }
+    }
+
+    /// A key for one more browser, in place of one that nobody has used.
+    pub(super) fn new_key(&self) -> String {
         let key = secret();
-        let access = Self {
-            key: Mutex::new(Some(key.clone())),
-            name: format!("cerebro_{port}"),
-            cookie: secret(),
-            token: secret(),
-        };
-        (access, key)
+        *lock(&self.key) = Some(key.clone());
+        key
     }
 
     /// The token of the page's forms.
@@ -164,15 +164,19 @@ mod tests {
 
     #[test]
     fn a_key_fits_once() {
-        let (access, key) = Access::new(1);
-        assert!(!access.unlock("") && !access.unlock(&key[1..]));
+        let access = Access::new(1);
+        assert!(!access.unlock(""), "there is no key yet");
+        let unused = access.new_key();
+        let key = access.new_key();
+        assert!(!access.unlock("") && !access.unlock(&key[1..]) && !access.unlock(&unused));
         assert!(access.unlock(&key));
         assert!(!access.unlock(&key));
+        assert!(access.unlock(&access.new_key()));
     }
 
     #[test]
     fn only_its_own_cookie_is_known() {
-        let (access, _) = Access::new(4317);
+        let access = Access::new(4317);
         let knows = |cookie: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::COOKIE, cookie.parse().unwrap());
@@ -190,9 +194,9 @@ mod tests {
 
     #[test]
     fn secrets_differ_from_each_other() {
-        let (access, key) = Access::new(1);
+        let access = Access::new(1);
+        let key = access.new_key();
         assert!(access.token != key && access.cookie != key && access.cookie != access.token);
-        let (other, _) = Access::new(1);
-        assert_ne!(access.cookie, other.cookie);
+        assert_ne!(access.cookie, Access::new(1).cookie);
     }
 }

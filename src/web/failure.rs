@@ -42,7 +42,7 @@ impl Failure {
     /// For a browser that has no cookie of this opening.
     pub(super) fn locked(by_key: bool) -> Self {
         let words = if by_key {
-            "This link was used before, or is of an earlier opening. Stop cerebro web and start it again for a new one."
+            "This link was used before, or a newer one took its place. cerebro web prints a new link."
         } else {
             "Open the link that cerebro web printed. It works once, in one browser."
         };

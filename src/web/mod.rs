@@ -7,6 +7,7 @@
 
 mod access;
 mod backend;
+mod background;
 mod failure;
 mod heavy;
 mod pages;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use self::{
     access::Access,
     backend::Backend,
+    background::Background,
     view::locale::{Language, Locale},
 };
 use crate::daemon::client::Client;
@@ -52,18 +54,33 @@ const FINISH_MAX: Duration = Duration::from_secs(5);
 pub struct Opened {
     /// Where it listens.
     pub address: SocketAddr,
-    /// The link that lets one browser in, once.
-    pub link: String,
+    /// Lets browsers in.
+    pub entrance: Entrance,
     /// Closes it.
     pub stop: CancellationToken,
     /// Ends when it is closed.
     pub ended: JoinHandle<()>,
 }
 
+/// What lets browsers into an open page.
+pub struct Entrance {
+    address: SocketAddr,
+    access: Arc<Access>,
+}
+
+impl Entrance {
+    /// A link that lets one browser in, once. It takes the place of an earlier link that nobody has used.
+    pub fn link(&self) -> String {
+        format!("http://{}/?key={}", self.address, self.access.new_key())
+    }
+}
+
 /// What the pages share.
 pub(crate) struct Inside {
     backend: Backend,
-    access: Access,
+    access: Arc<Access>,
+    /// Making a plan of consolidation.
+    planning: Background,
     zone: TimeZone,
     stop: CancellationToken,
 }
@@ -83,10 +100,12 @@ pub async fn open(
     let listener = Bounded::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
     let address = listener.address()?;
     let stop = CancellationToken::new();
-    let (access, key) = Access::new(address.port());
+    let access = Arc::new(Access::new(address.port()));
+    let entrance = Entrance { address, access: Arc::clone(&access) };
     let shared = Arc::new(Inside {
         backend: Backend::new(client),
         access,
+        planning: Background::new(),
         zone: TimeZone::system(),
         stop: stop.clone(),
     });
@@ -106,7 +125,7 @@ pub async fn open(
         tracing::info!("the page is closed");
     });
     tracing::info!(%address, "the page is open");
-    Ok(Opened { address, link: format!("http://{address}/?key={key}"), stop, ended })
+    Ok(Opened { address, entrance, stop, ended })
 }
 
 fn router(shared: Shared, guard: Guard) -> Router {

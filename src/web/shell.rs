@@ -27,7 +27,7 @@ const PLACES: [(&str, &str); 10] = [
 ];
 
 /// The note about a finished change, by the word in the address.
-const DONE: [(&str, &str); 20] = [
+const DONE: [(&str, &str); 21] = [
     ("updated", "The memory is changed. The text before stays as a revision."),
     ("unchanged", "Nothing was changed."),
     ("pinned", "The memory is pinned: agents read it first."),
@@ -44,6 +44,10 @@ const DONE: [(&str, &str); 20] = [
     ("accepted", "It is a memory now."),
     ("rejected", "It is rejected, and is not proposed again."),
     ("forgotten", "The document is forgotten. Its file is untouched."),
+    (
+        "asking",
+        "The plan is made. A chat model is asked for insights, which join it: look again in a minute.",
+    ),
     ("applied", "The plan is carried out. It can be taken back."),
     ("undone", "The plan is taken back."),
     ("retried", "The jobs that were given up are tried again."),

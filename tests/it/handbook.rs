@@ -176,7 +176,7 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     screens.press("7");
     screens.assert_golden("inbox-arrangement");
     screens.press("a");
-    assert!(screens.text().contains("nothing waits"), "{}", screens.text());
+    assert!(screens.text().contains("Nothing waits"), "{}", screens.text());
     let now = handbook(&home, &project);
     assert!(now.contains("## Style") && now.contains("(works, 3 sessions, "), "{now}");
     assert!(now.contains("cut on Fridays"), "what was not named stays: {now}");

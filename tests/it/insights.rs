@@ -1,6 +1,6 @@
 //! Insights of consolidation, against a chat model that answers by a script: checked, seen first, added, and taken back.
 
-use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Provider, Scene, Value, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Browser, Home, Provider, Scene, Value, json, wait_for};
 
 const NOTES: [(&str, &str); 4] = [
     ("Upload to Kestrel", "Kestrel closed the part after 30 seconds, in src/net/retry.rs."),
@@ -79,6 +79,13 @@ fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
     assert_eq!(sources, wanted);
     let shown = home.run(&["consolidate", "--log", cycle["id"].as_str().unwrap()]).success();
     assert!(shown.contains(INSIGHT), "{shown}");
+    let page = Browser::open(&home).read(&format!("/tidy/{}", cycle["id"].as_str().unwrap()));
+    assert!(page.says("1 to add as insights") && page.says(INSIGHT), "{}", page.text());
+    assert!(
+        ids[..3].iter().all(|id| page.body.contains(&format!("href=\"/memories/{id}\""))),
+        "{}",
+        page.body
+    );
     // What is in the memories stands in quoted JSON alone.
     let system = llm.requests()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(!system.contains("Kestrel") && system.contains("data"), "{system}");

@@ -162,7 +162,7 @@ fn uninstall_takes_out_everything_and_keeps_the_memory() {
     assert_eq!(tree(&home.user()), with, "the dry run changed something");
     let done = run(&home, &["uninstall"]);
     assert_eq!(tree(&home.user()), before, "{done:?}");
-    for words in ["the memory stays", "the program stays", "rm "] {
+    for words in ["the daemon is stopped", "the memory stays", "the program stays", "rm "] {
         assert!(done.stderr.contains(words), "{words}: {done:?}");
     }
     done.success();

@@ -47,6 +47,11 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
         assert!(answer["notes"].to_string().contains(removal), "{answer}");
     }
     assert_eq!(files(&home.user()), before);
+    let left = home.json(&["uninstall"]);
+    for words in ["claude plugin uninstall", "codex plugin remove", "gemini extensions uninstall"] {
+        assert!(left["notes"].to_string().contains(words), "{words}: {left}");
+    }
+    assert_eq!(files(&home.user()), before);
     let listed = home.json(&["setup"]).to_string();
     assert!(listed.contains("claude-code"), "{listed}");
 

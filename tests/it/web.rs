@@ -68,6 +68,26 @@ fn a_link_lets_one_browser_in_once() {
 }
 
 #[test]
+fn a_second_command_gives_a_new_link_to_the_open_page() {
+    let home = Home::new();
+    home.agent().save("Shared title", "x");
+    let mut first = Browser::open(&home);
+    let second = home.json(&["web"]);
+    assert_eq!((&second["already_open"], &second["address"]), (&json!(true), &json!(first.address)));
+    let path = second["link"].as_str().unwrap().strip_prefix(&format!("http://{}", first.address)).unwrap();
+    let stranger = ["cookie: a=b"];
+    let entered = first.ask(&format!("GET {path}"), &stranger, "");
+    assert_eq!(entered.status, 303, "{entered:?}");
+    let cookie = entered.header("set-cookie").split(';').next().unwrap().to_owned();
+    let page = first.ask("GET /memories", &[&format!("cookie: {cookie}")], "");
+    assert!(page.says("Shared title"), "{page:?}");
+    assert_eq!(first.ask(&format!("GET {path}"), &stranger, "").status, 403, "a new link works once, too");
+    assert!(first.read("/memories").says("Shared title"), "whoever was let in before stays so");
+    assert_eq!(first.interrupt(), 0);
+    TcpStream::connect(&first.address).expect_err("the page closes with the command that opened it");
+}
+
+#[test]
 fn only_its_own_pages_reach_it() {
     let home = Home::new();
     let id = furnished(&home);
@@ -389,9 +409,9 @@ fn dates_are_those_of_the_reader() {
 fn the_page_is_gone_with_its_command() {
     let home = Home::new();
     let mut browser = Browser::open(&home);
-    let second = home.run(&["web", "--no-open"]);
-    assert_ne!(second.code(), 0);
-    assert!(second.stderr.contains("already open"), "{second:?}");
+    let refused = home.run(&["web", "--no-open", "--port", "1"]);
+    assert_ne!(refused.code(), 0);
+    assert!(refused.stderr.contains("already open"), "{refused:?}");
     assert_eq!(browser.interrupt(), 0);
     TcpStream::connect(&browser.address).expect_err("nobody listens any more");
     let mut next = Browser::open(&home);

@@ -276,7 +276,7 @@ fn a_session_shows_its_prompts_whole_and_what_it_goes_on_with() {
 fn a_plan_is_seen_carried_out_and_taken_back() {
     let home = untidy();
     let browser = Browser::open(&home);
-    assert!(browser.read("/tidy").says("There was no plan yet"));
+    assert!(browser.read("/tidy").says("There are no plans yet"));
     let planned = browser.post("/tidy", "/tidy", &[]);
     let plan = planned.header("location").to_owned();
     assert!(plan.starts_with("/tidy/"), "{planned:?}");

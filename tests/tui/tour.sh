@@ -109,16 +109,16 @@ for size in '80 24' '200 60'; do
   scroll
   keys t; see 'Show which type'; keys Escape; gone 'Show which type'
   keys g; see 'In its session'
-  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter look inside'; rest
+  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter open'; rest
   keys 4; see 'following'
   "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
   see 'seen from the tour'
   # The daemon dies; the screens connect again by themselves.
   kill -9 "$("$program" --home "$home" daemon status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"
   keys 2
-  see '● connected'
+  see '●'
   keys Down; see 'search'
-  t resize-window -t tour -x 60 -y 15; see 'connected'
+  t resize-window -t tour -x 60 -y 15; see '●'
   t resize-window -t tour -x ${size% *} -y ${size#* }; rest
   keys '?'; see 'Everywhere'; keys Escape; gone 'Everywhere'
   keys q; restored "q at $size"

@@ -22,7 +22,7 @@ pub struct InstallArgs {
     /// Show the file that would be written, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Write the file only, and leave the service manager alone
+    /// Only write the file, without telling the service manager
     #[arg(long)]
     no_start: bool,
 }

@@ -28,11 +28,11 @@ const OWN_ATTEMPTS_MAX: u32 = 5;
 const SAID_AGAIN_SHOWN: usize = 20;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
-/// Write everything of this moment into one file, while agents go on working
+/// Write everything into one file, while agents go on working
 ///
-/// The file holds every memory, revision, session, prompt, edge, event and job: packed SurrealQL, which
-/// `zstd -dc` shows. It is readable by you alone and appears whole or not at all. `[backup] every = "6h"`
-/// in config.toml makes backups by the clock.
+/// The file holds every memory, revision, session, prompt, edge, event and job as packed SurrealQL, which `zstd -dc`
+/// shows. Only you can read it, and it appears whole or not at all. `[backup] every = "6h"` in config.toml makes
+/// backups on a schedule.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BackupArgs {
@@ -44,10 +44,10 @@ pub struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub struct NowArgs {
-    /// Folder that the file goes into [default: the configured one, `backups` in the home]
+    /// Write the file into this folder [default: that of config.toml, else `backups` in the home]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Then remove this home's oldest backups in that folder, so that N are left
+    /// Keep this home's last N backups in the folder, and remove older ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     keep: Option<u16>,
     /// Read the file again and compare its rows and checksum
@@ -75,14 +75,14 @@ pub struct FileArgs {
 pub struct RestoreFileArgs {
     /// The backup: a path, or a name that `cerebro backup list` shows
     pub file: PathBuf,
-    /// Put it in the place of the memory that is here, which is kept beside it
+    /// Replace the memory that is here; it is kept beside the new one
     #[arg(long)]
     pub replace: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// The folder [default: the configured one]
+    /// Look in this folder [default: that of config.toml, else `backups` in the home]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }

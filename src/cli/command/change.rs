@@ -21,17 +21,17 @@ const PREVIEW: usize = 10;
 
 #[derive(Debug, Args)]
 pub struct ManyArgs {
-    /// The memory's id, or a beginning that no other has; may be several
+    /// The ids of memories, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// The memory's id, or a beginning that no other has, may be several; or the file of a backup
+    /// The ids of memories, or their first characters; or the file of a backup
     #[arg(required = true, value_name = "ID|FILE")]
     what: Vec<String>,
-    /// Put a backup in the place of the memory that is here, which is kept beside it
+    /// Of a backup: replace the memory that is here; it is kept beside the new one
     #[arg(long)]
     replace: bool,
 }
@@ -52,28 +52,28 @@ impl RestoreArgs {
 
 /// Delete memories: restorable, or for good
 ///
-/// Either by their ids, or all that meet the conditions: those are shown first, and nothing is deleted without a yes.
-/// For good, their text leaves the database, the index and the files of edits that were not saved. Files that may still
-/// hold it, such as backups, are named.
+/// Name memories by their ids, or give conditions: the command then shows which memories meet them, and asks. `cerebro
+/// restore` brings deleted memories back. With `--hard` their texts leave the database, the index and unsaved edits for
+/// good; the command names files that may still contain them, such as backups.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
     .args(["ids", "project", "all_projects", "kind", "tags", "scope", "since", "until", "session", "agent"]))]
 pub struct DeleteArgs {
-    /// The memory's id, or a beginning that no other has; may be several
+    /// The ids of memories, or their first characters
     #[arg(value_name = "ID", conflicts_with_all = ["project", "all_projects", "kind", "tags", "scope", "since", "until", "session", "agent"])]
     ids: Vec<String>,
-    /// All of this project that meet the conditions [default: the working folder's]
+    /// Delete those of this project that meet the conditions [default: that of the working folder]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
-    /// All of any project that meet the conditions
+    /// Delete those of all projects that meet the conditions
     #[arg(long)]
     all_projects: bool,
     #[command(flatten)]
     conditions: Conditions,
-    /// Remove their text and all their revisions for good
+    /// Destroy their texts and all revisions for good
     #[arg(long)]
     hard: bool,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -103,8 +103,8 @@ async fn whole_ids(daemon: &Daemon, given: &[String]) -> Result<Vec<String>> {
 
 pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
     if args.all_projects && args.conditions.is_empty() {
-        return Err(Error::usage("to delete everything is no cleaning")
-            .hint("add a condition, or `cerebro uninstall --memory` takes all of it away"));
+        return Err(Error::usage("`--all-projects` alone would delete every memory")
+            .hint("add a condition, or use `cerebro uninstall --memory`, which destroys the whole memory"));
     }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;

@@ -10,12 +10,12 @@ use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use cerebro_core::operation::Operation;
 
-/// Rewrite the database's files, so that no text of purged memories is left in them
+/// Remove the last bytes of purged memories from the disk
 ///
-/// `cerebro delete --hard` takes a memory's text out of the database and out of the index at once; the
-/// database's files keep the bytes until they happen to be rewritten. This rewrites them now, and gives the
-/// room back. Agents may go on working meanwhile. Backups, exports, trials, texts of edits that were not saved
-/// and databases that a restore has put aside are not touched; those of this home are named.
+/// `cerebro delete --hard` removes a text from the database and the index at once, but the database's files keep its
+/// bytes until they are rewritten. This command rewrites them now and frees the space. Agents can go on working. It
+/// does not change backups, exports, trials, unsaved edits and databases that a restore put aside; it names those of
+/// this home.
 #[derive(Debug, Args)]
 pub struct CompactArgs {}
 

@@ -31,14 +31,14 @@ const PLACES: usize = 10;
 
 /// Measure the installed models on a set of questions and passages of your own
 ///
-/// The folder holds corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels.tsv or qrels/test.tsv
-/// (question, passage, grade), as retrieval benchmarks have them: at most 20,000 passages and 2,000 questions.
+/// The folder contains corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels.tsv or qrels/test.tsv
+/// (question, passage, grade), as retrieval benchmarks do, with at most 20,000 passages and 2,000 questions.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// The folder of the set
     #[arg(long, value_name = "FOLDER")]
     data: PathBuf,
-    /// Only these models
+    /// Only these models [default: all that are installed]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }

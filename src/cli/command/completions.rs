@@ -18,15 +18,15 @@ use crate::setup::machine::{COMPLETIONS_RECORD, Shell};
 use crate::setup::{self, Change, Record, Target};
 use cerebro_durable as durable;
 
-/// Print what completes command lines in a shell, or put it where the shell looks
+/// Print or install the command-line completions of a shell
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
-    /// Write it to the user's own folder of the shell, and show the file; nothing that is not ours is replaced
+    /// Write them into your own folder of the shell, and show the file; no file of yours is replaced
     #[arg(long)]
     install: bool,
-    /// Take away what `--install` wrote
+    /// Remove what `--install` wrote
     #[arg(long, conflicts_with = "install")]
     remove: bool,
 }

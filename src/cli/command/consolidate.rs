@@ -10,26 +10,27 @@ use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
-/// Plan what may be merged or put aside, carry a plan out, or take it back
+/// Plan what to merge or archive, carry a plan out, or undo it
 ///
-/// A plan changes nothing. It names memories that say nothing which another one does not say, what happened in sessions
-/// long past whose summary stays, and what happened and has grown weak. All of them go into the archive, from where
-/// `cerebro unarchive ID` or `cerebro consolidate --undo` brings them back. Nothing is deleted and no text is changed.
-/// Where `[relations]` of config.toml names a chat model, it is asked what several memories say together; what passes the
-/// check joins the plan as a step `derive`, with the memories that it rests on.
+/// A plan changes nothing. It lists memories whose whole text is in another one, memories of old sessions whose summary
+/// stays, and memories of what happened that have grown weak. Carrying it out archives them. Nothing is deleted and no
+/// text is changed; `--undo` or `cerebro unarchive ID` brings them back.
+///
+/// If `[relations]` in config.toml names a chat model, the model is asked what several memories say together. An answer
+/// that passes the check joins the plan as a step `derive`, with its sources.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").args(["plan", "apply", "undo", "log"]))]
 pub struct ConsolidateArgs {
-    /// Make a plan and show it; the same as no option
+    /// Make a plan and show it [default]
     #[arg(long)]
     plan: bool,
-    /// Carry out the plan that waits, or only if it is this one
+    /// Carry out the plan that waits; with PLAN, only if it is this one
     #[arg(long, value_name = "PLAN", num_args = 0..=1, default_missing_value = "")]
     apply: Option<String>,
-    /// Take back what was carried out last, or this one
+    /// Undo the plan that was carried out last, or this one
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     undo: Option<String>,
-    /// List plans and what was carried out, or show one of them
+    /// List all plans, or show one with its steps
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     log: Option<String>,
 }
@@ -73,11 +74,11 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
     }
     if is_list {
         let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "derive", "done", "left"];
-        context.output.table(&Table::of(LOG, &fields, &answer["cycles"]), "nothing was planned yet")?;
+        context.output.table(&Table::of(LOG, &fields, &answer["cycles"]), "no plans yet; `cerebro consolidate` makes one")?;
         return Ok(Outcome::Done);
     }
     let fields = ["action", "id", "title", "into", "outcome", "why"];
-    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), "nothing to merge or to put aside")?;
+    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), "there is nothing to merge or archive")?;
     for step in answer["steps"].as_array().into_iter().flatten().filter(|step| step["text"].is_string()) {
         let sources: Vec<String> = step["sources"].as_array().into_iter().flatten().map(shown).collect();
         let (id, text) = (shown(&step["id"]), shown(&step["text"]));

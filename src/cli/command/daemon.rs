@@ -37,34 +37,35 @@ const LOG_POLL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Subcommand)]
 pub enum DaemonCommand {
-    /// Start it if it is not running; wait until it answers
+    /// Start the daemon if it is not running, and wait until it answers
     Start,
-    /// Let it finish its calls and exit; wait until it is gone
+    /// Let the daemon finish its calls and exit, and wait until it is gone
     Stop,
-    /// Stop it and start it again, as after a change of the settings
+    /// Stop the daemon and start it again, for example after a change of config.toml
     Restart,
-    /// Show whether it runs, since when, and for how many clients
+    /// Show whether the daemon runs, since when, and for how many clients
     Status,
-    /// Show the end of its log
+    /// Show the end of the daemon's log
     Logs(LogsArgs),
-    /// Start it with your session: a systemd user unit, on macOS a launchd agent
+    /// Start the daemon with your session: a systemd user unit, or on macOS a launchd agent
     ///
-    /// The file is shown before it is written, and a file of that name that is not ours is left alone. The daemon
-    /// still leaves after `idle_exit` without a call, and comes back with the next; `idle_exit = "0"` keeps it.
+    /// The command shows the file before it writes it, and replaces no file of yours. The daemon still ends after
+    /// `idle_exit` without a call, and the next call starts it again; `idle_exit = "0"` in config.toml keeps it
+    /// running.
     Install(autostart::InstallArgs),
-    /// Take away what `install` put in
+    /// Remove what `install` added
     Uninstall(autostart::UninstallArgs),
-    /// Be it
+    /// Be the daemon
     #[command(hide = true)]
     Run(RunArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// How many lines
+    /// Show the last N lines
     #[arg(long, value_name = "N", default_value_t = 50)]
     lines: usize,
-    /// Go on showing what is added, until interrupted
+    /// Go on showing new lines until interrupted (Ctrl-C)
     #[arg(short, long)]
     follow: bool,
 }

@@ -15,33 +15,33 @@ use cerebro_core::text;
 /// What to do with what was distilled.
 #[derive(Debug, Subcommand)]
 pub enum DistilCommand {
-    /// Show whether it is on, what waits, and what it cost today
+    /// Show whether distilling is on, what waits, and what it cost today
     Status,
     Run(RunArgs),
     Review(ReviewArgs),
     /// Show a candidate with its evidence, or an arrangement with its changes
     Show(OneArgs),
-    /// Make candidates memories, and arrange handbooks as was proposed
+    /// Accept candidates, which become memories, or arrangements of handbooks
     Accept(ManyArgs),
-    /// Note that candidates or arrangements are not wanted; candidates are not proposed again
+    /// Reject candidates, which are not proposed again, or arrangements
     Reject(ManyArgs),
     Arrange(handbook::ArrangeArgs),
-    /// Take an accepted arrangement of a handbook back
+    /// Undo an accepted arrangement of a handbook
     Undo(OneArgs),
     Handbook(handbook::HandbookArgs),
     Skills(handbook::SkillsArgs),
 }
 
-/// Have past sessions distilled now, however long they have been over
+/// Distil past sessions now, even those that have just ended
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Only of this project [default: all]
+    /// Only this project [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// At most so many sessions, the newest first, 1 to 50
+    /// Distil at most N sessions, the newest first, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = within(1..=LIMIT_MAX))]
     limit: usize,
-    /// Only list them with an estimate of their tokens; nothing is sent
+    /// Only list the sessions, with an estimate of their tokens; nothing is sent
     #[arg(long)]
     dry_run: bool,
 }
@@ -49,38 +49,38 @@ pub struct RunArgs {
 /// List the candidates and the arrangements of handbooks that wait for a decision
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
-    /// Only of this project [default: all]
+    /// Only this project [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Those that were decided on instead
+    /// Only those in this state [default: those that wait]
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// At most so many, 1 to 500
+    /// Show at most N, 1 to 500
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = within(1..=LISTING_MAX))]
     limit: usize,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum State {
-    /// Nobody has decided
+    /// Nobody has decided on them
     Waiting,
     /// They are memories
     Accepted,
     /// They are not wanted
     Rejected,
-    /// They were accepted and taken back; of arrangements alone
+    /// They were accepted and undone; only arrangements
     Undone,
 }
 
 #[derive(Debug, Args)]
 pub struct OneArgs {
-    /// The id, as `review` lists it
+    /// The id that `review` lists
     id: String,
 }
 
 #[derive(Debug, Args)]
 pub struct ManyArgs {
-    /// The id, as `review` lists it; may be several
+    /// The id that `review` lists; may be given several times
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -164,7 +164,7 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     }
     if args.dry_run {
         let fields = ["session", "started_at", "project", "exchanges", "tokens", "title"];
-        context.output.table(&Table::of(PLANNED, &fields, &answer["sessions"]), "no session is due")?;
+        context.output.table(&Table::of(PLANNED, &fields, &answer["sessions"]), "no session waits to be distilled")?;
         let (requests, tokens) = (&answer["requests"], &answer["tokens"]);
         context.output.note(&format!(
             "about {tokens} tokens in {requests} requests; a session without tokens is not sent"

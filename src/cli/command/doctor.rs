@@ -38,11 +38,11 @@ const SETTLED_SECONDS: u64 = 60;
 /// Most files that are looked at for their permissions.
 const FILES_MAX: usize = 10_000;
 
-/// Check the data and the installation, and repair what can be rebuilt
+/// Check the data and the installation; repair what can be rebuilt
 ///
-/// The exit code is 0 when nothing is wrong, or everything that was is repaired, and 1 otherwise. Memories,
-/// revisions and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs whose
-/// memory does not exist, ends lost leases, closes files to other users and removes unfinished files.
+/// The exit code is 0 if nothing is wrong or everything was repaired, and 1 otherwise. `--fix` rebuilds the index,
+/// removes edges, vectors and jobs whose memory does not exist, ends lost leases, closes files to other users and
+/// removes unfinished files. It never changes memories, revisions or the log.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Repair what can be repaired

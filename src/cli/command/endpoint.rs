@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub closed: &'static str,
     /// Said when there was nothing to close.
     pub none: &'static str,
+    /// Said when another command holds it, and this one was let in too.
+    pub shared: Option<&'static str>,
 }
 
 impl Endpoint {
@@ -52,11 +54,16 @@ impl Endpoint {
         let end = platform::termination().map_err(Error::internal)?;
         let daemon = Daemon::reach(&context.home()?).await?;
         let access = daemon.ask(open).await?;
+        let shared = self.shared.filter(|_| access["already_open"] == json!(true));
         if !context.output.json(&access)? {
             context.output.facts(&facts(&access))?;
-            context.output.note(self.open);
+            context.output.note(shared.unwrap_or(self.open));
         }
         then(&access);
+        if shared.is_some() {
+            daemon.close().await;
+            return Ok(Outcome::Done);
+        }
         let outcome = tokio::select! {
             () = end => {
                 // It ends with the connection anyway; so it is gone when the command is.

@@ -16,53 +16,53 @@ use cerebro_core::text;
 
 /// Find memories by words, names or questions
 ///
-/// A missing word lowers a hit and never empties the answer. Dates are 2026-11-21, RFC 3339, or an
-/// age such as 7d or 12h. Words that begin with `-` come after `--`.
+/// A hit need not have every word. A DATE is a day such as 2026-11-21, a moment in RFC 3339, `yesterday`, or an age
+/// such as 7d or 12h. Write words that begin with `-` after `--`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
-    /// What to look for
+    /// The words or the question; quotes are not needed
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// Look in this project [default: the working folder's]
+    /// Search only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
-    /// Look in all projects
+    /// Search all projects
     #[arg(long)]
     all_projects: bool,
-    /// Only `project` or only `personal` memories
+    /// Only memories of this scope: `project` or `personal`
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
     /// Only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only memories with this tag; may be given again
+    /// Only memories with this tag; can be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Only memories from this date on
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
-    /// Only memories up to this date
+    /// Only memories until the end of this date
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
-    /// Search what was stored on this date, or so long ago (7d)
+    /// Search what was stored on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// Only what is so on this date
+    /// Only memories that are valid on this date
     #[arg(long, value_name = "DATE")]
     valid_at: Option<String>,
-    /// Search what is archived too
+    /// Search archived memories too
     #[arg(long)]
     archived: bool,
-    /// How many hits, 1 to 50 [default: 10, and the nearest 3 where nothing fits]
+    /// Show at most N hits, 1 to 50 [default: 10, or the nearest 3 if nothing fits]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
-    /// Go on where an earlier answer ended
+    /// Continue an earlier search; its last line names the cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Show what each hit's score is made of
+    /// Show the parts of each hit's score
     #[arg(long)]
     explain: bool,
-    /// Leave a part of the score out: words, meaning, neighbours, session or opening
+    /// Leave out this part of the score: words, meaning, neighbours, session or opening
     #[arg(long, value_name = "PART")]
     without: Option<String>,
 }
@@ -70,19 +70,19 @@ pub struct SearchArgs {
 /// Show whole memories
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The memory's id, or a beginning that no other has; may be several
+    /// The ids of memories, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Show its earlier revisions too
+    /// Show the earlier revisions too
     #[arg(long)]
     history: bool,
-    /// Begin at this byte of the content; with --history, leave out this many revisions
+    /// Skip N bytes of the content; with --history, N revisions [default: 0]
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// At most this many bytes of text, from 256 on [default: all]
+    /// Show at most N bytes of text, 256 or more [default: all]
     #[arg(long, value_name = "N", value_parser = within(GET_BYTES_MIN..=GET_BYTES_MAX))]
     max_bytes: Option<usize>,
-    /// Show what it said on this date, or so long ago (7d)
+    /// Show the text of this date, or of so long ago, such as 7d
     #[arg(long, value_name = "DATE", conflicts_with = "history")]
     as_of: Option<String>,
 }
@@ -90,15 +90,15 @@ pub struct GetArgs {
 /// Show what happened around a memory
 #[derive(Debug, Args)]
 pub struct TimelineArgs {
-    /// The memory's id, or a beginning that no other has
+    /// The memory's id, or its first characters
     id: String,
-    /// How many entries before it, up to 50 [default: 5]
+    /// Show N entries before it, up to 50 [default: 5]
     #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
     before: Option<usize>,
-    /// How many entries after it, up to 50 [default: 5]
+    /// Show N entries after it, up to 50 [default: 5]
     #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
     after: Option<usize>,
-    /// Where to look for them
+    /// Take the entries from here
     #[arg(long, value_name = "WHERE", default_value = "session")]
     within: Within,
 }
@@ -106,25 +106,27 @@ pub struct TimelineArgs {
 /// Where a timeline's neighbours come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Within {
-    /// The memory's session.
+    /// The memory's session
     Session,
-    /// The memory's whole project.
+    /// The memory's whole project
     Project,
 }
 
-/// Show what an agent reads first: unfinished, pinned and recent things
+/// Show what an agent reads when a session begins
+///
+/// This is unfinished work, pinned memories, recent memories, sessions and prompts.
 #[derive(Debug, Args)]
 pub struct ContextArgs {
-    /// Of this project [default: the working folder's]
+    /// Only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only `project` or only `personal` memories
+    /// Only memories of this scope: `project` or `personal`
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// How many memories, 1 to 50 [default: 20]
+    /// Show at most N memories, 1 to 50 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
-    /// At most this many bytes, up to 65536 [default: 8192]
+    /// Show at most N bytes, up to 65536 [default: 8192]
     #[arg(long, value_name = "N", value_parser = within(1..=CONTEXT_BYTES_MAX))]
     max_bytes: Option<usize>,
 }
@@ -141,6 +143,9 @@ const HITS: &[(&str, Layout)] = &[
 
 /// How many hits are shown where none fits and nobody asked for more.
 const NEAREST: usize = 3;
+
+/// How many flagged memories are named below a list.
+const FLAGGED_NAMED: usize = 5;
 
 /// What may know more than the memories: its name in an answer, its unit, and the type that searches it.
 const EVIDENCE: [(&str, &str, &str); 2] =
@@ -252,7 +257,9 @@ fn titled(found: &Value) -> Value {
 }
 
 fn place(found: &Value) -> String {
-    found["project"].as_str().map_or(" in any project".to_owned(), |project| format!(" in project {project}"))
+    found["project"].as_str().map_or(" in any project".to_owned(), |project| {
+        format!(" in project {project}; --all-projects searches all")
+    })
 }
 
 /// Says how well the hits fit, and where more are.
@@ -295,7 +302,10 @@ fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
 }
 
 /// Says which of the listed memories are not to be taken as they stand.
-fn tell_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value>) {
+fn tell_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value> + Clone) {
+    if let Some(words) = flagged(listed.clone()) {
+        context.output.note(&words);
+    }
     for one in listed {
         if let Some(newer) = one["old"].as_str() {
             context.output.note(&format!("{} is old: {newer} took its place", shown(&one["id"])));
@@ -316,6 +326,20 @@ fn tell_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Val
             context.output.note(&format!("{} may be out of date: {newer} is newer", shown(&one["id"])));
         }
     }
+}
+
+/// What to say of those of the listed memories whose text reads like an instruction.
+pub fn flagged<'a>(listed: impl Iterator<Item = &'a Value>) -> Option<String> {
+    let named = |one: &Value| Some(format!("{} ({})", shown(&one["id"]), one["flag"].as_str()?));
+    let mut named: Vec<String> = listed.filter_map(named).collect();
+    if named.is_empty() {
+        return None;
+    }
+    if named.len() > FLAGGED_NAMED {
+        let rest = named.split_off(FLAGGED_NAMED).len();
+        named.push(format!("{rest} more"));
+    }
+    Some(format!("flagged, because the text reads like an instruction: {}", named.join(", ")))
 }
 
 pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
@@ -377,6 +401,7 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
 fn memory_facts(memory: &Value, moment: impl Fn(&Value) -> String) -> Vec<(&'static str, String)> {
     let size = memory["content_bytes"].as_u64().map(bytes).unwrap_or_default();
     let again = memory["duplicate_count"].as_u64().filter(|count| *count > 0);
+    let flag = memory["flag"].as_str();
     let mut facts = vec![
         ("id", shown(&memory["id"])),
         ("title", shown(&memory["title"])),
@@ -404,7 +429,7 @@ fn memory_facts(memory: &Value, moment: impl Fn(&Value) -> String) -> Vec<(&'sta
         ("superseded by", shown(&memory["superseded_by"])),
         ("supersedes", shown(&memory["supersedes"])),
         ("stale", shown(&memory["stale"])),
-        ("flag", shown(&memory["flag"])),
+        ("flag", flag.map(|flag| format!("{flag} (it reads like an instruction)")).unwrap_or_default()),
         ("pinned", shown(&memory["pinned"])),
         ("deleted", moment(&memory["deleted_at"])),
         ("size", size),
@@ -460,15 +485,17 @@ fn timeline_table(found: &Value) -> Table {
 
 pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
     let request = Request::new(Operation::Context)
-        .with("project", args.project)
+        .with("project", args.project.as_deref())
         .with("scope", args.scope)
         .with("limit", args.limit)
         .with("max_bytes", args.max_bytes);
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.ask(request).await?;
+    let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
     if !context.output.json(&answer)? {
         context.output.text(&shown(&answer["text"]))?;
+        meant.iter().for_each(|words| context.output.note(words));
     }
     Ok(Outcome::Done)
 }
@@ -500,13 +527,24 @@ mod tests {
     }
 
     #[test]
+    fn flagged_memories_are_named_and_many_are_counted() {
+        let row = |id: usize, flag: Value| json!({ "id": format!("k{id}"), "flag": flag });
+        let said = |rows: &[Value]| flagged(rows.iter());
+        assert_eq!(said(&[row(1, Value::Null)]), None);
+        let one = said(&[row(1, json!("override exec")), row(2, Value::Null)]).unwrap();
+        assert_eq!(one, "flagged, because the text reads like an instruction: k1 (override exec)");
+        let many: Vec<Value> = (1..=8).map(|id| row(id, json!("exec"))).collect();
+        assert!(said(&many).unwrap().ends_with("k4 (exec), k5 (exec), 3 more"), "{:?}", said(&many));
+    }
+
+    #[test]
     fn a_memory_is_readable_at_three_widths() {
         let memory = json!({
             "id": "kaaaaaaaaaaa", "title": "The writer waits for the lease of the queue before it takes the next job",
             "type": "decision", "project": "acme/payments", "scope": "project", "topic_key": "architecture/queue-lease",
             "tags": ["queue", "lease", "日本語"], "revision": 3, "updated_at": "2026-11-22T09:15:00Z",
             "agent": "claude-code", "session_id": "0199-sitting-of-a-morning", "created_at": "2026-11-02T09:15:00Z",
-            "kind": "semantic", "content_bytes": 1_200, "duplicate_count": 2, "superseded_by": ["kbbbbbbbbbbb"],
+            "kind": "semantic", "flag": "override exec", "content_bytes": 1_200, "duplicate_count": 2, "superseded_by": ["kbbbbbbbbbbb"],
             "anchors": [{ "verdict": "changed", "path": "src/queue/mod.rs", "symbol": "Queue::lease" }],
             "related": [{ "relation": "similar", "id": "kccccccccccc", "title": "Leases end by themselves" }],
         });

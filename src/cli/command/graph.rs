@@ -19,30 +19,30 @@ const TITLE_CHARS: usize = 60;
 /// How the neighbourhood is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Drawing {
-    /// Lines and branches, for the terminal
+    /// Lines and branches for the terminal
     Tree,
-    /// The language of Graphviz
+    /// Graphviz
     Dot,
-    /// The diagrams of Markdown viewers
+    /// Mermaid, as Markdown viewers draw it
     Mermaid,
 }
 
-/// Draw the memories related to one, and how they are related; or show what is known about a name
+/// Draw a memory's relations, or show what is known about a name
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GraphArgs {
     #[command(subcommand)]
     about: Option<About>,
-    /// The memory's id, or a beginning that no other has
+    /// The memory's id, or its first characters
     #[arg(required = true)]
     id: Option<String>,
-    /// How many relations away
+    /// Go N relations far, 1 to 4
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = within(1..=GRAPH_DEPTH_MAX))]
     depth: usize,
-    /// Most memories
+    /// Show at most N memories
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
     limit: usize,
-    /// Form of the drawing
+    /// Draw in this form
     #[arg(long, value_enum, default_value_t = Drawing::Tree)]
     format: Drawing,
 }
@@ -52,15 +52,17 @@ enum About {
     Entity(EntityArgs),
 }
 
-/// Show the memories about a file, symbol, error, package or word, and what they name beside it
+/// Show the memories about a name, and what else they name
+///
+/// A name is a file, a symbol, an error, a package or a word.
 #[derive(Debug, Args)]
 struct EntityArgs {
-    /// The name, as it is written
+    /// The name, as the memories write it
     name: String,
-    /// In this project [default: the working folder's]
+    /// Only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Most memories
+    /// Show at most N memories
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
     limit: usize,
 }
@@ -126,7 +128,7 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
         Drawing::Mermaid => graph.mermaid(),
     })?;
     if graph.relations.is_empty() {
-        context.output.note("nothing is related to it");
+        context.output.note("it has no relations; the worker finds them with an embedding model (`cerebro model list`)");
     }
     if answer["truncated"].as_bool().unwrap_or_default() {
         context.output.note("there is more around it; see `--limit`");

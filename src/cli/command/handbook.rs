@@ -19,20 +19,20 @@ use cerebro_core::text;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("whose").args(["project", "all_projects"]).required(true)))]
 pub struct WhoseArgs {
-    /// That of this project
+    /// The handbook of this project
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// That of all projects
+    /// The handbook of all projects
     #[arg(long)]
     all_projects: bool,
 }
 
-/// Ask the model how a handbook is to be arranged; what it proposes waits for `review`
+/// Ask the model to arrange a handbook; its proposal waits for `review`
 #[derive(Debug, Args)]
 pub struct ArrangeArgs {
     #[command(flatten)]
     whose: WhoseArgs,
-    /// Only say what would be sent, with an estimate of its tokens; nothing is sent
+    /// Only show what would be sent, with an estimate of its tokens; nothing is sent
     #[arg(long)]
     dry_run: bool,
 }
@@ -42,24 +42,24 @@ pub struct ArrangeArgs {
 pub struct HandbookArgs {
     #[command(flatten)]
     whose: WhoseArgs,
-    /// Save it, under the topic keys `distilled/handbook` and `distilled/summary`
+    /// Save it as memories with the topic keys `distilled/handbook` and `distilled/summary`
     #[arg(long)]
     save: bool,
 }
 
-/// List procedures that were seen in three sessions, as drafts of skills; install one
+/// List drafts of skills: procedures that were seen in three sessions; install one
 #[derive(Debug, Args)]
 pub struct SkillsArgs {
-    /// Only of this project [default: all]
+    /// Only this project [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// Show the text of this draft
     #[arg(long, value_name = "NAME", conflicts_with_all = ["install", "remove"])]
     show: Option<String>,
-    /// Write this draft into the agent's folder of skills; nothing that is not ours is replaced
+    /// Write this draft into the agent's folder of skills; no file of yours is replaced
     #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"], conflicts_with = "remove")]
     install: Option<Vec<String>>,
-    /// Take away what `--install` wrote
+    /// Remove what `--install` wrote
     #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"])]
     remove: Option<Vec<String>>,
     /// With `--install` or `--remove`: show what would change, and change nothing
@@ -142,7 +142,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
     }
     match answer["rendered"].as_array().and_then(|rendered| rendered.first()) {
         Some(first) => context.output.text(&shown(&first["content"]))?,
-        None => context.output.note("no claim was accepted yet"),
+        None => context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait"),
     }
     Ok(Outcome::Done)
 }

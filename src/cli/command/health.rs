@@ -2,16 +2,17 @@
 
 use clap::Args;
 
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::view;
 use cerebro_core::operation::Operation;
 
-/// Show how the memory is: its strength, what is stale, due, flagged or double, and what to do about it
+/// Show what is stale, due, flagged or alike, and what to do
 ///
-/// All figures are computed now. Strength falls only where a memory is of what happened and nothing exempts it, and it
-/// orders nothing. What is stale is looked up in the working folder, for the memories of its project.
+/// All figures are computed now. Memories of the working folder's project are checked against the code in this folder.
+/// Only memories of what happened lose strength, and strength does not order anything. docs/health.md explains the
+/// figures.
 #[derive(Debug, Args)]
 pub struct HealthArgs {
     /// Only this project [default: all]
@@ -21,7 +22,9 @@ pub struct HealthArgs {
 
 pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let health = daemon.ask(Request::new(Operation::Health).with("project", args.project)).await?;
+    let request = Request::new(Operation::Health).with("project", args.project.as_deref());
+    let health = daemon.ask(request).await?;
+    let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
     if context.output.json(&health)? {
         return Ok(Outcome::Done);
@@ -32,5 +35,6 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
     for (name, todo) in facts.iter().filter_map(|fact| Some((fact.name, fact.todo?))) {
         context.output.note(&format!("{name}: {todo}"));
     }
+    meant.iter().for_each(|words| context.output.note(words));
     Ok(Outcome::Done)
 }

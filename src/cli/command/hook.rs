@@ -34,9 +34,9 @@ const LOOK_MAX: Duration = Duration::from_millis(700);
 
 /// Report a moment of an agent's session; agents run this
 ///
-/// Reads the agent's JSON from standard input and answers as that agent expects it. It never fails and
-/// never takes longer than a second: what cannot be done in time is left. `cerebro setup` writes it into
-/// the agents' configuration.
+/// Reads the agent's JSON from standard input and answers as that agent expects. It never fails and never takes longer
+/// than a second; what cannot be done in time is left out. `cerebro setup` adds this command to the agents'
+/// configuration.
 #[derive(Debug, Args)]
 pub struct HookArgs {
     /// The agent, and the event as the agent names it: claude-code SessionStart

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::selection::{Conditions, ProjectArgs};
-use super::{CommandContext, Outcome, suggest, within};
+use super::{CommandContext, Outcome, explore, suggest, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown as shown_text};
@@ -14,23 +14,23 @@ use cerebro_core::text;
 
 /// List memories, the newest first
 ///
-/// Dates are 2026-11-21, RFC 3339, or an age such as 7d or 12h; `yesterday` and `today` are days too.
+/// A DATE is a day such as 2026-11-21, a moment in RFC 3339, `today`, `yesterday`, or an age such as 7d or 12h.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// The deleted ones instead
+    /// Only deleted memories
     #[arg(long)]
     deleted: bool,
-    /// Only those that are archived
+    /// Only archived memories
     #[arg(long, conflicts_with = "deleted")]
     archived: bool,
     #[command(flatten)]
     conditions: Conditions,
-    /// How many, 1 to 500 [default: 20]
+    /// Show at most N, 1 to 500 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LISTING_MAX))]
     limit: Option<usize>,
-    /// Go on where an earlier list ended
+    /// Continue an earlier list; its last line names the cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct ListArgs {
 pub struct PromptsArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// How many, 1 to 50 [default: 20]
+    /// Show at most N, 1 to 50 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
 }
@@ -48,10 +48,10 @@ pub struct PromptsArgs {
 /// List the log of changes in order: ids and facts, no text
 #[derive(Debug, Args)]
 pub struct EventsArgs {
-    /// Begin after this number [default: at the first; with --limit alone, so that the last are shown]
+    /// Begin after this number [default: 0; with --limit alone, the last N are shown]
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// How many, 1 to 500 [default: all]
+    /// Show at most N, 1 to 500 [default: all]
     #[arg(long, value_name = "N", value_parser = within(1..=LISTING_MAX))]
     limit: Option<usize>,
 }
@@ -118,7 +118,8 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         _ if is_empty && args.cursor.is_some() => "no more memories",
         _ if !args.conditions.is_empty() => "no memory meets these conditions",
         (true, _) => "no deleted memories",
-        (false, true) => "no memories yet",
+        (false, _) if args.archived => "no archived memories; `cerebro archive ID` puts one into the archive",
+        (false, true) => "no memories yet; `cerebro save TITLE TEXT` saves one, and `cerebro setup` lets agents do so",
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
     let meant = if is_empty {
@@ -128,7 +129,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     };
     daemon.close().await;
     tell(context, &answer, &shown["memories"], MEMORIES, nothing)?;
-    for words in &meant {
+    for words in meant.iter().chain(&explore::flagged(answer["memories"].as_array().into_iter().flatten())) {
         context.output.note(words);
     }
     let here = shown_text(&answer["project"]);
@@ -147,13 +148,15 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
 
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = args.of.request(Operation::Prompts).with("limit", args.limit);
-    let answer = ask(context, request).await?;
+    let (answer, meant) = ask_of_project(context, request, "prompts", args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
-        "no prompts yet"
+        "no prompts yet; the hooks that `cerebro setup` adds to an agent keep them"
     } else {
         "no prompts in this project; --all-projects lists those of all"
     };
-    tell(context, &answer, &answer["prompts"], PROMPTS, nothing)
+    tell(context, &answer, &answer["prompts"], PROMPTS, nothing)?;
+    meant.iter().for_each(|words| context.output.note(words));
+    Ok(Outcome::Done)
 }
 
 pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcome> {
@@ -169,7 +172,8 @@ pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcom
             answer
         }
     };
-    tell(context, &answer, &answer["events"], EVENTS, "no changes after that")
+    let nothing = if args.after.is_some() { "no changes after that" } else { "no changes yet" };
+    tell(context, &answer, &answer["events"], EVENTS, nothing)
 }
 
 /// Reads the log to its end, page by page.
@@ -198,6 +202,21 @@ pub async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
     let answer = daemon.ask(request).await?;
     daemon.close().await;
     Ok(answer)
+}
+
+/// Asks the daemon for a list; if it is empty, also what to say of the project that was named.
+pub async fn ask_of_project(
+    context: &CommandContext,
+    request: Request,
+    list: &str,
+    project: Option<&str>,
+) -> Result<(Value, Vec<String>)> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    let is_empty = answer[list].as_array().is_none_or(Vec::is_empty);
+    let meant = if is_empty { suggest::instead(&daemon, project, None).await? } else { Vec::new() };
+    daemon.close().await;
+    Ok((answer, meant))
 }
 
 /// Shows a list of an answer, or says that there is nothing.

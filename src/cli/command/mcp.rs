@@ -12,14 +12,14 @@ use cerebro_core::redact;
 
 /// Serve an agent over stdio: the command to give to MCP clients
 ///
-/// Carries the agent's messages to the daemon, which it starts when none runs. Nothing but the
-/// protocol is written to standard output.
+/// Passes the agent's messages to the daemon, and starts the daemon if none runs. It writes nothing but the protocol to
+/// standard output.
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// Project of all calls that name none [default: the working folder's repository]
+    /// The project of calls that name none [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Serve from this process, without a daemon; nobody else can use the memory meanwhile
+    /// Serve from this process, without a daemon; nobody else can use the memory at the same time
     #[arg(long)]
     standalone: bool,
 }

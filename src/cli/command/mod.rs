@@ -78,6 +78,7 @@ pub enum Command {
     Daemon(daemon::DaemonCommand),
     #[command(alias = "add")]
     Save(save::SaveArgs),
+    #[command(alias = "find")]
     Search(explore::SearchArgs),
     #[command(alias = "show")]
     Get(explore::GetArgs),
@@ -90,7 +91,7 @@ pub enum Command {
     Web(web::WebArgs),
     #[command(alias = "edit")]
     Update(save::UpdateArgs),
-    #[command(alias = "rm")]
+    #[command(aliases = ["rm", "remove"])]
     Delete(change::DeleteArgs),
     /// Restore deleted memories, or everything from a backup
     Restore(change::RestoreArgs),
@@ -98,7 +99,7 @@ pub enum Command {
     Pin(change::ManyArgs),
     /// Unpin memories
     Unpin(change::ManyArgs),
-    /// Archive memories: they are kept whole, and left out of searches and contexts unless you ask for them
+    /// Archive memories: keep them whole, and leave them out of searches
     Archive(change::ManyArgs),
     /// Take memories out of the archive
     Unarchive(change::ManyArgs),
@@ -116,24 +117,25 @@ pub enum Command {
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
     Work(work::WorkArgs),
-    /// Try statements and throw away what they did, or try a change in a second home
+    /// Try changes: SurrealQL that is undone, or a copy of the memory
     #[command(subcommand)]
     Whatif(whatif::WhatIfCommand),
-    /// Past sessions: take them in, search them, see what they did
+    /// Take in past sessions, search them, and see what they did
     ///
     /// Agents write down each session and delete it after some weeks. Cerebro reads these files and keeps prompts,
     /// replies, commands and files, without secrets and without what an agent was thinking. They are evidence beside
-    /// the memories: nothing of them becomes a memory by itself. Off until `cerebro history import` is answered with yes.
+    /// the memories: nothing of them becomes a memory by itself. It is off until you answer `cerebro history import`
+    /// with yes.
     #[command(subcommand)]
     History(history::HistoryCommand),
-    /// Have a chat model name what past sessions are worth, and decide on what it found
+    /// Let a chat model propose memories from past sessions, and decide
     ///
-    /// Each claim is checked against the session that it cites; what passes waits until it is accepted or rejected. Off
-    /// unless `[distil]` of config.toml turns it on and names a model. docs/distil.md says what is sent.
+    /// Each claim is checked against the session that it cites. A claim that passes waits until you accept or reject
+    /// it. It is off unless `[distil]` in config.toml turns it on and names a model. docs/distil.md says what is sent.
     #[command(subcommand)]
     Distil(distil::DistilCommand),
     Ingest(documents::IngestArgs),
-    /// Documents that were read: list, show or forget them
+    /// List, show or forget the documents that were read
     #[command(subcommand)]
     Documents(documents::DocumentsCommand),
     Worker(worker::WorkerArgs),
@@ -151,7 +153,7 @@ pub enum Command {
     Uninstall(uninstall::UninstallArgs),
     Upgrade(upgrade::UpgradeArgs),
     Completions(completions::CompletionsArgs),
-    /// Show how the daemon is; the same as `daemon status`
+    /// Show the state of the daemon, as `daemon status` does
     #[command(hide = true)]
     Status,
     #[command(hide = true)]

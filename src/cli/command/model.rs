@@ -46,31 +46,31 @@ pub enum ModelCommand {
 
 /// Install a model on this machine, with ONNX Runtime, which runs it
 ///
-/// Fetches what is missing from the network and checks it, or takes the model from a folder. The model is
-/// tried before it is put in its place. The first one installed is used from then on. A model of a hub is described
-/// by its own configuration; what is installed is pinned by commit and hash.
+/// Fetches what is missing from the network and checks it, or takes the model from a folder, and tries the model before
+/// it installs it. The first model that is installed is used from then on. A model of a hub is described by its own
+/// configuration, and pinned by commit and hash.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// A model that `cerebro model list` names, or hub:OWNER/NAME@REVISION; with --from any name
+    /// A model that `cerebro model list` names, or hub:OWNER/NAME@REVISION; with --from, any name
     #[arg(value_name = "NAME")]
     name: String,
-    /// Of hub:…: the path of the ONNX graph in the repository [default: onnx/model.onnx]
+    /// With hub:…: the path of the ONNX graph in the repository [default: onnx/model.onnx]
     #[arg(long, value_name = "PATH", conflicts_with = "from")]
     file: Option<String>,
-    /// Of hub:…: what the model is called here [default: the repository's name]
+    /// With hub:…: the name of the model here [default: the repository's name]
     #[arg(long = "as", value_name = "NAME", conflicts_with = "from")]
     own_name: Option<String>,
     /// Take model.onnx and tokenizer.json from this folder; libonnxruntime only if it is the one Cerebro knows
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Run models with this libonnxruntime: native code, loaded unchecked with all your rights, now and by the
-    /// daemon
+    /// Run models with this libonnxruntime. It is native code: this command and the daemon load it unchecked, with all
+    /// your rights
     #[arg(long, value_name = "FILE")]
     runtime_from: Option<PathBuf>,
-    /// A Python package index to fetch from
+    /// Fetch from this Python package index
     #[arg(long, value_name = "URL", env = "PIP_INDEX_URL", hide_env_values = true, default_value = INDEX)]
     index: String,
-    /// A Hugging Face hub to fetch from
+    /// Fetch from this Hugging Face hub
     #[arg(long, value_name = "URL", env = "HF_ENDPOINT", hide_env_values = true, default_value = HUB)]
     hub: String,
     #[command(flatten)]
@@ -80,16 +80,16 @@ pub struct InstallArgs {
 /// What a person says of a model that the catalogue does not describe.
 #[derive(Debug, Args)]
 struct SaidArgs {
-    /// With --from or hub:…: how the vectors of a text's tokens become one [default: mean, or as the hub has it]
+    /// With --from or hub:…: how token vectors become one vector [default: mean, or as the hub says]
     #[arg(long, value_name = "HOW")]
     pooling: Option<PoolingArg>,
-    /// With --from or hub:…: most tokens that the model reads at once [default: 256, or as the hub has it]
+    /// With --from or hub:…: the number of tokens that the model reads at most [default: 256, or as the hub says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(32..=65_536))]
     max_tokens: Option<u32>,
-    /// With --from or hub:…: what the model wants before a query
+    /// With --from or hub:…: the text that stands before a query
     #[arg(long, value_name = "TEXT")]
     query_prefix: Option<String>,
-    /// With --from or hub:…: what the model wants before a memory
+    /// With --from or hub:…: the text that stands before a memory
     #[arg(long, value_name = "TEXT")]
     passage_prefix: Option<String>,
 }
@@ -116,29 +116,29 @@ enum PoolingArg {
 
 /// Choose the model that turns text into vectors
 ///
-/// Writes the choice into config.toml and leaves the rest of the file as it is. For `openai` and
-/// `ollama` the provider is asked once, so that a wrong key or name is known now.
+/// Writes the choice into config.toml and leaves the rest of the file as it is. For `openai` and `ollama` the command
+/// asks the server once, so that you notice a wrong key or name now.
 #[derive(Debug, Args)]
 pub struct UseArgs {
-    /// An installed model; or auto, openai (and servers that speak like it), ollama, none
+    /// An installed model, or one of: auto, openai (and compatible servers), ollama, none
     #[arg(value_name = "NAME")]
     name: String,
-    /// The model's name to openai or ollama
+    /// The name of the model at openai or ollama
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Where openai or ollama listens
+    /// The address of openai or ollama
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The environment variable that holds the key [default: OPENAI_API_KEY, but only for OpenAI itself]
+    /// The environment variable with the key [default: OPENAI_API_KEY, for OpenAI's own address only]
     #[arg(long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
-    /// A file that holds the key, readable by you alone
+    /// A file with the key, which only you can read
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// What the model wants before a query
+    /// The text that stands before a query
     #[arg(long, value_name = "TEXT")]
     query_prefix: Option<String>,
-    /// What the model wants before a memory
+    /// The text that stands before a memory
     #[arg(long, value_name = "TEXT")]
     passage_prefix: Option<String>,
 }
@@ -146,10 +146,10 @@ pub struct UseArgs {
 /// Remove an installed model
 #[derive(Debug, Args)]
 pub struct RemoveArgs {
-    /// Its name
+    /// The model's name
     #[arg(value_name = "NAME")]
     name: String,
-    /// Do not ask when it is the model in use
+    /// Do not ask first if it is the model in use
     #[arg(long)]
     yes: bool,
 }
@@ -157,7 +157,7 @@ pub struct RemoveArgs {
 /// Test the model in use: how similar it finds sentences, and how long it takes
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// An installed model, in place of the one in use
+    /// An installed model [default: the one in use]
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }

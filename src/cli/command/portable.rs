@@ -33,51 +33,57 @@ const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024;
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object a line: all of it, to take into another memory
+    /// One JSON object a line, with everything; `cerebro import` reads it
     Jsonl,
-    /// A folder of notes with front matter and links, to read and edit, and to take back
+    /// A folder of notes with front matter and links, to read and edit; `cerebro import` reads it
     Markdown,
-    /// A script that SurrealDB's own import takes
+    /// A script for SurrealDB's own import
     Surrealql,
 }
 
-/// Write everything, or a part, as JSON Lines, Markdown notes or SurrealQL
+/// Export everything, or a part: JSON Lines, Markdown or SurrealQL
 ///
-/// A file is readable by you alone and appears whole or not at all. It replaces an earlier export; any other
-/// file of that name is left alone.
+/// Only you can read the file, and it appears whole or not at all. It replaces an earlier export, but no other file.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Where to write; `-` is standard output, and Markdown needs a folder
+    /// The file, or for Markdown the folder; `-` is standard output
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// The form
+    /// Write this format
     #[arg(long, value_enum, default_value = "jsonl")]
     format: Format,
     #[command(flatten)]
     part: PartArgs,
 }
 
-/// Import an export, or what another program remembered; importing twice is importing once
+/// Import an export, or the memory of another program
 ///
-/// What cannot be taken is named, the rest is taken; the exit code is 1 then. A folder is one of Markdown
-/// notes: changed ones become revisions of their memories, notes without an id new memories.
+/// Importing twice is the same as importing once. The command names what it cannot import, imports the rest, and then
+/// exits with 1. A folder contains Markdown notes: a changed note becomes a revision of its memory, a note without an
+/// id a new memory.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// What to read: a file, a folder of notes, or `-` for standard input
+    /// A file, a folder of notes, or `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// The program whose memory it is
+    /// Read the memory of this program
     #[arg(long, value_enum)]
     from: Option<Source>,
-    /// Project of what names none [default: the working folder's repository]
+    /// Project of memories that name none [default: that of the working folder]
     #[arg(long, value_name = "NAME", requires = "from")]
     project: Option<String>,
-    /// Say what would be done, and write nothing
+    /// Show what would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
+    if !args.part.is_all() && args.format != Format::Surrealql {
+        let daemon = Daemon::reach(&context.home()?).await?;
+        let meant = args.part.meant(&daemon).await?;
+        daemon.close().await;
+        meant.iter().for_each(|words| context.output.note(words));
+    }
     match args.format {
         Format::Jsonl => export_lines(context, args).await,
         Format::Markdown if args.file == Path::new("-") => {

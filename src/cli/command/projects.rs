@@ -9,7 +9,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
 
-/// List projects, merge two, rename or delete one
+/// List, merge, rename or delete projects
 #[derive(Debug, Args)]
 pub struct ProjectsArgs {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ enum Action {
 struct RenameArgs {
     /// The project
     from: String,
-    /// Its new name, which no project has yet
+    /// The new name; no project may have it yet
     into: String,
 }
 
@@ -38,21 +38,21 @@ struct RenameArgs {
 struct DeleteArgs {
     /// The project
     name: String,
-    /// Remove the texts and all revisions for good, those of deleted memories too
+    /// Destroy the texts and all revisions for good, also those of deleted memories
     #[arg(long)]
     hard: bool,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }
 
 #[derive(Debug, Args)]
 struct MergeArgs {
-    /// The project that ends
+    /// The project to merge; it ends
     from: String,
-    /// The project that takes its memories, sessions and prompts
+    /// The project that gets its memories, sessions and prompts
     into: String,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -83,7 +83,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     name_personal(&mut answer["projects"]);
-    context.output.table(&Table::of(PROJECTS, FIELDS, &answer["projects"]), "no projects yet")?;
+    context.output.table(&Table::of(PROJECTS, FIELDS, &answer["projects"]), "no projects yet; the first memory that is saved in a folder makes its project")?;
     Ok(Outcome::Done)
 }
 

@@ -7,12 +7,12 @@ use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
 use crate::setup::{GUIDE, INSTRUCTIONS};
 
-/// Print a text for an agent's instructions: when to save, when to search
+/// Print the instructions for agents: when to save, when to search
 ///
-/// The ten lines that `cerebro setup` puts into the instructions of agents that read them from a file.
+/// These are the ten lines that `cerebro setup` adds to the instructions of agents.
 #[derive(Debug, Args)]
 pub struct PromptArgs {
-    /// The long form, with every tool and the reasons
+    /// Print the long form, with every tool and the reasons
     #[arg(long)]
     full: bool,
 }

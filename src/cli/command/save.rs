@@ -16,17 +16,17 @@ use cerebro_core::operation::Operation;
 
 /// Save a memory
 ///
-/// Title and content are given as words or by their options. Without content, or with `-` for it,
-/// standard input is read.
+/// Give title and content as two quoted words, or by options. Without content, or with `-`, the command reads standard
+/// input.
 #[derive(Debug, Args)]
 pub struct SaveArgs {
-    /// The title, then the content; quote each
+    /// The title, then the content; quote each of them
     #[arg(value_names = ["TITLE", "CONTENT"], num_args = 0..)]
     words: Vec<String>,
-    /// What someone would search for, up to 300 characters
+    /// The title: what someone would search for, up to 300 characters
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// What to remember, up to 256 KiB; `-` reads standard input
+    /// The content, up to 256 KiB; `-` reads standard input
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     content: Option<String>,
     /// Read the content from a file; `-` is standard input
@@ -37,7 +37,7 @@ pub struct SaveArgs {
     /// Save it even if this text was corrected or superseded before
     #[arg(long)]
     revive: bool,
-    /// Session the memory belongs to [default: a new one]
+    /// Save it in this session [default: one for each day and project]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -48,7 +48,7 @@ pub struct SaveArgs {
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "trigger", "done", "verified"]))]
 pub struct UpdateArgs {
-    /// The memory's id, or a beginning that no other has
+    /// The memory's id, or its first characters
     id: String,
     /// The new title
     #[arg(long, value_name = "TEXT")]
@@ -61,16 +61,16 @@ pub struct UpdateArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     fields: Fields,
-    /// It is done, of a thing to be done
+    /// Mark a thing to be done as done
     #[arg(long)]
     done: bool,
     /// Change it even to a text that was corrected or superseded before
     #[arg(long)]
     revive: bool,
-    /// It is still true: compare it from now on with the code as it is in the working folder
+    /// Confirm that it is still true: from now on, compare it with the code as it is in the working folder
     #[arg(long)]
     verified: bool,
-    /// Change it only if it is still at this revision
+    /// Change it only if this is still its revision
     #[arg(long, value_name = "N")]
     expected_revision: Option<u32>,
 }
@@ -78,34 +78,34 @@ pub struct UpdateArgs {
 /// What else a memory has.
 #[derive(Debug, Args)]
 struct Fields {
-    /// Its type: decision, architecture, bugfix, pattern, config, discovery, …
+    /// The type: decision, architecture, bugfix, pattern, config, discovery, …
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Its project [default: the working folder's]
+    /// The project [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// `project` for all who work on it, or `personal` for you in every project
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// Its stable subject, such as `architecture/auth-model`; an empty one takes it away
+    /// The topic key: a subject that changes, such as `architecture/auth-model`; an empty key removes it
     #[arg(long, value_name = "KEY")]
     topic_key: Option<String>,
-    /// A tag; may be given again. One empty tag takes all away
+    /// A tag; can be repeated. One empty tag removes all
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// A memory whose place it takes, by its id; may be given again. That one stays, marked as old
+    /// The id of a memory that it replaces; can be repeated. That memory stays and is marked as old
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
-    /// What kind of memory it is: episodic, semantic, procedural or prospective [default: by its type]
+    /// The kind: episodic, semantic, procedural or prospective [default: by the type]
     #[arg(long = "kind", value_name = "KIND")]
     nature: Option<String>,
-    /// Where it is told, of a thing to be done: `path:FOLDER` or `branch:NAME`; in an update an empty one is everywhere
+    /// Where to show a thing to be done: `path:FOLDER` or `branch:NAME`; an empty value means everywhere
     #[arg(long, value_name = "WHERE")]
     trigger: Option<String>,
-    /// It is so from this date on; in an update an empty one takes the date away
+    /// The first date on which it is valid; an empty value removes it
     #[arg(long, value_name = "DATE")]
     valid_from: Option<String>,
-    /// The last date on which it is so; likewise
+    /// The last date on which it is valid; an empty value removes it
     #[arg(long, value_name = "DATE")]
     valid_until: Option<String>,
 }

@@ -14,10 +14,10 @@ const SELECTED_MAX: usize = 10_000;
 /// Whose things are listed.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProjectArgs {
-    /// Of this project [default: the working folder's]
+    /// Only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     pub project: Option<String>,
-    /// Of all projects
+    /// All projects
     #[arg(long)]
     pub all_projects: bool,
 }
@@ -37,22 +37,22 @@ pub struct Conditions {
     /// Only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Only memories with this tag; may be given again
+    /// Only memories with this tag; can be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Only `project` or only `personal` memories
+    /// Only memories of this scope: `project` or `personal`
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<String>,
-    /// Only memories from this date on
+    /// Only memories written since this date
     #[arg(long, value_name = "DATE")]
     pub since: Option<String>,
-    /// Only memories up to this date
+    /// Only memories written until the end of this date
     #[arg(long, value_name = "DATE")]
     pub until: Option<String>,
-    /// Only memories of this session
+    /// Only memories first saved in this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only memories that this agent wrote
+    /// Only memories last written by this agent; what people type is by `person`
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 }

@@ -14,12 +14,12 @@ use cerebro_core::operation::Operation;
 /// Names the token, instead of the home's file.
 const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
 
-/// Serve MCP over HTTP to agents on other machines, in containers or on the web
+/// Serve MCP over HTTP, for agents on other machines
 ///
-/// The daemon listens while this command runs. Callers bring a token, `Authorization: Bearer …`: that of the
-/// environment's `CEREBRO_HTTP_TOKEN`, or else the one in the home's file http.token, which is made on first
-/// use. Their project is the call's `project`, else the header `x-cerebro-project`, else `general`. There is
-/// no TLS: put a proxy that has it in front where the network is not trusted.
+/// The daemon listens while this command runs. Callers send a token, `Authorization: Bearer …`: that of the variable
+/// `CEREBRO_HTTP_TOKEN`, or the one in the home's file http.token, which is made on first use. Their project is the
+/// call's `project`, else the header `x-cerebro-project`, else `general`. There is no TLS: put a proxy with TLS in
+/// front where you do not trust the network.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
@@ -35,17 +35,17 @@ pub struct HttpArgs {
     /// Listen on this address and port [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
-    /// Answer requests that were sent to this name, beside localhost and the address; can be repeated
+    /// Answer requests to this host name too, besides localhost and the address; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Let pages of this origin call, such as <https://app.example.org>; can be repeated
+    /// Let web pages of this origin call, such as <https://app.example.org>; can be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// Requests a second that are answered in the long run; four times as many at once
+    /// Answer N requests a second in the long run, and bursts of four times as many
     #[arg(long, value_name = "N", default_value_t = HTTP_RATE,
           value_parser = value_parser!(u32).range(1..=i64::from(HTTP_RATE_MAX)))]
     rate: u32,
-    /// Ask for no token; on loopback only
+    /// Require no token; only on loopback
     #[arg(long)]
     no_token: bool,
 }
@@ -76,6 +76,7 @@ const HTTP: Endpoint = Endpoint {
     ended: "it was closed by `cerebro serve --stop`",
     closed: "HTTP is no longer served",
     none: "HTTP was not served",
+    shared: None,
 };
 
 pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::list::{Columns, ask, tell};
+use super::list::{Columns, ask_of_project, tell};
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -33,14 +33,14 @@ enum Action {
 struct ListArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// How many, 1 to 50 [default: 20]
+    /// Show at most N, 1 to 50 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// The session, or the beginning of one of the latest ids that no other has
+    /// The session's id, or the first characters of a recent one
     id: String,
 }
 
@@ -77,9 +77,9 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = args.of.request(Operation::Sessions).with("limit", args.limit);
-    let answer = ask(context, request).await?;
+    let (answer, meant) = ask_of_project(context, request, "sessions", args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
-        "no sessions yet"
+        "no sessions yet; `cerebro setup` connects an agent, and each of its sessions is listed here"
     } else {
         "no sessions in this project; --all-projects lists those of all"
     };
@@ -87,7 +87,9 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     if context.output.screen().is_some() {
         headlines(&mut shown);
     }
-    tell(context, &answer, &shown, SESSIONS, nothing)
+    tell(context, &answer, &shown, SESSIONS, nothing)?;
+    meant.iter().for_each(|words| context.output.note(words));
+    Ok(Outcome::Done)
 }
 
 /// Puts the first telling line of each summary in its place: a terminal has no room for more.

@@ -21,49 +21,49 @@ use crate::setup::{
 
 const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Journal, Part::Instructions];
 
-/// Set up an agent for Cerebro: its configuration, hooks and instructions
+/// Set up an agent: its configuration, hooks and instructions
 ///
-/// Puts the server, hooks and a text on when to save into the agent's own files, for this user. Nothing
-/// else in them changes, a backup stays beside each, and `cerebro unsetup` takes it out again. Doing it
-/// twice is doing it once; what `--allow` let through stays let through. Without an agent, all are listed.
-/// `--all` shows what would change for every agent found on this machine, asks once, and does it.
+/// Adds the server, hooks and ten lines of instructions to the agent's own files, for this user. Nothing else in these
+/// files changes, a backup of each stays beside it, and `cerebro unsetup` removes what was added. Doing it twice is the
+/// same as doing it once. Without an agent, the command lists all agents. `--all` shows the changes for every agent
+/// found on this machine, asks once, and makes them.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("whom").args(["agent", "all"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SetupArgs {
-    /// The agent; without one, all are listed
+    /// The agent
     #[arg(value_parser = names())]
     agent: Option<String>,
-    /// Every agent found on this machine; each change is shown first
+    /// Set up every agent found on this machine, after showing each change
     #[arg(long)]
     pub(super) all: bool,
-    /// With `--all`: do not ask after showing the changes
+    /// With `--all`: do not ask first
     #[arg(long, requires = "all", conflicts_with_all = ["agent", "dry_run"])]
     pub(super) yes: bool,
     /// Show what would change, and change nothing
     #[arg(long, requires = "whom", conflicts_with = "check")]
     pub(super) dry_run: bool,
-    /// Say what is set up, and whether the configured server answers
+    /// Show what is set up, and whether the configured server answers
     #[arg(long, requires = "agent", conflicts_with_all = ["allow", "no_hooks", "no_instructions"])]
     check: bool,
-    /// Let the agent use the tools without asking, deletions aside where it can tell them apart
+    /// Let the agent read and save without asking you; deletions still ask, where the agent can tell them apart
     #[arg(long, requires = "whom")]
     allow: bool,
-    /// Leave out the hooks that give the agent its context and keep prompts and summaries
+    /// Leave out the hooks, which give the agent its context and keep prompts and summaries
     #[arg(long, requires = "whom")]
     no_hooks: bool,
-    /// Leave out the text for the agent's instructions
+    /// Leave out the instructions
     #[arg(long, requires = "whom")]
     no_instructions: bool,
-    /// Whether agents' past sessions are taken in; asked at a terminal where it is not said
+    /// Take in agents' past sessions, or not [default: ask at a terminal]
     #[arg(long, value_name = "ANSWER", requires = "whom", conflicts_with_all = ["dry_run", "check"])]
     pub(super) history: Option<history::Answer>,
 }
 
-/// Take Cerebro out of an agent's files
+/// Remove Cerebro from an agent's files
 ///
-/// Files that nobody has changed since become what they were, byte for byte; from others exactly what was
-/// put in is taken out. What is remembered stays.
+/// A file that nobody has changed since becomes what it was before, byte for byte. From any other file, exactly what
+/// was added is removed. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {
     /// The agent
@@ -121,7 +121,7 @@ pub(super) struct Site {
     pub(super) record: Option<Record>,
     keeps_journal: bool,
     /// How the host takes out Cerebro's package, where it has it: that does all that set-up would do.
-    package: Option<&'static str>,
+    pub(super) package: Option<&'static str>,
 }
 
 /// What set-up would do to an agent's files.

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use clap::Args;
 use serde_json::Value;
 
+use super::suggest;
+use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -12,13 +14,13 @@ use cerebro_core::text;
 /// Which part.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PartArgs {
-    /// Only this project, without what is personal
+    /// Only this project, without personal memories [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// Only memories of this type, and no prompts
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only memories and prompts from this date on
+    /// Only memories and prompts written since this date, such as 2026-11-21 or 7d
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 }
@@ -27,6 +29,14 @@ impl PartArgs {
     /// Whether all is asked for.
     pub fn is_all(&self) -> bool {
         self.project.is_none() && self.kind.is_none() && self.since.is_none()
+    }
+
+    /// What to say of a project and a type that no memory has.
+    ///
+    /// # Errors
+    /// When the daemon does not answer.
+    pub async fn meant(&self, daemon: &Daemon) -> Result<Vec<String>> {
+        suggest::instead(daemon, self.project.as_deref(), self.kind.as_deref()).await
     }
 
     /// What lets the part through.

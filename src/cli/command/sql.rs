@@ -18,23 +18,23 @@ const QUERY_BYTES_MAX: u64 = 256 * 1024;
 
 /// Query the memory in SurrealQL, read-only
 ///
-/// Each statement's answer is shown as a table. Statements that write change nothing: changes go through
-/// the other commands. Ready queries are in surql/queries, tables and functions in docs/surrealql.md.
+/// Shows each statement's answer as a table. Statements that write change nothing. Ready queries are in surql/queries;
+/// docs/surrealql.md describes tables and functions.
 #[derive(Debug, Args)]
 pub struct SqlArgs {
-    /// The query; `-` or none reads it from standard input
+    /// The query; without it, or with `-`, standard input is read
     #[arg(value_name = "QUERY", conflicts_with = "file")]
     query: Option<String>,
     /// Read the query from this file
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What `$NAME` stands for: a text, or JSON such as 5 or true; can be repeated
+    /// The value of `$NAME`: a text, or JSON such as 5 or true; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     params: Vec<String>,
-    /// Most rows of each statement, 1 to 10000 [default: 1000]
+    /// Show at most N rows of each statement, 1 to 10000 [default: 1000]
     #[arg(long, value_name = "N", value_parser = within(1..=SQL_ROWS_MAX))]
     limit: Option<usize>,
-    /// Most seconds that the query may take, 1 to 60 [default: 10]
+    /// Stop the query after this many seconds, 1 to 60 [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = within(1..=SQL_SECONDS_MAX))]
     timeout: Option<usize>,
 }

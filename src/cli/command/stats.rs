@@ -13,7 +13,7 @@ use cerebro_core::operation::Operation;
 /// Count what is stored, and show the state of the service
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Count only this project [default: all]
+    /// Only this project [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
 }

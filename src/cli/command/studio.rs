@@ -10,17 +10,16 @@ use crate::cli::error::Result;
 use crate::cli::table::shown;
 use cerebro_core::operation::Operation;
 
-/// Open the live memory to Surrealist and other SurrealDB clients, read-only
+/// Open the database to Surrealist and other clients, read-only
 ///
-/// Opens a SurrealDB endpoint on 127.0.0.1 over the store that agents go on using, prints how to connect,
-/// and closes it when interrupted. Visitors can read and follow changes, never change anything: changes go
-/// through the other commands. The password is a new one each time.
+/// Opens a SurrealDB endpoint on 127.0.0.1 over the store that agents go on using, prints how to connect, and closes it
+/// when interrupted (Ctrl-C). Clients can read and follow changes, and change nothing. The password is new each time.
 #[derive(Debug, Args)]
 pub struct StudioArgs {
-    /// Listen on this port [default: a free one]
+    /// Listen on this port [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Let pages of this origin connect too, such as <https://db.example.org>; can be repeated
+    /// Let web pages of this origin connect too, such as <https://db.example.org>; can be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Close the endpoint that another command opened
@@ -35,6 +34,7 @@ const STUDIO: Endpoint = Endpoint {
     ended: "the endpoint was closed by `cerebro studio --stop`",
     closed: "the endpoint is closed",
     none: "no endpoint was open",
+    shared: None,
 };
 
 pub async fn run(context: &CommandContext, args: StudioArgs) -> Result<Outcome> {

@@ -1,10 +1,11 @@
 //! Suggests projects or types with similar names when a command finds nothing.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
+use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
@@ -34,9 +35,15 @@ pub async fn words(daemon: &Daemon, request: Request) -> Result<Vec<String>> {
     Ok(rows.filter_map(near).collect())
 }
 
-/// What to say of a type that no memory had before, where others are near.
+/// What to say of a type that no memory had before, where others, customary ones too, are near.
 pub fn new_type(kind: &str, types: &Value) -> Option<String> {
-    let unknown = unknown("type", kind, types, "")?;
+    let mut rows = types.as_array().cloned().unwrap_or_default();
+    for known in Kind::KNOWN {
+        if !rows.iter().any(|row| row["type"] == known) {
+            rows.push(json!({ "type": known, "memories": 0 }));
+        }
+    }
+    let unknown = unknown("type", kind, &Value::Array(rows), "")?;
     let (_, near) = unknown.split_once("; did you mean ")?;
     Some(format!("the type `{}` is new; others near it: {}", kind.trim(), near.trim_end_matches('?')))
 }
@@ -46,7 +53,11 @@ fn named(field: &str, name: &str, rows: &Value) -> Vec<String> {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let near = text::nearest(name, rows.iter().filter_map(|row| row[field].as_str()));
     let count = |name: &str| rows.iter().find(|row| row[field] == name).map(|row| shown(&row["memories"]));
-    near.into_iter().map(|name| format!("`{name}` ({})", count(name).unwrap_or_default())).collect()
+    let told = |name: &str| match count(name).filter(|count| count != "0") {
+        Some(count) => format!("`{name}` ({count})"),
+        None => format!("`{name}`"),
+    };
+    near.into_iter().map(told).collect()
 }
 
 fn unknown(field: &str, name: &str, rows: &Value, otherwise: &str) -> Option<String> {
@@ -65,8 +76,6 @@ fn unknown(field: &str, name: &str, rows: &Value, otherwise: &str) -> Option<Str
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -84,5 +93,10 @@ mod tests {
         assert_eq!(none.unwrap(), "no memory has the project `quux`; `cerebro projects` lists them");
         assert_eq!(new_type("bug", &types).unwrap(), "the type `bug` is new; others near it: `bugfix` (7)");
         assert_eq!((new_type("quux", &types), new_type("bugfix", &types)), (None, None));
+        assert_eq!(new_type("preference", &types), None, "a customary type is no misspelling");
+        assert_eq!(
+            new_type("decison", &json!([])).unwrap(),
+            "the type `decison` is new; others near it: `decision`"
+        );
     }
 }

@@ -10,16 +10,16 @@ use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::TOMBSTONES_LISTED_MAX;
 
-/// List the texts that were corrected, superseded or deleted and do not come back by themselves
+/// List texts that do not come back: corrected, superseded, deleted
 ///
-/// Of each text only a keyed hash is kept, by which an import, a hook or an agent's save is known to bring it back. The
-/// title is that of its memory as it is now. With --forget the texts of one memory may be saved and imported again.
+/// Cerebro keeps a keyed hash of each such text, and refuses an import, a hook or an agent's save that brings it back.
+/// The title is that of the memory as it is now.
 #[derive(Debug, Args)]
 pub struct TombstonesArgs {
-    /// Forget what is noted of the texts of this memory
+    /// Allow the texts of this memory to be saved and imported again
     #[arg(long, value_name = "ID")]
     forget: Option<String>,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long, requires = "forget")]
     yes: bool,
     /// Show at most N

@@ -35,11 +35,11 @@ const SHOWN_DEFAULT: usize = 100;
 
 /// Make a second home with a copy of the memory
 ///
-/// Commands use it with `cerebro --home PATH`, agents with `cerebro mcp --home PATH`; the path is printed. Nothing that
-/// happens in it reaches the memory that it is a copy of.
+/// The command prints the path. Commands use the copy with `cerebro --home PATH`, agents with `cerebro mcp --home
+/// PATH`. Changes in the copy do not reach the memory.
 #[derive(Debug, Args)]
 pub struct NewArgs {
-    /// Its name: letters, digits, `-` and `_`
+    /// The name of the trial: letters, digits, `-` and `_`
     name: String,
 }
 
@@ -48,7 +48,7 @@ pub struct NewArgs {
 pub struct DiffArgs {
     /// The name of the trial
     name: String,
-    /// Most changes that are shown one by one, 1 to 10000 [default: 100]
+    /// Show at most N changes one by one, 1 to 10000 [default: 100]
     #[arg(long, value_name = "N", value_parser = within(1..=SHOWN_MAX))]
     limit: Option<usize>,
 }
@@ -177,7 +177,7 @@ pub fn list(context: &CommandContext) -> Result<Outcome> {
     let told = json!({ "trials": rows });
     if !context.output.json(&told)? {
         let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &told["trials"]);
-        context.output.table(&table, "no trials")?;
+        context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     }
     Ok(Outcome::Done)
 }

@@ -9,16 +9,16 @@ use crate::home::user_home;
 use crate::{project_dir, tui};
 use cerebro_core::domain::{Project, Timestamp};
 
-/// Browse the memory on screens: lists, search, sessions, live calls
+/// Browse the memory in the terminal: search, read, edit, watch
 ///
-/// Keys are shown at the bottom, `?` shows all of them. Colours are the terminal's own; NO_COLOR
-/// turns them off.
+/// The last line of the screen shows the keys; `?` shows all of them. The colours are those of the terminal, and
+/// NO_COLOR turns them off.
 #[derive(Debug, Args)]
 pub struct TuiArgs {
-    /// Look at this project first [default: the working folder's]
+    /// Begin with this project [default: that of the working folder]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
-    /// Look at all projects first, as it also does in a folder of no project
+    /// Begin with all projects, as in a folder without a project
     #[arg(long)]
     all_projects: bool,
 }

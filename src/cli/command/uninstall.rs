@@ -40,7 +40,8 @@ const OURS: [&str; 17] = [
     backup::MAKING,
     "daemon.lock",
 ];
-/// And by how its name begins: databases put aside, other indexes, unsaved edits, drafts, and what is missing from the journal.
+/// And by how its name begins: databases put aside, other indexes, unsaved edits, drafts, and what is missing from the
+/// journal.
 const OURS_BEGIN: [&str; 7] = [
     backup::REPLACED,
     "index-",
@@ -51,19 +52,23 @@ const OURS_BEGIN: [&str; 7] = [
     cerebro_service::work::MISSED_FILE,
 ];
 
-/// Take Cerebro out of this machine: all agents, the service, completions
+/// Undo what Cerebro added to this machine; the memory stays
 ///
-/// Everything that `setup`, `daemon install` and `completions --install` put in comes out as `unsetup` takes it out.
-/// The memory stays, and so does the program itself; both are named, with the command that removes them.
+/// Stops the daemon, and removes what `setup` added to any agent's files, the service of `daemon install`, the
+/// completions of `completions --install` and the skills of `distil skills --install`. A file that nobody has changed
+/// since becomes what it was before; from any other file, exactly what was added is removed.
+///
+/// The memory, `config.toml`, backups, packages that an agent's host installed and the program itself stay. The command
+/// names what stays, and how to remove it.
 #[derive(Debug, Args)]
 pub struct UninstallArgs {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Destroy the memory too, for good; settings and backups stay
+    /// Destroy the memory too, for good: the database, the models and the logs; `config.toml` and backups stay
     #[arg(long)]
     memory: bool,
-    /// With `--memory`: do not ask
+    /// With `--memory`: do not ask first
     #[arg(long, requires = "memory")]
     yes: bool,
 }
@@ -107,15 +112,18 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
         } else if args.memory {
             left = destroy(context).await?;
             removed.notes.push(format!("the memory in {shown} is destroyed"));
-        } else if !args.dry_run
-            && let Err(error) = daemon::dismiss(&context.home()?).await
-        {
-            removed.faults.push(format!("the daemon was not stopped: {error}"));
+        } else if args.dry_run {
+            removed.notes.push("the daemon would be stopped".to_owned());
+        } else {
+            match daemon::dismiss(&context.home()?).await {
+                Ok(stopped) => removed.notes.extend(stopped.map(|_| "the daemon is stopped".to_owned())),
+                Err(error) => removed.faults.push(format!("the daemon was not stopped: {error}")),
+            }
         }
         if !args.memory {
             let size = bytes(bytes_below(&folder));
             removed.notes.push(format!(
-                "the memory stays: {shown} ({size}); `cerebro uninstall --memory` destroys it"
+                "the memory stays, with settings and backups: {shown} ({size}); `cerebro uninstall --memory` destroys it"
             ));
         }
     }
@@ -134,12 +142,10 @@ fn holds_memory(folder: &Path) -> bool {
 /// Takes everything out that was put in, and what cannot be taken out is named.
 async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, removed: &mut Removed) {
     for agent in &AGENTS {
-        match take_agent(context, agent.name, is_dry) {
-            Ok((changes, kept)) => {
+        match take_agent(context, setup, agent.name, is_dry) {
+            Ok((changes, notes)) => {
                 removed.changes.extend(changes);
-                removed
-                    .notes
-                    .extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
+                removed.notes.extend(notes);
             }
             Err(error) => removed.faults.push(error.to_string()),
         }
@@ -165,16 +171,26 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, 
     }
 }
 
-/// Takes everything out of one agent that was set up from this home. Without a record the server's entry tells whether
-/// it was: another home's is not ours to take.
-fn take_agent(context: &CommandContext, name: &str, is_dry: bool) -> Result<(Vec<Change>, Vec<PathBuf>)> {
+/// Takes everything out of one agent that was set up from this home, and names what stays. Without a record the
+/// server's entry tells whether it was: another home's is not ours to take.
+fn take_agent(
+    context: &CommandContext,
+    setup: &SetupContext,
+    name: &str,
+    is_dry: bool,
+) -> Result<(Vec<Change>, Vec<String>)> {
     let site = Site::named(context, name)?;
+    let package = site
+        .package
+        .map(|removal| format!("Cerebro's package for {} stays; to remove it: {removal}", site.agent.title));
+    let mut notes: Vec<String> = package.into_iter().collect();
     if site.record.is_none() && !site.is_set_up()? {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok((Vec::new(), notes));
     }
     let changes = site.plan_removal()?;
     let kept = if is_dry { Vec::new() } else { site.take(&changes)? };
-    Ok((changes.into_iter().filter(Change::is_any).collect(), kept))
+    notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
+    Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
 
 /// Removes what is ours in the home, as its owner, and the home when nothing else is in it; gives what else is.

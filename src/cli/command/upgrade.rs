@@ -22,17 +22,17 @@ const BYTES_MAX: usize = 1024 * 1024;
 /// How long a server may take for it.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// Say whether a newer version is there, by a file or address that you name
+/// Check for a newer version, at a file or address that you name
 ///
-/// Nothing is asked of the network unless `--from` names an address, nothing is sent but the request, and nothing is
-/// installed. The exit code is 0 when no newer version is announced there, 1 when one is.
+/// The network is used only if `--from` names an address. Nothing is sent but the request, and nothing is installed.
+/// The exit code is 1 if there is a newer version, and 0 otherwise.
 #[derive(Debug, Args)]
 pub struct UpgradeArgs {
-    /// Only say so; this program does not replace itself
+    /// Only check; this program does not replace itself
     #[arg(long, required = true)]
     check: bool,
-    /// A file or an https address that tells a version: `server.json`, a release of a forge, the page of a package
-    /// at npm (`version`) or PyPI (`info.version`), or the bare version
+    /// A file or an https address that names a version: `server.json`, a forge's release, a package's page at npm or
+    /// PyPI, or a bare version
     #[arg(long, value_name = "FILE|URL", required = true)]
     from: String,
 }

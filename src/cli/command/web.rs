@@ -17,11 +17,12 @@ const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" }
 
 /// Browse the memory in a web browser: search, read, edit, watch
 ///
-/// Opens a page on 127.0.0.1, prints a link to it and opens the link in your browser. The link works once, for the
-/// browser that opens it first; the page is gone when this command is interrupted. It loads nothing from elsewhere.
+/// Opens a page on 127.0.0.1, prints a link to it and opens the link in your browser. The link works once. The page
+/// closes when this command is interrupted (Ctrl-C). If the page is open already, the command prints a new link and
+/// ends. The page loads nothing from elsewhere.
 #[derive(Debug, Args)]
 pub struct WebArgs {
-    /// Listen on this port [default: a free one]
+    /// Listen on this port [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Only print the link
@@ -39,6 +40,9 @@ const WEB: Endpoint = Endpoint {
     ended: "the page was closed by `cerebro web --stop`",
     closed: "the page is closed",
     none: "no page was open",
+    shared: Some(
+        "the page was open already: this link works once, and the page closes with the command that opened it",
+    ),
 };
 
 pub async fn run(context: &CommandContext, args: WebArgs) -> Result<Outcome> {

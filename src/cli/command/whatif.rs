@@ -22,18 +22,18 @@ pub enum WhatIfCommand {
     Drop(trial::DropArgs),
 }
 
-/// Run SurrealQL, show which rows it would create, change and delete, and undo all of it
+/// Run SurrealQL, show which rows it would create, change and delete, and undo it
 ///
-/// The statements run in one transaction of the running memory, which is cancelled. They see their own changes. The
-/// search index and the vectors in memory are outside of it and do not change.
+/// The statements run in one transaction, which is cancelled. They see their own changes. The search index and the
+/// vectors in memory are outside of the transaction and do not change.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A file of statements; `-` or none reads them from standard input
+    /// A file of statements; without it, or with `-`, standard input is read
     file: Option<PathBuf>,
-    /// Most rows that are shown one by one, 1 to 10000 [default: 100]
+    /// Show at most N rows one by one, 1 to 10000 [default: 100]
     #[arg(long, value_name = "N", value_parser = within(1..=SQL_ROWS_MAX))]
     limit: Option<usize>,
-    /// Most seconds that it may take, 1 to 60 [default: 10]
+    /// Stop the statements after this many seconds, 1 to 60 [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = within(1..=SQL_SECONDS_MAX))]
     timeout: Option<usize>,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
+use super::list::ask_of_project;
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -21,8 +22,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 /// See, resume and check what agents do: the journal of work
 ///
-/// Each session of an agent is a piece of work; hooks tell its prompts, edits, commands and tests. What was cut
-/// off by a crash is told to the next session of the project. docs/work.md says what is kept and what is proved.
+/// Each session of an agent is a piece of work. Hooks report its prompts, edits, commands and tests. If a crash cut a
+/// session off, the next session of the project is told. docs/work.md says what is kept and what is proved.
 #[derive(Debug, Args)]
 pub struct WorkArgs {
     #[command(subcommand)]
@@ -35,36 +36,36 @@ enum Action {
     Show(ShowArgs),
     Tail(TailArgs),
     Resume(ResumeArgs),
-    /// Close one, and remember what was found out in it
+    /// Close a piece of work, and save what was found out in it
     Close(CloseArgs),
-    /// Make a new one that goes on from an event of another
+    /// Begin a new piece of work from an event of another
     Fork(ForkArgs),
-    /// Print one with all its events, in lines that `cerebro import` takes
+    /// Print a piece of work with all its events, in lines for `cerebro import`
     Export(OneArgs),
     Prune(PruneArgs),
     Verify(VerifyArgs),
-    /// Print the head of the journal: with this line you can check later that nothing before it was changed
+    /// Print the head of the journal, by which you can check later that nothing before it was changed
     Head,
     /// Print the head as a signed note; keep it where this machine's user cannot change it
     Anchor,
     /// Print the proof that a piece of work is under a seal
     Prove(OneArgs),
     Claim(ClaimArgs),
-    /// Let go of one that you claimed
+    /// Release a piece of work that you claimed
     Release(OneArgs),
-    /// List the effects of which nobody knows whether they took place, in all projects
+    /// List effects that may or may not have taken place, in all projects
     Sweep,
 }
 
-/// List pieces of work, those that were active last first
+/// List pieces of work, the last active first
 #[derive(Debug, Default, Args)]
 struct ListArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// Which ones [default: open]
+    /// Only those in this state [default: open]
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// How many, 1 to 100 [default: 20]
+    /// Show at most N, 1 to 100 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=WORKS_MAX))]
     limit: Option<usize>,
 }
@@ -73,11 +74,11 @@ struct ListArgs {
 enum State {
     /// Not closed
     Open,
-    /// Open, and nobody holds it
+    /// Open and claimed by nobody
     Free,
-    /// Kept from going on by a gate or a block
+    /// Open and held up by a gate or a block
     Waiting,
-    /// Open, and something is wrong with it
+    /// Open, with something wrong
     Stale,
     /// Closed
     Closed,
@@ -100,68 +101,70 @@ impl State {
 
 #[derive(Debug, Args)]
 struct OneArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: String,
 }
 
-/// Show what the events of one come to: requests, files, tests, steps, gates, what is unknown
+/// Show the state of a piece of work: requests, files, tests, steps, gates, what is unknown
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: String,
-    /// Print the whole body of this event instead, where only its beginning stands in its row
+    /// Print the whole body of the event with this number instead
     #[arg(long, value_name = "SEQ")]
     artifact: Option<u64>,
 }
 
-/// Hold one, so that you can close it and others know; any of your `cerebro` commands on it keeps the claim
+/// Claim a piece of work, so that you can close it and others know
+///
+/// Each of your `cerebro` commands on it keeps the claim.
 #[derive(Debug, Args)]
 struct ClaimArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: String,
     /// Take it from a session that holds it
     #[arg(long)]
     takeover: bool,
 }
 
-/// Show the last events of one
+/// Show the last events of a piece of work
 #[derive(Debug, Args)]
 struct TailArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: String,
-    /// How many, 1 to 500 [default: 20]
+    /// Show at most N, 1 to 500 [default: 20]
     #[arg(short, long, value_name = "N", value_parser = within(1..=EVENTS_MAX))]
     limit: Option<usize>,
-    /// Go on showing events as they happen
+    /// Go on showing new events until interrupted (Ctrl-C)
     #[arg(short, long)]
     follow: bool,
 }
 
-/// Print what the next agent should know of a piece of work, or of the newest unfinished one here
+/// Print what the next agent should know of a piece of work
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: Option<String>,
-    /// How long the text may be, 256 to 32768 bytes [default: 2500]
+    /// Print at most this many bytes, 256 to 32768 [default: 2500]
     #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]
     bytes: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 struct CloseArgs {
-    /// Its id, or the beginning of one that no other has
+    /// The id of the piece of work, or its first characters
     work: String,
     /// How it ended [default: done]
     #[arg(long, value_enum)]
     outcome: Option<Ending>,
-    /// A last word
+    /// A note on the end
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Ending {
-    /// What was wanted is there
+    /// What was wanted is done
     Done,
     /// It cannot be done
     Failed,
@@ -171,9 +174,9 @@ enum Ending {
 
 #[derive(Debug, Args)]
 struct ForkArgs {
-    /// The id of the other, or the beginning of one that no other has
+    /// The id of the other piece of work, or its first characters
     work: String,
-    /// The number of the event [default: its last]
+    /// The number of the event [default: the last]
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
 }
@@ -187,16 +190,17 @@ struct PruneArgs {
     /// Remove work that was closed more than this many days ago [default: keep of the settings]
     #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
     works: Option<usize>,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }
 
 /// Read the journal again and say whether anything in it was changed
 ///
-/// Found are edits, insertions, deletions, another order, cut ends, rows that went back, removed seals and changed
-/// artifacts. A process of the same user that takes the home's key can rewrite what is not sealed yet, and whoever
-/// puts the whole home back to an earlier state is only found by a head that was written down outside.
+/// It finds edits, insertions, deletions, changes of order, cut ends, rows that went back, removed seals and changed
+/// artifacts. It does not find everything: a process of the same user that has the home's key can rewrite what is not
+/// sealed yet, and only a head that you wrote down elsewhere shows that the whole home was put back to an earlier
+/// state.
 #[derive(Debug, Args)]
 struct VerifyArgs {
     /// A line that `cerebro work head` printed earlier, or the last line of a hint; can be repeated
@@ -263,7 +267,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         .request(Operation::WorkList)
         .with("state", args.state.map(State::name))
         .with("limit", args.limit);
-    let answer = ask(context, request).await?;
+    let (answer, meant) = ask_of_project(context, request, "works", args.of.project.as_deref()).await?;
     if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
@@ -274,7 +278,9 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         context.output.note("the journal answered too slowly; for a minute nobody waits for it");
     }
     let fields = ["work", "active_at", "status", "stale", "agent", "project", "seq", "title"];
-    context.output.table(&Table::of(WORKS, &fields, &answer["works"]), "no work")?;
+    let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
+    context.output.table(&Table::of(WORKS, &fields, &answer["works"]), nothing)?;
+    meant.iter().for_each(|words| context.output.note(words));
     Ok(Outcome::Done)
 }
 
@@ -593,7 +599,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     ])?;
     let columns = [("work", Layout::Fixed), ("finding", Layout::Fixed), ("detail", Layout::Flexible)];
     let table = Table::of(&columns, &["work", "finding", "detail"], &answer["findings"]);
-    context.output.table(&table, "nothing was changed, as far as this home can tell")?;
+    context.output.table(&table, "nothing was changed, as far as this home shows")?;
     if answer["more"] == true {
         context.output.note("more was found than is shown");
     }

@@ -18,7 +18,7 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// How many jobs are listed.
 const JOBS_DEFAULT: usize = 50;
 
-/// Inspect, pause or resume the worker that gives memories their vectors
+/// Show, pause or resume the worker that gives memories vectors
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
     #[command(subcommand)]
@@ -27,22 +27,22 @@ pub struct WorkerArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Pause it until it is resumed, across restarts too
+    /// Pause the worker until it is resumed, also across restarts
     Pause,
-    /// Resume it
+    /// Resume the worker
     Resume(WaitArgs),
-    /// Show what it is doing, and how many jobs wait
+    /// Show what the worker does, and how many jobs wait
     Status(WaitArgs),
 }
 
 #[derive(Debug, Args)]
 struct WaitArgs {
-    /// Wait until nothing is left to do, and show the progress
+    /// Show the progress, and wait until nothing is left to do
     #[arg(long)]
     wait: bool,
 }
 
-/// List jobs that wait or were given up, or retry those that were
+/// List jobs that wait or were given up, or retry the latter
 #[derive(Debug, Args)]
 pub struct JobsArgs {
     #[command(subcommand)]
@@ -59,10 +59,10 @@ enum JobsAction {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Which ones [default: all, those that were given up first]
+    /// Only jobs in this state [default: all, those that were given up first]
     #[arg(long, value_enum)]
     state: Option<State>,
-    /// At most so many, 1 to 500
+    /// Show at most N, 1 to 500
     #[arg(long, value_name = "N", default_value_t = JOBS_DEFAULT, value_parser = within(1..=LISTING_MAX))]
     limit: usize,
 }
@@ -77,12 +77,13 @@ enum State {
     Leased,
 }
 
-/// Compute the vectors of the configured model; search uses the old ones until all are done
+/// Compute all vectors again, with the model that is set
 ///
-/// With the model unchanged, it makes those that are missing. Cut short, it goes on by itself.
+/// Searches use the old vectors until all new ones are there. If the model has not changed, only missing vectors are
+/// computed. An interrupted run goes on by itself.
 #[derive(Debug, Args)]
 pub struct ReindexArgs {
-    /// Do not wait until it is done
+    /// Return at once, without waiting for the end
     #[arg(long)]
     no_wait: bool,
 }

@@ -1,12 +1,14 @@
-// Saves steps on pages that work without it: search while typing, and calls as they happen.
+// Saves steps on pages that work without it: search while typing, calls as they happen, results that take a while.
 "use strict";
 
 // How long nobody types before a search begins, in milliseconds.
 const PAUSE = 250;
+// How often a page looks whether what it waits for is there, in milliseconds.
+const AGAIN = 2000;
 
 // Shows what a form finds while it is filled in. An answer that comes after a later question is dropped.
 function searchWhileTyping(form) {
-  const shown = document.getElementById(form.dataset.live);
+  const shown = form.dataset.live.split(" ").map((id) => document.getElementById(id));
   let timer, asking;
   const search = async () => {
     asking?.abort();
@@ -17,9 +19,9 @@ function searchWhileTyping(form) {
       const answer = await fetch(address, { signal: asking.signal });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const found = page.getElementById(shown.id);
-      if (!found) return;
-      shown.replaceChildren(...found.childNodes);
+      const found = shown.map((part) => page.getElementById(part.id));
+      if (found.includes(null)) return;
+      shown.forEach((part, n) => part.replaceChildren(...found[n].childNodes));
       history.replaceState(null, "", address);
     } catch (error) {
       if (error.name !== "AbortError") throw error;
@@ -53,6 +55,20 @@ function follow(calls) {
   };
 }
 
+// Opens the page anew once it no longer says that it waits for something.
+function lookAgain() {
+  const timer = setInterval(async () => {
+    try {
+      const answer = await fetch(location.href);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.ok && !page.querySelector("[data-again]")) location.reload();
+    } catch {
+      clearInterval(timer); // The page was closed; its own link says so.
+    }
+  }, AGAIN);
+}
+
 for (const form of document.querySelectorAll("form[data-live]")) searchWhileTyping(form);
 const calls = document.querySelector("[data-stream]");
 if (calls) follow(calls);
+if (document.querySelector("[data-again]")) lookAgain();

@@ -24,8 +24,8 @@ use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 use cerebro_core::recall::Signal;
 
-/// The fields of a hit itself; all others are marks.
-const OWN: [&str; 7] = ["id", "title", "type", "date", "preview", "score", "project"];
+/// The fields of a hit that its item shows; all others are marks.
+const OWN: [&str; 8] = ["id", "title", "type", "date", "preview", "score", "project", "flag"];
 
 /// A choice of a form.
 struct Choice {

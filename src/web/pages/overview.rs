@@ -59,6 +59,8 @@ pub(super) struct FactLine {
     pub name: &'static str,
     pub words: String,
     pub todo: Option<&'static str>,
+    /// The page where it is done; empty where there is none.
+    pub href: &'static str,
 }
 
 impl FactLine {
@@ -68,7 +70,13 @@ impl FactLine {
             Some(false) => ("ill", "not well: "),
             None => ("plain", ""),
         };
-        Self { mark, said, name: fact.name, words: fact.words, todo: fact.todo }
+        let href = match fact.name {
+            "alike" => "/pairs?which=twins",
+            "review" => "/pairs",
+            "distil" => "/inbox",
+            _ => "",
+        };
+        Self { mark, said, name: fact.name, words: fact.words, todo: fact.todo, href }
     }
 }
 
@@ -103,7 +111,7 @@ pub(in crate::web) async fn show(
     let agent = |client: &view::Client| Agent {
         name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.clone() },
         project: super::named(&client.project),
-        calls: locale.count(client.calls),
+        calls: super::counted(&locale, usize::try_from(client.calls).unwrap_or(usize::MAX), "call", "calls"),
         last: locale.clock(client.last_at),
     };
     let project = |project: &crate::web::backend::Project| ProjectLine {

@@ -103,7 +103,11 @@ fn line(session: &Session, locale: &Locale) -> Line {
         .map(|(end, start)| view::span(u64::try_from(end.duration_since(start).as_secs()).unwrap_or(0)));
     Line {
         href: link::session(&session.id),
-        headline: if headline.is_empty() { "No summary".to_owned() } else { super::titled(&headline) },
+        headline: if headline.is_empty() {
+            "A session without a summary".to_owned()
+        } else {
+            super::titled(&headline)
+        },
         project: named(&session.project),
         agent: named(&session.agent),
         started: locale.moment(session.started_at),

@@ -1,5 +1,7 @@
 //! Consolidation: what may be merged or archived, carrying out a plan, undoing it, and earlier ones.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
@@ -15,6 +17,7 @@ use crate::view::{self, items};
 use crate::web::{
     Shared,
     access::Posted,
+    background::Progress,
     failure::Failure,
     shell::{self, Shell},
     view::{
@@ -27,9 +30,13 @@ use cerebro_core::operation::Operation;
 
 /// Consolidations that are listed.
 const CYCLES: usize = 30;
+/// How long a person waits for a plan. In a large store it takes up to a minute.
+const PLAN_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of the changes of a page, and around each.
 const STEPS_BYTES: usize = 48_000;
 const AROUND_BYTES: usize = 220;
+/// Bytes of a link to a memory that an insight rests on.
+const SOURCE_BYTES: usize = 70;
 
 /// A consolidation in the list.
 struct Line {
@@ -51,14 +58,19 @@ impl Line {
             let told = told.map(|(name, words)| format!("{} {words}", locale.count(number(name))));
             told.collect::<Vec<_>>().join(", ")
         };
-        let changes = listed(&[("merge", "to merge"), ("compact", "to compact"), ("archive", "to archive")]);
+        let changes = listed(&[
+            ("merge", "to merge"),
+            ("compact", "to compact"),
+            ("archive", "to archive"),
+            ("derive", "to add as insights"),
+        ]);
         Self {
             href: link::cycle(&view::text(cycle, "id")),
             id: view::text(cycle, "id"),
             state: view::text(cycle, "state"),
             by: view::text(cycle, "by"),
             when: locale.moment(view::moment(cycle, "at")),
-            changes: if changes.is_empty() { "nothing to change".to_owned() } else { changes },
+            changes: if changes.is_empty() { "Nothing to change".to_owned() } else { changes },
             outcome: listed(&[
                 ("done", "done"),
                 ("skipped", "skipped"),
@@ -78,6 +90,9 @@ struct Step {
     into: String,
     into_href: String,
     why: String,
+    /// An insight that waits, whole, and the memories that it rests on.
+    insight: String,
+    sources: Vec<(String, String)>,
     outcome: String,
 }
 
@@ -88,20 +103,25 @@ impl Step {
             super::titled(&title)
         };
         let into = view::text(told, "into");
+        let insight = view::text(told, "text");
+        let sources = items(told, "sources").filter_map(Value::as_str);
         Self {
             action: view::text(told, "action"),
             title: title("title"),
-            href: link::memory(&view::text(told, "id")),
+            // An insight that waits is no memory yet.
+            href: if insight.is_empty() { link::memory(&view::text(told, "id")) } else { String::new() },
             into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
             into: if into.is_empty() { String::new() } else { title("into_title") },
             why: byte_budget::cut(&view::text(told, "why"), FACT_BYTES_MAX).into_owned(),
+            insight,
+            sources: sources.map(|id| (link::memory(id), id.to_owned())).collect(),
             outcome: view::text(told, "outcome"),
         }
     }
 
     fn weight(&self) -> usize {
-        let texts = [&self.title, &self.into, &self.why].map(|text| byte_budget::weight(text));
-        texts.iter().sum::<usize>() + AROUND_BYTES
+        let texts = [&self.title, &self.into, &self.why, &self.insight].map(|text| byte_budget::weight(text));
+        texts.iter().sum::<usize>() + self.sources.len() * SOURCE_BYTES + AROUND_BYTES
     }
 }
 
@@ -110,6 +130,9 @@ impl Step {
 struct ListPage {
     shell: Shell,
     tabs: [Tab; tabs::COUNT],
+    is_planning: bool,
+    /// Why the last plan was not made.
+    problem: Option<String>,
     cycles: Vec<Line>,
 }
 
@@ -131,20 +154,35 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
+    // Before the list is read, so that a plan that is ready at this moment is in it.
+    let progress = shared.planning.progress();
     let answer = shared.backend.ask(Operation::CycleLog, json!({ "limit": CYCLES })).await?;
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Consolidation", tabs::PLACE)
             .done(parts.get("done"))
             .token(shared.access.token()),
         tabs: tabs::at("/tidy"),
+        is_planning: progress == Progress::UnderWay,
+        problem: match progress {
+            Progress::Failed(failure) => Some(failure.words().to_owned()),
+            Progress::Idle | Progress::UnderWay => None,
+        },
         cycles: items(&answer, "cycles").map(|cycle| Line::of(cycle, &locale)).collect(),
     }))
 }
 
-/// Makes a plan, which changes nothing, and shows it.
+/// Has a plan made, which changes nothing. It is shown if it is there soon; otherwise the list says that it is under way.
 pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
-    let answer = shared.backend.change(Operation::CyclePlan, json!({})).await?;
-    Ok(Redirect::to(&link::cycle(&view::text(&answer["cycle"], "id"))).into_response())
+    let backend = shared.backend.clone();
+    let making = async move { backend.change(Operation::CyclePlan, json!({})).await };
+    let place = match shared.planning.start(making, PLAN_WAIT).await? {
+        Some(answer) => {
+            let asking = if answer["asking"] == true { "asking" } else { "" };
+            link::with_query(&link::cycle(&view::text(&answer["cycle"], "id")), &[("done", asking)])
+        }
+        None => "/tidy".to_owned(),
+    };
+    Ok(Redirect::to(&place).into_response())
 }
 
 pub(in crate::web) async fn show(

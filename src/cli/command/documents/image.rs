@@ -19,16 +19,16 @@ use cerebro_durable as durable;
 
 /// Write an image of a document to a file or to standard output
 ///
-/// Images are not kept: this reads the document's file again, and only while its bytes are those that were read.
+/// Images are not stored: the command reads the document's file again, if the file has not changed.
 #[derive(Debug, Args)]
 pub struct ImageArgs {
-    /// The document's id, that of one of its passages, or its path
+    /// The document's id, the id of one of its passages, or its path
     #[arg(value_name = "ID|PATH")]
     document: String,
-    /// Which image, by its number in `cerebro documents show`
+    /// The number of the image in `cerebro documents show`
     #[arg(value_name = "NUMBER")]
     number: usize,
-    /// The file to write; it must not be there yet [default: standard output, where that is no terminal]
+    /// Write this file, which must not exist [default: standard output, unless it is a terminal]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

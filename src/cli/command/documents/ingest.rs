@@ -22,19 +22,19 @@ use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
 
 /// Read documents, so that searches find what they say
 ///
-/// Markdown, HTML, text, source code, CSV, JSON, notebooks, docx, pptx, xlsx, epub and PDF. Of a folder, what `.gitignore`
-/// leaves out is not read. Reading a file again changes only what it says differently now; one that is gone from a folder
-/// is no longer found. Documents are no memories: a search finds them with `--type document`, and says so in one line
-/// where they know what no memory does.
+/// Reads Markdown, HTML, text, source code, CSV, JSON, notebooks, docx, pptx, xlsx, epub and PDF. In a folder, files
+/// that `.gitignore` leaves out are not read. Reading a file again updates what has changed; a file that is gone from a
+/// folder is no longer found. Documents are no memories: `cerebro search --type document` finds them, and any search
+/// mentions them in one line if they know more than the memories.
 #[derive(Debug, Args)]
 pub struct IngestArgs {
-    /// Files, or folders with all in them
+    /// Files or folders
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The project that they belong to [default: the working folder's]
+    /// The project of the documents [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -36,20 +36,20 @@ pub struct ListArgs {
 /// Show what is kept of a document
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Its id, that of one of its passages, or its path
+    /// The document's id, the id of one of its passages, or its path
     #[arg(value_name = "ID|PATH")]
     document: String,
 }
 
 /// Destroy what is kept of a document for good; its file stays
 ///
-/// `cerebro compact` then removes the last bytes of it from the database's files. Reading the file again brings it back.
+/// `cerebro compact` then removes its last bytes from the database's files. Ingesting the file again brings it back.
 #[derive(Debug, Args)]
 pub struct ForgetArgs {
-    /// Its id, or its path
+    /// The document's id or path
     #[arg(value_name = "ID|PATH")]
     document: String,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -91,6 +91,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = || args.of.request(Operation::Documents);
     let documents = all(&daemon, request).await?;
+    let project = args.of.project.as_deref().filter(|_| documents.is_empty());
+    let meant = suggest::instead(&daemon, project, None).await?;
     daemon.close().await;
     let answer = serde_json::json!({ "documents": documents });
     if context.output.json(&answer)? {
@@ -109,6 +111,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         ]);
     }
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
+    meant.iter().for_each(|words| context.output.note(words));
     Ok(Outcome::Done)
 }
 

@@ -28,7 +28,7 @@ pub struct SearchArgs {
     /// Words to look for
     #[arg(required = true)]
     text: Vec<String>,
-    /// Sessions of sub-agents, and those without a person, too
+    /// Search sessions of sub-agents and sessions without a person too
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -38,9 +38,9 @@ pub struct SearchArgs {
 /// Show a past session; without an id, list them
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The agent's own id of the session
+    /// The id that the agent gave the session
     session: Option<String>,
-    /// With everything that was said
+    /// Show everything that was said
     #[arg(long, requires = "session")]
     full: bool,
 }
@@ -48,7 +48,7 @@ pub struct ShowArgs {
 /// Show which sessions changed a file, the last first
 #[derive(Debug, Args)]
 pub struct FilesArgs {
-    /// The file: its name, or the end of its path
+    /// The file's name, or the end of its path
     file: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -57,7 +57,7 @@ pub struct FilesArgs {
 /// Show which session wrote a file, or one line of it, and what it was asked
 #[derive(Debug, Args)]
 pub struct BlameArgs {
-    /// The file, and the number of a line: src/main.rs:12
+    /// The file, with or without the number of a line: src/main.rs:12
     #[arg(value_name = "FILE[:LINE]")]
     file: String,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub struct HowArgs {
 /// Show where an error was met before, and what made it go away
 #[derive(Debug, Args)]
 pub struct FixArgs {
-    /// Words of the error; numbers in it do not count
+    /// Words of the error; numbers are ignored
     error: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -86,7 +86,7 @@ pub struct FixArgs {
 struct ScopeArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// How many, 1 to 50
+    /// Show at most N, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = within(1..=LIMIT_MAX))]
     limit: usize,
 }
@@ -303,7 +303,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let fields = ["session", "started_at", "agent", "project", "exchanges", "title"];
-    context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet")?;
+    context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet; `cerebro history import` takes them in, after asking")?;
     Ok(Outcome::Done)
 }
 

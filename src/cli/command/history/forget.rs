@@ -10,25 +10,25 @@ use cerebro_core::operation::Operation;
 
 /// Destroy past sessions, or parts of them, for good
 ///
-/// No import brings them back. `cerebro compact` then removes the last bytes of them from the database's files.
+/// No import brings them back. `cerebro compact` then removes their last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
 ))]
 pub struct ForgetArgs {
-    /// This session
+    /// Forget this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// All of this project
+    /// Forget all sessions of this project
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// All before this day or moment
+    /// Forget everything before this day or moment
     #[arg(long, value_name = "WHEN")]
     before: Option<String>,
-    /// Exchanges with this text in them
+    /// Forget exchanges that contain this text
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
 }

@@ -28,7 +28,7 @@ const BAR: &str = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {msg}, {el
 #[derive(Debug, Subcommand)]
 pub enum HistoryCommand {
     Import(ImportArgs),
-    /// Show what was taken in, what is under way, and what could not be read
+    /// Show what was taken in, what is under way and what could not be read
     Status,
     Search(find::SearchArgs),
     Show(find::ShowArgs),
@@ -43,55 +43,55 @@ pub enum HistoryCommand {
 
 /// Take past sessions in, the newest first, and keep them current from then on
 ///
-/// Asks before it begins. What is chosen by `--agent` and `--project` is what is kept current from then on, and nothing
-/// else; a later import can widen it. It can be cut short at any time and goes on by itself.
+/// Asks before it begins. Only the sessions that `--agent` and `--project` choose are kept current from then on; a
+/// later import can widen the choice. You can interrupt it at any time, and it goes on by itself.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
-    /// Only this agent's; can be given more than once [default: of all that are found]
+    /// Only sessions of this agent; can be repeated [default: all agents that are found]
     #[arg(long = "agent", value_name = "AGENT", value_parser = agent_names())]
     agents: Vec<String>,
-    /// Only this project's
+    /// Only sessions of this project [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only those written in this time, such as 30d; 0 is all [default: `since` of the settings, 180d]
+    /// Only sessions of the last days, such as 30d; 0 means all [default: `since` in config.toml, or 180d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Files that agents load at their start (CLAUDE.md, AGENTS.md, rules, their own notes) too, as documents for the
-    /// other agents
+    /// Take in files that agents load at their start too (CLAUDE.md, AGENTS.md, rules, their own notes), as documents
+    /// for the other agents
     #[arg(long)]
     memory_files: bool,
-    /// Show what there is, and take nothing in
+    /// Show what there is, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask first; needed where no terminal is
+    /// Do not ask first; needed without a terminal
     #[arg(long)]
     yes: bool,
-    /// Do not wait until it is done
+    /// Return at once, without waiting for the end
     #[arg(long)]
     no_wait: bool,
 }
 
 /// Take in only this project or folder and those named before, or list them
 ///
-/// Where none is named, all are taken in. What was taken in of others already stays.
+/// Without any name, all are taken in. What was taken in of others stays.
 #[derive(Debug, Args)]
 pub struct IncludeArgs {
     /// A project, or the absolute path of a folder
     what: Option<String>,
-    /// Take it off the list
+    /// Remove it from the list
     #[arg(long, requires = "what")]
     remove: bool,
 }
 
 /// Leave a project or a folder alone, or list what is left alone
 ///
-/// What was taken in of it already stays; `cerebro history forget` removes that.
+/// What was taken in of it stays; `cerebro history forget` destroys that.
 #[derive(Debug, Args)]
 pub struct ExcludeArgs {
     /// A project, or the absolute path of a folder
     what: Option<String>,
-    /// Take it in again
+    /// Remove it from the list, so that it is taken in again
     #[arg(long, requires = "what")]
     remove: bool,
 }
