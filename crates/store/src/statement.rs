@@ -143,6 +143,7 @@ statements! {
     JOB_RENEW = "job_renew",
     JOB_RETRY = "job_retry",
     JOB_WAITING = "job_waiting",
+    KEYS_BY_PREFIX = "keys_by_prefix",
     MEMORY_BARE_PAGE = "memory_bare_page",
     MEMORY_BEFORE = "memory_before",
     MEMORY_BY_PREFIX = "memory_by_prefix",
