@@ -179,7 +179,7 @@ impl Followers {
             self.claims.forget();
             self.succession.forget();
         }
-        self.jobs.wake();
+        self.jobs.follow(committed);
     }
 }
 

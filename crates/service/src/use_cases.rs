@@ -41,7 +41,12 @@ pub(super) fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnO
 }
 
 /// Runs a test over a service of its own. The database needs deeper stacks than a test's thread has.
-fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: impl AsyncFnOnce(Service)) {
+pub(crate) fn with_vectors(
+    settings: Settings,
+    embedding: Embedding,
+    clock: Clock,
+    test: impl AsyncFnOnce(Service),
+) {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -62,7 +67,7 @@ fn caller() -> Caller {
     Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
 }
 
-async fn save(service: &Service, title: &str) -> Saved {
+pub(crate) async fn save(service: &Service, title: &str) -> Saved {
     let request = SaveRequest {
         title: title.to_owned(),
         content: "The clock test fails on Sundays.".to_owned(),

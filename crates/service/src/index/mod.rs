@@ -6,12 +6,14 @@
 
 mod chunks;
 mod evidence;
+mod exchange_vectors;
 mod exchanges;
 mod memories;
 mod vectors;
 
 pub(crate) use chunks::title as chunk_title;
 pub(crate) use evidence::{EvidenceIndexes, WAIT, blocking};
+pub(crate) use exchange_vectors::exchanges_max;
 pub(crate) use memories::{Follower, MemoryIndex, document};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
 pub(crate) use vectors::{VectorSearch, Vectors};

@@ -34,7 +34,7 @@ use crate::{
     traffic::Traffic,
 };
 use cerebro_core::pace::{self, Spent};
-use cerebro_store::JobKind;
+use cerebro_store::{Committed, JobKind};
 use queue::Queue;
 
 /// How long a pause waits until the worker has heard of it.
@@ -114,6 +114,7 @@ pub(super) struct Jobs {
     distil: Queue,
     derive: Queue,
     backfill: embed::Backfill,
+    exchanges: embed::ExchangeBacklog,
 }
 
 impl Jobs {
@@ -124,6 +125,7 @@ impl Jobs {
             distil: Queue::new(),
             derive: Queue::new(),
             backfill: embed::Backfill::new(),
+            exchanges: embed::ExchangeBacklog::default(),
         }
     }
 
@@ -136,8 +138,9 @@ impl Jobs {
         }
     }
 
-    /// Says that something was committed, which may owe a memory its vectors.
-    pub(super) fn wake(&self) {
+    /// Says that something was committed, which may owe a memory or an exchange its vectors.
+    pub(super) fn follow(&self, committed: &Committed) {
+        self.exchanges.follow(committed);
         self.embed.wake();
     }
 
@@ -166,6 +169,7 @@ impl Jobs {
     /// Has all memories looked through for missing vectors.
     pub(super) fn fill(&self) {
         self.backfill.begin();
+        self.exchanges.begin();
         self.poke();
     }
 

@@ -5,6 +5,7 @@
 //! ends its job.
 
 mod batch;
+mod exchanges;
 mod thread;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 };
 
 use batch::{Batch, Work};
+pub(super) use exchanges::ExchangeBacklog;
 use thread::Thread;
 
 use super::{
@@ -200,7 +202,7 @@ impl JobHandler for Embed {
     async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
         let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
         if target.state != ModelState::Building {
-            return Ok(false);
+            return self.embed_exchange(cx).await;
         }
         switch(cx, target).await?;
         self.provider = None;
