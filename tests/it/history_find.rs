@@ -184,11 +184,10 @@ fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
 #[test]
 fn who_finds_nothing_is_told_what_to_try() {
     let home = Home::new();
-    let said = |args: &[&str]| home.run(&[&["history", "search"], args].concat()).stderr;
+    let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
     assert!(said(&["heron"]).contains("history import"), "{}", said(&["heron"]));
-    drop(said);
     let home = furnished();
-    let said = |args: &[&str]| home.run(&[&["history", "search"], args].concat()).stderr;
+    let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
     assert!(said(&["heron"]).contains("--all-projects"));
     assert!(said(&["kittiwake", "--all-projects"]).contains("--all`"));
     assert!(!said(&["petrel"]).contains("--all-projects"));
