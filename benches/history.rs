@@ -5,7 +5,8 @@
 //! the real daemon. Each first prompt is then asked as a search that sees only earlier sessions; the files that the
 //! exchanges found changed are compared with those that the session went on to touch. Beside that: planted secrets that
 //! are kept all the same, questions of other projects that find something, commands that are handed back after a
-//! compaction, and what is kept after `kill -9` at fifty places. Linux only.
+//! compaction, and what is kept after `kill -9` at fifty places. With `--model`, only the questions, with the vectors of
+//! the model that `make model` set up. Linux only.
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
@@ -100,8 +101,12 @@ struct Noted {
 
 fn main() -> Result<()> {
     stats::self_check();
-    let data = std::env::args().skip(1).find(|argument| argument != "--bench");
+    let has_model = std::env::args().any(|argument| argument == "--model");
+    let data = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let data = PathBuf::from(data.context("say which folder: make history DATA=path")?);
+    if has_model {
+        return asked_by_meaning(&data);
+    }
     let mut rows = imported(&data)?;
     rows.extend(followed()?);
     rows.extend(leaked()?);
@@ -207,6 +212,30 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
     Ok(rows.into_iter().chain(meanwhile(data, save_before, search_before)?).collect())
 }
 
+/// What is answered once every exchange has its vector.
+fn asked_by_meaning(data: &Path) -> Result<()> {
+    let home = Home::new()?;
+    home.give_model()?;
+    furnish(&home, data)?;
+    let mut client = home.connect()?;
+    enable(&home)?;
+    let operator = Operator::connect(home.path())?;
+    let begun = Instant::now();
+    import(&operator)?;
+    finished(&home, &operator, begun)?;
+    println!("imported after {:.1} s", begun.elapsed().as_secs_f64());
+    home.run(&["worker", "status", "--wait"])?;
+    let exchanges = &status(&operator)?["exchanges"];
+    println!("{exchanges} exchanges had vectors after {:.1} s", begun.elapsed().as_secs_f64());
+    let facts = data.join("facts.jsonl");
+    if facts.exists() {
+        foretold(&operator, &mut client, &facts)?;
+    }
+    foreign(&mut client)?;
+    println!("{:.0} MB resident", resident_bytes(&home)? as f64 / 1e6);
+    Ok(())
+}
+
 /// Every text of the past sessions, as a person is shown them.
 fn texts(operator: &Operator) -> Result<Vec<String>> {
     let mut texts = Vec::new();
@@ -241,14 +270,17 @@ fn marked(operator: &Operator) -> Result<f64> {
 
 /// The share of questions about other things that find something all the same.
 fn foreign(client: &mut Client) -> Result<f64> {
-    let (mut some, mut strong) = (0, 0);
+    let (mut some, mut strong, mut times) = (0, 0, Vec::new());
     for query in FOREIGN {
-        let found =
-            client.call("mem_search", &json!({ "query": query, "type": "history", "all_projects": true }))?;
+        let asked = json!({ "query": query, "type": "history", "all_projects": true });
+        let (found, ms) = client.timed("mem_search", &asked)?;
+        times.push(ms);
         some += usize::from(found["match"] != "none");
         strong += usize::from(found["match"] == "strong");
     }
+    let (half, most) = (percentile(&times, 50.0), percentile(&times, 99.0));
     println!("{some} of {} foreign questions find something, {strong} strongly", FOREIGN.len());
+    println!("a search of past sessions takes {half:.1} ms (p50), {most:.1} ms (p99)");
     Ok(100.0 * some as f64 / FOREIGN.len() as f64)
 }
 

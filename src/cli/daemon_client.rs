@@ -10,7 +10,7 @@ use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::folders;
 use crate::home::Home;
-use cerebro_core::domain::MemoryId;
+use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId};
 use cerebro_core::operation::Operation;
 
 /// How long a call may take: the store may have to open first, and build its index.
@@ -134,6 +134,24 @@ impl Daemon {
     /// # Errors
     /// When no id, or more than one, begins like that; the candidates are named.
     pub async fn memory_id(&self, given: &str) -> Result<String> {
+        self.id_of(given, false).await
+    }
+
+    /// The same of what can be read like a memory: exchanges of past sessions and passages of documents too.
+    ///
+    /// # Errors
+    /// See [`Self::memory_id`].
+    pub async fn readable_id(&self, given: &str) -> Result<String> {
+        if let Ok(id) = ExchangeId::parse(given) {
+            return Ok(id.to_string());
+        }
+        if let Ok(id) = ChunkId::parse(given) {
+            return Ok(id.to_string());
+        }
+        self.id_of(given, true).await
+    }
+
+    async fn id_of(&self, given: &str, evidence: bool) -> Result<String> {
         if let Ok(id) = MemoryId::parse(given) {
             return Ok(id.as_str().to_owned());
         }
@@ -141,7 +159,9 @@ impl Daemon {
             return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one"))
                 .hint(FIND_IDS));
         };
-        let found = self.ask(Request::new(Operation::Resolve).with("prefix", prefix.as_str())).await?;
+        let asked =
+            Request::new(Operation::Resolve).with("prefix", prefix.as_str()).with("evidence", evidence);
+        let found = self.ask(asked).await?;
         choose(&prefix, &found["ids"])
     }
 

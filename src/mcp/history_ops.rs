@@ -7,14 +7,18 @@ use serde_json::{Value, json};
 use super::{
     arguments::{ArgumentError, Arguments},
     call::{Answer, Call},
+    fault::Fault,
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{
-    PastSession, ToldExchange,
+    PastSession, SessionId, ToldExchange,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
 use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, agent_named};
+
+/// Most sessions that are named where a part of an id means several.
+const MEANT_MAX: usize = 5;
 
 /// Starts to import past sessions; returns at once.
 pub(super) async fn import(call: &mut Call) -> Answer {
@@ -108,7 +112,10 @@ async fn sessions(call: &mut Call) -> Answer {
     let from = call.arguments.count("from")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", LISTING_MAX, 1..=LISTING_MAX)?;
     let sessions = call.service.history.sessions(project.as_ref(), from, limit).await?;
-    let rows: Vec<Value> = sessions.iter().map(session_row).collect();
+    let mut rows = Vec::with_capacity(sessions.len());
+    for session in &sessions {
+        rows.push(titled_row(call, session).await?);
+    }
     Ok(Reply::saying(text::counted(rows.len(), "session")).fact("from", from).list("sessions", rows))
 }
 
@@ -118,12 +125,19 @@ pub(super) async fn session(call: &mut Call) -> Answer {
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LIMIT_MAX)?;
     let full = call.arguments.flag(&["full"])?;
-    let Some((session, told)) = call.service.history.exchanges(&id, from, limit, full).await? else {
-        let problem = "no past session has that id; `cerebro history show` lists them";
-        return Err(ArgumentError::new("session", Some(id.as_str()), problem).into());
+    let found = call.service.history.exchanges(&id, from, limit, full).await?;
+    let found = match found {
+        None => {
+            let id = meant(call, &id).await?;
+            call.service.history.exchanges(&id, from, limit, full).await?
+        }
+        found => found,
     };
+    let Some((session, told)) = found else { return Err(unknown(&id).into()) };
     let rows = told.iter().map(|told| exchange_row(told, full)).collect();
-    let Value::Object(facts) = session_row(&session) else { return Ok(Reply::saying("no session")) };
+    let Value::Object(facts) = titled_row(call, &session).await? else {
+        return Ok(Reply::saying("no session"));
+    };
     let reply = Reply::saying(format!("session {}", session.id)).list("exchanges", rows);
     let named = |name: &str| name != "exchanges";
     let reply = facts
@@ -131,6 +145,35 @@ pub(super) async fn session(call: &mut Call) -> Answer {
         .filter(|(name, _)| named(name))
         .fold(reply, |reply, (name, value)| reply.fact(&name, value));
     Ok(reply.fact("total", session.exchanges))
+}
+
+fn unknown(id: &SessionId) -> ArgumentError {
+    let problem = "no past session has that id, and no exchange; `cerebro history show` lists them";
+    ArgumentError::new("session", Some(id.as_str()), problem)
+}
+
+/// The session that is meant by the beginning of its id, or of one of its exchanges' ids.
+async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
+    let part = given.as_str().trim_end_matches('…');
+    let found = call.service.history.sessions_like(part, MEANT_MAX).await?;
+    match found.as_slice() {
+        [] => Err(unknown(given).into()),
+        [one] => Ok(one.id.clone()),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|session| session.id.as_str()).collect();
+            let problem = format!("several begin like that: {}; give more of the id", ids.join(", "));
+            Err(ArgumentError::new("session", Some(part), problem).into())
+        }
+    }
+}
+
+/// A session, and what it was asked first where nobody gave it a title.
+async fn titled_row(call: &Call, session: &PastSession) -> Result<Value, Fault> {
+    let mut row = session_row(session);
+    if session.title.is_none() {
+        row["asked"] = json!(call.service.history.opening(&session.id).await?);
+    }
+    Ok(row)
 }
 
 fn session_row(session: &PastSession) -> Value {

@@ -86,8 +86,13 @@ pub(super) async fn resolve(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
-    let ids = found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
-    Ok(Reply::saying(text::counted(found.len(), "memory")).list("ids", ids))
+    let mut ids: Vec<Value> =
+        found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
+    if call.arguments.flag(&["evidence"])? {
+        let exchanges = call.service.history.exchanges_like(&prefix, RESOLVED_MAX).await?;
+        ids.extend(exchanges.iter().map(|one| json!({ "id": one.id.to_string(), "title": one.title })));
+    }
+    Ok(Reply::saying(text::counted(ids.len(), "id")).list("ids", ids))
 }
 
 pub(super) async fn list(call: &mut Call) -> Answer {

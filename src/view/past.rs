@@ -30,7 +30,7 @@ impl Past {
                 started_at: moment(value, "started_at"),
                 ended_at: moment(value, "ended_at"),
                 end_reason: String::new(),
-                summary: value["title"].as_str().unwrap_or_default().to_owned(),
+                summary: value["title"].as_str().or(value["asked"].as_str()).unwrap_or_default().to_owned(),
                 follows: text(value, "parent"),
             },
             branch: text(value, "branch"),
@@ -124,6 +124,8 @@ mod tests {
             Past::read(&json!({ "session": "s", "title": "Mend it", "exchanges": 7, "parent": null }));
         assert_eq!((listed.exchanges, listed.session.headline()), (7, "Mend it".to_owned()));
         assert_eq!(Past::read(&json!({ "session": "s", "exchanges": [{}], "total": 9 })).exchanges, 9);
+        let untitled = json!({ "session": "s", "title": null, "asked": "Why does it fail?" });
+        assert_eq!(Past::read(&untitled).session.summary, "Why does it fail?");
     }
 
     #[test]

@@ -151,6 +151,45 @@ fn a_session_is_shown_whole() {
 }
 
 #[test]
+fn the_beginning_of_an_id_is_enough() {
+    let home = furnished();
+    let exchange = home.json(&["history", "search", "petrel"])["hits"][0]["id"].as_str().unwrap().to_owned();
+    let part = &exchange[..6];
+    for given in ["s-1", exchange.as_str(), part] {
+        assert_eq!(home.json(&["history", "show", given])["session"], "s-1", "{given}");
+    }
+    let several = home.run(&["history", "show", "s-"]);
+    assert_eq!(several.code(), 1);
+    assert!(several.stderr.contains("s-1, s-2"), "{}", several.stderr);
+    for given in [exchange.as_str(), part] {
+        let read = home.json(&["get", given]);
+        assert_eq!((&read["id"], &read["session_id"]), (&json!(exchange), &json!("s-1")), "{given}");
+    }
+    assert!(home.run(&["get", &exchange]).success().contains("petrel"));
+}
+
+#[test]
+fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
+    let home = furnished();
+    let shown = home.json(&["history", "show", "s-1"]);
+    assert_eq!((&shown["title"], &shown["asked"]), (&json!(null), &json!("Mend the petrel")), "{shown}");
+    let listed = home.run(&["history", "show"]).success();
+    assert!(listed.contains("Mend the petrel") && listed.contains("about the heron"), "{listed}");
+}
+
+#[test]
+fn who_finds_nothing_is_told_what_to_try() {
+    let home = Home::new();
+    let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
+    assert!(said(&["heron"]).contains("history import"), "{}", said(&["heron"]));
+    let home = furnished();
+    let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
+    assert!(said(&["heron"]).contains("--all-projects"));
+    assert!(said(&["kittiwake", "--all-projects"]).contains("--all`"));
+    assert!(!said(&["petrel"]).contains("--all-projects"));
+}
+
+#[test]
 fn what_was_forgotten_does_not_come_back() {
     let home = furnished();
     assert_eq!(home.run(&["history", "forget", "--session", "s-1"]).code(), 2, "nobody said yes");

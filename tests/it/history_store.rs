@@ -2,10 +2,11 @@
 //! It comes in by way of an export's lines, which need no transcript.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::{Home, Value, json, wait_for};
+use crate::support::{Home, Value, json, model_home, wait_for};
 
 /// Lines of an export: a session of some exchanges, each with the words `prompt` and `number<seq>`.
 fn lines(session: &str, project: &str, exchanges: std::ops::Range<u32>) -> String {
@@ -97,6 +98,39 @@ fn a_search_of_memories_says_one_word_about_history() {
     let found = stranger.ok("mem_search", question);
     assert_eq!(found["match"], "strong", "{found:?}");
     assert_eq!(found.list("hits")[0]["project"], "demo", "{found:?}");
+}
+
+#[test]
+fn with_a_model_exchanges_are_found_by_meaning_and_memories_as_before() {
+    let home = Home::with_config("");
+    for part in ["models", "runtime"] {
+        symlink(model_home().join(part), home.data().join(part)).unwrap();
+    }
+    let mut agent = home.pump().project("demo").start();
+    agent.save("The deploy script", "Deploys go by the script in ops/deploy.sh.");
+    let asked = ["Bake the bread", "The car does not start on cold mornings", "Paint the fence"];
+    let lines: Vec<String> = lines("s1", "demo", 0..3).lines().map(str::to_owned).collect();
+    let told = |(n, line): (usize, &String)| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if n > 0 {
+            line["title"] = json!(asked[n - 1]);
+            line["text"] = json!(format!("> {}\n\nDone.", asked[n - 1]));
+        }
+        line.to_string()
+    };
+    let text = lines.iter().enumerate().map(told).collect::<Vec<_>>().join("\n") + "\n";
+    import(&home, &text);
+    home.run(&["worker", "status", "--wait"]).success();
+    let question = "automobile engine fails in winter";
+    let found = agent.ok("mem_search", json!({ "query": question, "type": "history" }));
+    assert_eq!(found.list("hits")[0]["title"], asked[1], "{found:?}");
+    let memories = agent.ok("mem_search", json!({ "query": question }));
+    assert!(memories.list("hits").iter().all(|hit| hit["title"] == "The deploy script"), "{memories:?}");
+    home.run(&["history", "forget", "--session", "s1", "--yes"]).success();
+    let left = agent.ok("mem_search", json!({ "query": question, "type": "history" }));
+    assert!(left.list("hits").is_empty(), "{left:?}");
+    let rows = home.json(&["sql", "SELECT VALUE id FROM exchange_vector"]);
+    assert!(!rows.to_string().contains("exchange_vector:"), "{rows}");
 }
 
 #[test]

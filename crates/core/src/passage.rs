@@ -18,8 +18,13 @@ const PIECE_BYTES_MAX: usize = 48;
 /// The passages of a memory for a model that reads `words` words of prose. There is at least one, and together they
 /// cover all of the text.
 pub fn passages(memory: &Memory, words: usize) -> Vec<RedactedText> {
+    of_text(&memory.title, &memory.content, words)
+}
+
+/// The passages of a title and a text.
+pub fn of_text(title: &RedactedText, text: &RedactedText, words: usize) -> Vec<RedactedText> {
     let room = words * 2;
-    let title = memory.title.trim();
+    let title = title.trim();
     let mut out = Vec::new();
     let title = if cost(title) <= room / TITLE_SHARE {
         title
@@ -29,7 +34,7 @@ pub fn passages(memory: &Memory, words: usize) -> Vec<RedactedText> {
         cut(title, room / TITLE_SHARE).first().copied().unwrap_or_default()
     };
     let room = room.saturating_sub(cost(title)).max(ROOM_MIN);
-    for text in cut(memory.content.trim(), room) {
+    for text in cut(text.trim(), room) {
         // A repeated title would outweigh the text, and many repeat the content's first words.
         out.push(match (title.is_empty() || text.contains(title), text.is_empty()) {
             (true, _) => RedactedText::derived(text),

@@ -120,7 +120,7 @@ use projects::KnownProjects;
 use recall::{ClaimCache, FootingCache, SuccessionCache};
 use spending::Spending;
 use traffic::Traffic;
-use worker::{Embed, RelationInference};
+use worker::{Embed, ExchangeBacklog, RelationInference};
 
 /// How long closing waits for background tasks and for calls that were cancelled.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
@@ -175,6 +175,7 @@ struct Followers {
     index: Arc<Follower>,
     vectors: Arc<Vectors>,
     jobs: Arc<Jobs>,
+    exchange_backlog: Arc<ExchangeBacklog>,
     claims: Arc<ClaimCache>,
     succession: Arc<SuccessionCache>,
     footings: Arc<FootingCache>,
@@ -195,6 +196,7 @@ impl Followers {
             self.claims.forget();
             self.succession.forget();
         }
+        self.exchange_backlog.follow(committed);
         self.jobs.queue(JobKind::Embed).wake();
     }
 }
@@ -202,8 +204,7 @@ impl Followers {
 impl Service {
     /// Opens the store and the index in their folders. The index catches up with the log in the background: searches
     /// wait for it, everything else does not. The worker starts with the models of `embedding`. `clock` gives all
-    /// moments that are stored
-    /// or compared.
+    /// moments that are stored or compared.
     ///
     /// # Errors
     /// When either cannot be opened. A damaged index is not an error; it is rebuilt.
@@ -222,6 +223,7 @@ impl Service {
             index: Arc::new(Follower::new(index, &index_dir)),
             vectors: Arc::new(Vectors::new(embedding)),
             jobs: Arc::new(Jobs::new()),
+            exchange_backlog: Arc::default(),
             claims: Arc::default(),
             succession: Arc::default(),
             footings: Arc::default(),
@@ -255,7 +257,7 @@ impl Service {
         past: PastIndex,
         journal: work::Held,
     ) -> Self {
-        let Followers { index, vectors, jobs, claims, succession, footings } = followers;
+        let Followers { index, vectors, jobs, exchange_backlog, claims, succession, footings } = followers;
         let distil = vectors.embedding.distil.clone();
         let index = MemoryIndex::new(&base, index);
         let evidence = EvidenceIndexes::beside(&base, index_dir);
@@ -295,7 +297,7 @@ impl Service {
         let intake = Intake::new(&history, &documents, &journal, &traffic);
         let distilling = Distilling::new(&memories, &spending, &jobs, distil);
         let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs, &traffic);
-        let worker = Worker::new(&index, &vectors, &spending, &claims, &runner);
+        let worker = Worker::new(&index, &vectors, &spending, &claims, exchange_backlog, &runner);
         let (backups, studio) = (Backups::new(&base), Studio::new(&base));
         Self(Arc::new(Capabilities {
             memories,

@@ -69,7 +69,12 @@ pub(super) async fn exported(service: &Service) -> Vec<String> {
 }
 
 /// Runs a test over a service of its own.
-fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: impl AsyncFnOnce(Service)) {
+pub(crate) fn with_vectors(
+    settings: Settings,
+    embedding: Embedding,
+    clock: Clock,
+    test: impl AsyncFnOnce(Service),
+) {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
     run(async {
@@ -84,7 +89,7 @@ fn caller() -> Caller {
     Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
 }
 
-async fn save(service: &Service, title: &str) -> Saved {
+pub(crate) async fn save(service: &Service, title: &str) -> Saved {
     let request = SaveRequest {
         title: title.to_owned(),
         content: "The clock test fails on Sundays.".to_owned(),

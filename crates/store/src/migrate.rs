@@ -42,6 +42,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 23, name: "settled", text: include_str!("../../../schema/0023_settled.surql") },
     Migration { version: 24, name: "names", text: include_str!("../../../schema/0024_names.surql") },
     Migration { version: 25, name: "trigger", text: include_str!("../../../schema/0025_trigger.surql") },
+    Migration {
+        version: 26,
+        name: "exchange_vector",
+        text: include_str!("../../../schema/0026_exchange_vector.surql"),
+    },
 ];
 
 #[derive(SurrealValue)]

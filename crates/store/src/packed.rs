@@ -30,7 +30,7 @@ pub(super) fn numbers(vector: &[f32]) -> Bytes {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
 }
 
-fn vector(numbers: &[u8]) -> Vec<f32> {
+pub(super) fn vector(numbers: &[u8]) -> Vec<f32> {
     let (numbers, _) = numbers.as_chunks::<WIDTH>();
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }

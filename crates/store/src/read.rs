@@ -131,6 +131,25 @@ impl Store {
         rows(table, &mut results, 0)
     }
 
+    /// The keys of a table that begin with a prefix.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn keys_by_prefix(
+        &self,
+        table: Table,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let vars = Vars::new()
+            .with("table", table.name())
+            .with("from", RecordId::new(table.name(), prefix))
+            .with("beyond", RecordId::new(table.name(), format!("{prefix}{}", char::MAX)))
+            .limit(limit);
+        let mut results = self.engine()?.run(statement::KEYS_BY_PREFIX, vars.0).await?;
+        take(table.name(), &mut results, 0)
+    }
+
     /// A page of a table of the export in order of id.
     pub(super) async fn page<R, D>(
         &self,

@@ -158,7 +158,8 @@ impl Write<'_> {
         let events = self.number(changes.events());
         let (script, vars) = changes.script(self.at, self.store.now(), &events);
         // Followers learn of removed and moved vectors in commit order.
-        let touches_vectors = changes.tables().vectors.has_any();
+        let tables = changes.tables();
+        let touches_vectors = tables.vectors.has_any() || tables.history.touches_vectors();
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;

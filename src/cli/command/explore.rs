@@ -67,10 +67,10 @@ pub struct SearchArgs {
     without: Option<String>,
 }
 
-/// Show whole memories
+/// Show whole memories, exchanges of past sessions or passages of documents
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The ids of memories, or their first characters
+    /// The ids, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// Show the earlier revisions too
@@ -347,7 +347,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     let mut all = Vec::new();
     for id in &args.ids {
         let request = Request::new(Operation::GetObservation)
-            .with("id", daemon.memory_id(id).await?)
+            .with("id", daemon.readable_id(id).await?)
             .with("history", args.history)
             .with("offset", args.offset)
             .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
@@ -412,8 +412,12 @@ fn memory_facts(memory: &Value, moment: impl Fn(&Value) -> String) -> Vec<(&'sta
         ("tags", shown(&memory["tags"])),
         ("revision", shown(&memory["revision"])),
         ("written", moment(&memory["updated_at"])),
+        ("at", moment(&memory["date"])),
         ("agent", shown(&memory["agent"])),
         ("session", shown(&memory["session_id"])),
+        ("document", shown(&memory["path"])),
+        ("page", shown(&memory["page"])),
+        ("files", shown(&memory["files"])),
         ("created", moment(&memory["created_at"])),
         (
             "saved again",

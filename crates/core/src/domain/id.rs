@@ -289,6 +289,13 @@ impl ExchangeId {
         Short::parse(short).map(Self).map_err(|_| IdError::Exchange)
     }
 
+    /// The beginning of a key, of the beginning of an id as people write it; `None` for what begins no exchange's id.
+    pub fn key_of_part(text: &str) -> Option<String> {
+        let text = text.trim().trim_end_matches('…').to_ascii_lowercase();
+        let part = text.strip_prefix('x').filter(|part| !part.is_empty() && part.len() <= LENGTH)?;
+        part.bytes().all(|byte| ALPHABET.contains(&byte)).then(|| part.to_owned())
+    }
+
     /// The part after the `x`: the key of the row.
     pub fn key(&self) -> &str {
         self.0.as_str()
@@ -512,6 +519,11 @@ mod tests {
         let id = ExchangeId::of("codex", &session, 1);
         assert_eq!(id, ExchangeId::of("codex", &session, 1));
         assert_ne!(id, ExchangeId::of("codex", &session, 2));
+        let part = &id.to_string()[..5];
+        assert_eq!(ExchangeId::key_of_part(&format!("{}…", part.to_uppercase())), Some(part[1..].to_owned()));
+        for other in ["", "x", "k3f", "x-1", "xaaaaaaaaaaaaa"] {
+            assert_eq!(ExchangeId::key_of_part(other), None, "{other}");
+        }
         assert_eq!(ExchangeId::parse(&format!(" {} ", id.to_string().to_uppercase())), Ok(id));
         assert_eq!(ExchangeId::of_key(id.key()), Ok(id));
         assert!(MemoryId::parse(&id.to_string()).is_err());

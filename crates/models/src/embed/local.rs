@@ -112,6 +112,10 @@ impl Embedder for Local {
         false
     }
 
+    fn is_in_process(&self) -> bool {
+        true
+    }
+
     fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_> {
         Box::pin(async move {
             let _turn = match purpose {

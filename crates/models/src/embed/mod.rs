@@ -73,6 +73,11 @@ pub trait Embedder: Send + Sync {
     /// Whether each call costs money or somebody's quota.
     fn is_metered(&self) -> bool;
 
+    /// Whether texts stay in this process.
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
     /// Embeds the texts; each must be one that the model reads whole.
     fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_>;
 

@@ -1,5 +1,5 @@
 //! The check of `cerebro doctor`: every row of history can be read, sessions count their exchanges, candidates cite
-//! exchanges that exist, and the index has exactly these.
+//! exchanges that exist, no vector belongs to an exchange that is gone, and the index has exactly these.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -29,6 +29,16 @@ impl History {
         if let Some(words) = self.candidates_differ(&kept).await? {
             return Ok(Check::fault(NAME, words));
         }
+        let ghosts = self.ghost_vectors(&kept).await?;
+        if !ghosts.is_empty() {
+            let vectors = text::counted(ghosts.len(), "vector");
+            let words = format!("{vectors} of exchanges that are not there");
+            if !fix {
+                return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
+            }
+            self.base.store.remove_exchange_vectors(&ghosts).await?;
+            return Ok(Check::fault(NAME, words).mended());
+        }
         let Some(words) = self.history_differs(&kept).await? else {
             return Ok(Check::sound(
                 NAME,
@@ -43,6 +53,22 @@ impl History {
             None => Check::fault(NAME, words).mended(),
             Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
         })
+    }
+
+    /// The exchanges that have a vector and do not exist.
+    async fn ghost_vectors(&self, kept: &HashSet<SubjectId>) -> Result<Vec<ExchangeId>, ServiceError> {
+        let mut ghosts = Vec::new();
+        for model in self.base.store.models().await? {
+            let mut after = None;
+            loop {
+                let page = self.base.store.page_of_exchange_vectors(&model, after.as_ref(), PAGE).await?;
+                let Some((last, _)) = page.last() else { break };
+                after = Some(*last);
+                let ids = page.into_iter().map(|(id, _)| id);
+                ghosts.extend(ids.filter(|id| !kept.contains(&SubjectId::from(*id))));
+            }
+        }
+        Ok(ghosts)
     }
 
     /// Reads each row and text. Returns the id of every exchange, or the fault.

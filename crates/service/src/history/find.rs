@@ -1,8 +1,9 @@
 //! Reading exchanges.
 
 use crate::{History, ServiceError};
-use cerebro_core::domain::{Exchange, ExchangeId, PastSession, ToldExchange};
+use cerebro_core::domain::{Exchange, ExchangeId, PastSession, SessionId, ToldExchange};
 use cerebro_core::redact::RedactedText;
+use cerebro_store::Table;
 
 /// Which part of which exchange.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +45,44 @@ pub struct HistoryTimeline {
 }
 
 impl History {
+    /// The past sessions that the beginning of an id means: of their own ids, or of those of their exchanges.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn sessions_like(&self, given: &str, limit: usize) -> Result<Vec<PastSession>, ServiceError> {
+        let store = &self.base.store;
+        let own = store.keys_by_prefix(Table::PastSession, given, limit).await?;
+        let mut ids: Vec<SessionId> = own.iter().filter_map(|key| SessionId::parse(key).ok()).collect();
+        if ids.is_empty() {
+            let exchanges = self.exchanges_like(given, limit).await?;
+            ids = exchanges.into_iter().map(|exchange| exchange.session).collect();
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        Ok(store.past_sessions_by_id(&ids).await?)
+    }
+
+    /// The exchanges whose id begins so.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn exchanges_like(&self, given: &str, limit: usize) -> Result<Vec<Exchange>, ServiceError> {
+        let Some(key) = ExchangeId::key_of_part(given) else { return Ok(Vec::new()) };
+        let keys = self.base.store.keys_by_prefix(Table::Exchange, &key, limit).await?;
+        let ids: Vec<ExchangeId> = keys.iter().filter_map(|key| ExchangeId::of_key(key).ok()).collect();
+        let told = self.base.store.told_exchanges(&ids).await?;
+        Ok(told.into_iter().map(|told| told.exchange).collect())
+    }
+
+    /// What a session was asked first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn opening(&self, session: &SessionId) -> Result<Option<RedactedText>, ServiceError> {
+        let first = self.base.store.exchanges_since(session, 0, 1).await?;
+        Ok(first.into_iter().next().map(|exchange| exchange.title))
+    }
+
     /// Reads an exchange, or a part of a long one.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 mod chunks;
 mod evidence;
+mod exchange_vectors;
 mod exchanges;
 mod memories;
 mod past;
@@ -13,6 +14,7 @@ mod vectors;
 
 pub(crate) use chunks::title as chunk_title;
 pub(crate) use evidence::{EvidenceIndexes, WAIT, blocking};
+pub(crate) use exchange_vectors::exchanges_max;
 pub(crate) use memories::{Follower, MemoryIndex, document};
 pub(crate) use past::{Past, PastIndex};
 pub use vectors::{EXACT_BYTES_MAX, VectorLeg};

@@ -32,9 +32,9 @@ pub const EXACT_BYTES_MAX: usize = 24 << 20;
 /// Bytes that the vectors of all projects in memory may take.
 const VECTORS_BYTES_MAX: usize = 48 << 20;
 /// How many vectors are read at once.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 /// How long a search waits for the vectors of a project to be read.
-const LOAD_WAIT: Duration = Duration::from_secs(3);
+pub(super) const LOAD_WAIT: Duration = Duration::from_secs(3);
 /// How long a search waits for the vector of its question.
 const QUERY_WAIT: Duration = Duration::from_secs(1);
 /// How long it waits after a vector came too late, until one comes in time again.
@@ -63,7 +63,7 @@ pub(crate) struct Ready {
     queries: Arc<dyn Embedder>,
 }
 
-enum Known {
+pub(super) enum Known {
     NotYet,
     None,
     Ready(Arc<Ready>),
@@ -75,7 +75,9 @@ pub(crate) struct Vectors {
     known: RwLock<Known>,
     looking: tokio::sync::Mutex<()>,
     space: RwLock<Option<Space>>,
-    loading: tokio::sync::Mutex<()>,
+    /// The vectors of exchanges: beside those of memories, so that no order of memories depends on them.
+    pub(super) exchanges: RwLock<Option<Space>>,
+    pub(super) loading: tokio::sync::Mutex<()>,
     asked: Mutex<VecDeque<(RedactedText, Arc<Vec<f32>>)>>,
     asking: Arc<Semaphore>,
     breaker: Mutex<Breaker>,
@@ -91,6 +93,7 @@ impl Vectors {
             known: RwLock::new(Known::NotYet),
             looking: tokio::sync::Mutex::new(()),
             space: RwLock::new(None),
+            exchanges: RwLock::new(None),
             loading: tokio::sync::Mutex::new(()),
             asked: Mutex::default(),
             asking: Arc::new(Semaphore::new(ASKING_MAX)),
@@ -111,6 +114,7 @@ impl Vectors {
 
     /// Applies a commit: memories that were deleted, or that belong to another project now.
     pub(crate) fn follow(&self, committed: &Committed) {
+        self.follow_exchanges(committed);
         if self.read(|_| ()).is_none() {
             return;
         }
@@ -140,7 +144,7 @@ impl Vectors {
         self.change(|space| space.put(project, &(*memory).into(), packed));
     }
 
-    fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+    pub(super) fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
         read(&self.known)
     }
 
@@ -153,6 +157,8 @@ impl Vectors {
         // The vectors of another model are of no use.
         *write(&self.space) =
             dimension.map(|dimension| Space::new(dimension, EXACT_BYTES_MAX, VECTORS_BYTES_MAX));
+        *write(&self.exchanges) =
+            dimension.map(|dimension| Space::new(dimension, VECTORS_BYTES_MAX, VECTORS_BYTES_MAX));
         lock(&self.asked).clear();
     }
 
@@ -175,6 +181,7 @@ impl Vectors {
         if let Known::Ready(ready) = &*self.known() {
             ready.queries.rest();
         }
+        self.forget_exchanges();
         *used = None;
         false
     }
@@ -200,7 +207,7 @@ impl Vectors {
 /// Searching by meaning.
 #[derive(Clone)]
 pub(crate) struct VectorSearch {
-    base: Base,
+    pub(super) base: Base,
     spending: Spending,
     pub(crate) held: Arc<Vectors>,
 }
@@ -308,7 +315,7 @@ impl VectorSearch {
     /// The vector of a question, if the model returns it in time. If the wait ends first, the work continues, so that
     /// the same question asked again has it.
     #[tracing::instrument(level = "debug", skip_all)]
-    async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
+    pub(super) async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.held;
         if let Some(vector) = vectors.recall(text) {
             return Some(vector);

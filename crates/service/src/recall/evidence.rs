@@ -17,6 +17,8 @@ use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
 
 /// How long a search of memories waits for an index of evidence.
 const HINT_WAIT: Duration = Duration::from_millis(200);
+/// How many of the nearest exchanges are considered, of all projects.
+const NEAR: usize = 4_000;
 /// How many passages of files that the asking agent loads anyway are skipped in one list.
 const OWN_MAX: usize = 20;
 
@@ -85,7 +87,7 @@ impl Recall {
         of: Evidence,
         request: &EvidenceRequest,
     ) -> Result<Option<EvidenceFound>, ServiceError> {
-        self.found_in_evidence(of, request, WAIT).await
+        self.found_in_evidence(of, request, WAIT, NEAR).await
     }
 
     async fn found_in_evidence(
@@ -93,6 +95,7 @@ impl Recall {
         of: Evidence,
         request: &EvidenceRequest,
         wait: Duration,
+        near: usize,
     ) -> Result<Option<EvidenceFound>, ServiceError> {
         if !self.evidence.has(of).await? {
             return Ok(None);
@@ -125,8 +128,12 @@ impl Recall {
         // Before the semaphore's permit is taken: building the index may take long.
         self.evidence.index(of, wait).await?;
         let _place = self.searches.acquire().await;
+        let near = match of {
+            Evidence::History if near > 0 => self.vectors.near_exchanges(&query.text, near).await?,
+            _ => Arc::default(),
+        };
         let Answer { mut hits, mut total, relaxed, mut matched } =
-            self.evidence.ask(of, move |index| index.search(&query, Arc::default)).await?;
+            self.evidence.ask(of, move |index| index.search(&query, || Arc::clone(&near))).await?;
         if own > 0 {
             let before = hits.len();
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
@@ -161,7 +168,7 @@ impl Recall {
             limit: 1,
             offset: 0,
         };
-        let found = match self.found_in_evidence(of, &request, HINT_WAIT).await {
+        let found = match self.found_in_evidence(of, &request, HINT_WAIT, 0).await {
             Err(ServiceError::IndexBusy) => None,
             found => found?,
         };

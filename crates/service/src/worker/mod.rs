@@ -8,7 +8,7 @@ mod infer;
 mod reindex;
 mod relate;
 
-pub(crate) use embed::Embed;
+pub(crate) use embed::{Embed, ExchangeBacklog};
 pub(crate) use infer::RelationInference;
 pub use reindex::Reindexing;
 
@@ -56,6 +56,7 @@ pub struct Worker {
     pub(crate) claims: Arc<ClaimCache>,
     pub(crate) jobs: Arc<Jobs>,
     backfill: Arc<Backfill>,
+    exchanges: Arc<ExchangeBacklog>,
 }
 
 impl Worker {
@@ -64,6 +65,7 @@ impl Worker {
         vectors: &VectorSearch,
         spending: &Spending,
         claims: &Arc<ClaimCache>,
+        exchanges: Arc<ExchangeBacklog>,
         runner: &Runner,
     ) -> Self {
         Self {
@@ -74,12 +76,14 @@ impl Worker {
             claims: Arc::clone(claims),
             jobs: Arc::clone(&runner.jobs),
             backfill: Arc::new(Backfill::new()),
+            exchanges,
         }
     }
 
-    /// Begins to search all memories for missing vectors.
+    /// Begins to search all memories, and all exchanges, for missing vectors.
     fn fill(&self) {
         self.backfill.begin();
+        self.exchanges.begin();
         self.jobs.poke();
     }
 

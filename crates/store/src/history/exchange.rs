@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
 
-use super::session::session_key;
+use super::{session::session_key, vector};
 use crate::{
     Store, StoreError,
     read::{Page, Table, Vars, one, take},
@@ -49,6 +49,7 @@ pub(super) struct PutExchange {
     text_id: RecordId,
     text: Bytes,
     proven: Option<Bytes>,
+    vector_id: RecordId,
 }
 
 #[derive(SurrealValue)]
@@ -56,6 +57,7 @@ pub(super) struct PutExchange {
 pub(super) struct GoneExchange {
     id: RecordId,
     text_id: RecordId,
+    vector_id: RecordId,
 }
 
 #[derive(SurrealValue)]
@@ -119,11 +121,12 @@ pub(super) fn put(told: &ToldExchange, at: Timestamp) -> PutExchange {
         text_id: text_record(&exchange.id),
         text: Bytes::from(pressed(&told.text)),
         proven,
+        vector_id: vector::record(&exchange.id),
     }
 }
 
 pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
-    GoneExchange { id: record(id), text_id: text_record(id) }
+    GoneExchange { id: record(id), text_id: text_record(id), vector_id: vector::record(id) }
 }
 
 /// Compresses a text with zstd. It works in memory, so the only possible failure is a lack of memory.
@@ -177,7 +180,7 @@ impl TryFrom<ExchangeRow> for Exchange {
     }
 }
 
-fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
+pub(super) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
     ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
 }
 

@@ -3,6 +3,7 @@
 mod exchange;
 mod session;
 mod source;
+mod vector;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,11 @@ pub(super) struct HistoryChanges {
 }
 
 impl HistoryChanges {
+    /// Whether any exchange changes or goes, and its vector with it.
+    pub fn touches_vectors(&self) -> bool {
+        !self.exchanges.is_empty() || !self.gone_exchanges.is_empty()
+    }
+
     /// Writes a session. If it is written twice, the last state counts, together with the first `before`.
     fn put(&mut self, session: &PastSession, before: u32) {
         let earlier = self.sessions.iter().position(|(other, _)| other.id == session.id);

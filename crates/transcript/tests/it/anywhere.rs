@@ -82,6 +82,30 @@ fn codex() -> Vec<String> {
     all
 }
 
+/// Records of the other agents, some of each.
+fn others() -> Vec<String> {
+    [
+        r#"{"sessionId":"g1","projectHash":"h","startTime":"2026-07-17T09:00:00Z","kind":"main","directories":["/w"]}"#,
+        r#"{"id":"m1","timestamp":"2026-07-17T09:00:01Z","type":"user","content":[{"text":"one"}]}"#,
+        r#"{"id":"m2","type":"gemini","content":"so","toolCalls":[{"id":"t","name":"run_shell_command","args":{"command":"make"},"status":"success","result":[]}]}"#,
+        r#"{"$rewindTo":"m1"}"#,
+        r#"{"$set":{"messages":[{"id":"m3","type":"user","content":"two"}],"summary":"A title"}}"#,
+        r#"{"type":"session.start","data":{"sessionId":"p1","context":{"cwd":"/w","branch":"main"}},"id":"e0","timestamp":"2026-07-20T05:13:54Z"}"#,
+        r#"{"type":"user.message","data":{"content":"fix it"},"id":"e3","timestamp":"2026-07-20T05:13:58Z"}"#,
+        r#"{"type":"assistant.message","data":{"messageId":"m1","content":"Looking.","toolRequests":[{"toolCallId":"t1","name":"bash","arguments":{"command":"make"}}]},"id":"e4"}"#,
+        r#"{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":false,"error":{"message":"boom"}},"id":"e6"}"#,
+        r#"{"type":"session.shutdown","data":{"codeChanges":{"filesModified":["/w/a","/w/b"]}},"id":"e8"}"#,
+        r#"{"role":"user","message":{"content":[{"type":"text","text":"<user_query>\nfix it\n</user_query>"}]}}"#,
+        r#"{"role":"assistant","message":{"content":[{"type":"tool_use","name":"StrReplace","input":{"path":"/w/a","new_string":"x"}}]}}"#,
+        r#"{"uuid":"u1","parentUuid":"","sessionId":"q1","timestamp":"2026-07-17T09:00:00Z","type":"user","cwd":"/w","message":{"role":"user","parts":[{"text":"fix it"}]}}"#,
+        r#"{"uuid":"a1","parentUuid":"u1","sessionId":"q1","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"t1","name":"edit","args":{"file_path":"/w/a"}}}]}}"#,
+        r#"{"uuid":"r1","parentUuid":"a1","sessionId":"q1","type":"tool_result","message":{"parts":[{"functionResponse":{"id":"t1","response":{"output":"ok"}}}]},"toolCallResult":{"callId":"t1","status":"error"}}"#,
+        r#"{"uuid":"c1","parentUuid":"r1","sessionId":"q1","type":"system","subtype":"chat_compression","systemPayload":{"compressedHistory":[{"role":"user","parts":[{"text":"so far"}]}]}}"#,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
 fn bytes(all: &[String]) -> Vec<u8> {
     lines(all.iter().map(String::as_str))
 }
@@ -188,7 +212,14 @@ proptest! {
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
         order in proptest::collection::vec(any::<prop::sample::Index>(), 1..40),
     ) {
-        for (agent, all) in [(Agent::ClaudeCode, claude_code()), (Agent::Codex, codex())] {
+        let seeds = [
+            (Agent::ClaudeCode, claude_code()),
+            (Agent::Codex, codex()),
+            (Agent::Copilot, others()),
+            (Agent::Cursor, others()),
+            (Agent::Qwen, others()),
+        ];
+        for (agent, all) in seeds {
             let shuffled: Vec<&str> = order.iter().map(|index| index.get(&all).as_str()).collect();
             let mut bytes = lines(shuffled);
             for (index, byte) in &edits {

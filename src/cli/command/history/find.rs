@@ -38,7 +38,7 @@ pub struct SearchArgs {
 /// Show a past session; without an id, list them
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The id that the agent gave the session
+    /// The id that the agent gave the session, or the id of an exchange; the first characters are enough
     session: Option<String>,
     /// Show everything that was said
     #[arg(long, requires = "session")]
@@ -157,6 +157,10 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let request = request.with("type", "history").with("hidden", args.all);
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut answer = daemon.ask(request).await?;
+    if answer["hits"].as_array().is_none_or(Vec::is_empty) {
+        let status = daemon.ask(Request::new(Operation::HistoryStatus)).await?;
+        context.output.note(nothing_found(&status, &args));
+    }
     for hit in answer["hits"].as_array_mut().into_iter().flatten() {
         // A list for agents has no room for it.
         let part = Request::new(Operation::GetObservation)
@@ -173,6 +177,19 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let fields = ["id", "date", "agent", "session", "title"];
     context.output.table(&Table::of(HITS, &fields, &answer["hits"]), "no past session tells of it")?;
     Ok(Outcome::Done)
+}
+
+/// Why a search found nothing, and what to try next.
+fn nothing_found(status: &Value, args: &SearchArgs) -> &'static str {
+    match status["exchanges"].as_u64() {
+        Some(0) | None if status["enabled"] != json!(true) => {
+            "past sessions are not taken in; `cerebro history import` asks and does"
+        }
+        Some(0) | None => "nothing was taken in yet; `cerebro history status` says how far it is",
+        Some(_) if !args.scope.all_projects => "`--all-projects` looks into past sessions of every project",
+        Some(_) if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
+        Some(_) => "other words may find it; `cerebro history show` lists the sessions",
+    }
 }
 
 async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
@@ -209,6 +226,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     context.output.facts(&[
         ("session", shown(&whole["session"])),
         ("title", shown(&whole["title"])),
+        ("asked", shown(&whole["asked"])),
         ("agent", shown(&whole["agent"])),
         ("project", shown(&whole["project"])),
         ("folder", shown(&whole["directory"])),
@@ -298,9 +316,14 @@ fn proven(proven: &Value) -> Vec<(&'static str, String)> {
 }
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::HistorySession)).await?;
+    let mut answer = ask(context, Request::new(Operation::HistorySession)).await?;
     if context.output.json(&answer)? {
         return Ok(Outcome::Done);
+    }
+    for session in answer["sessions"].as_array_mut().into_iter().flatten() {
+        if session["title"].is_null() {
+            session["title"] = session["asked"].take();
+        }
     }
     let fields = ["session", "started_at", "agent", "project", "exchanges", "title"];
     context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet; `cerebro history import` takes them in, after asking")?;

@@ -4,6 +4,7 @@
 //! many memories in one request. The vectors of a memory are committed in the transaction that ends its job.
 
 mod batch;
+mod exchanges;
 mod thread;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 };
 
 use batch::{Batch, Work};
+pub(crate) use exchanges::ExchangeBacklog;
 use thread::Thread;
 
 use super::Worker;
@@ -202,7 +204,7 @@ impl JobHandler for Embed {
     async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
         let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
         if target.state != ModelState::Building {
-            return Ok(false);
+            return self.embed_exchange(cx).await;
         }
         switch(&self.worker, target).await?;
         self.provider = None;

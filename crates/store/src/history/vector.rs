@@ -1,0 +1,138 @@
+//! The vectors of exchanges: at most one each, of the model that searches ask. They are derived.
+
+use std::collections::HashSet;
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+
+use super::exchange::{self, exchange_id};
+use crate::{
+    Store, StoreError, StoredModel, packed,
+    read::{Vars, one, take},
+    row::key,
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{Exchange, ExchangeId};
+
+const TABLE: &str = "exchange_vector";
+/// How often a model is given the text of one exchange: a text that ends the process is left alone then.
+const ATTEMPTS_MAX: i64 = 3;
+
+pub(super) fn record(id: &ExchangeId) -> RecordId {
+    RecordId::new(TABLE, id.key())
+}
+
+impl Store {
+    /// Those of some exchanges that need no vector of a model: they have it, or were tried often enough.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn exchanges_embedded(
+        &self,
+        model: &StoredModel,
+        ids: &[ExchangeId],
+    ) -> Result<HashSet<ExchangeId>, StoreError> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let vars = Vars::new()
+            .with("ids", ids.iter().map(record).collect::<Vec<_>>())
+            .with("model", model.table.as_str())
+            .with("attempts", ATTEMPTS_MAX);
+        let mut results = self.engine()?.run(statement::EXCHANGE_VECTOR_HAVE, vars.0).await?;
+        take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
+    }
+
+    /// Notes that a model is about to be given the text of an exchange. `false` if the exchange is gone or has another
+    /// text.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn begin_exchange_vector(
+        &self,
+        model: &StoredModel,
+        exchange: &Exchange,
+    ) -> Result<bool, StoreError> {
+        let vars = of(model, exchange).at("at", exchange.at);
+        self.change_exchange_vector(statement::EXCHANGE_VECTOR_BEGIN, vars).await
+    }
+
+    /// Puts the vector of an exchange after [`Self::begin_exchange_vector`]. `false` if the exchange is gone or has another
+    /// text.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn put_exchange_vector(
+        &self,
+        model: &StoredModel,
+        exchange: &Exchange,
+        vector: &[f32],
+    ) -> Result<bool, StoreError> {
+        let vars = of(model, exchange).with("numbers", packed::numbers(vector));
+        self.change_exchange_vector(statement::EXCHANGE_VECTOR_PUT, vars).await
+    }
+
+    async fn change_exchange_vector(&self, change: Statement, vars: Vars) -> Result<bool, StoreError> {
+        self.check_space()?;
+        // What goes with its exchange does not come back after it.
+        let _order = self.vectors.lock().await;
+        let mut results = self.retry_on_conflict(change, vars).await?;
+        Ok(one(take::<bool>(TABLE, &mut results, 0)?).unwrap_or(false))
+    }
+
+    /// A page of the vectors of exchanges that a model made, in order of id.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn page_of_exchange_vectors(
+        &self,
+        model: &StoredModel,
+        after: Option<&ExchangeId>,
+        limit: usize,
+    ) -> Result<Vec<(ExchangeId, Vec<f32>)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            id: RecordId,
+            numbers: Bytes,
+        }
+        let after = after.map_or_else(|| RecordId::new(TABLE, ""), record);
+        let vars = Vars::new().with("model", model.table.as_str()).with("after", after).limit(limit);
+        let mut results = self.engine()?.run(statement::EXCHANGE_VECTOR_PAGE, vars.0).await?;
+        let rows: Vec<Row> = take(TABLE, &mut results, 0)?;
+        rows.into_iter()
+            .map(|row| Ok((exchange_id(&key(TABLE, row.id)?)?, packed::vector(&row.numbers))))
+            .collect()
+    }
+
+    /// Removes the vectors of exchanges.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn remove_exchange_vectors(&self, ids: &[ExchangeId]) -> Result<(), StoreError> {
+        let ids: Vec<RecordId> = ids.iter().map(record).collect();
+        self.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, Vars::new().with("ids", ids))
+            .await
+            .map(drop)
+    }
+
+    /// Removes the vectors of the oldest exchanges beyond `keep`. How many went.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn trim_exchange_vectors(&self, keep: usize) -> Result<usize, StoreError> {
+        let vars = Vars::new().count("keep", keep);
+        let mut results = self.retry_on_conflict(statement::EXCHANGE_VECTOR_TRIM, vars).await?;
+        Ok(one(take::<i64>(TABLE, &mut results, 0)?)
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(0))
+    }
+}
+
+/// The parameters of a change to the vector of an exchange.
+fn of(model: &StoredModel, exchange: &Exchange) -> Vars {
+    Vars::new()
+        .with("id", record(&exchange.id))
+        .with("exchange", exchange::record(&exchange.id))
+        .with("digest", exchange.digest.as_str())
+        .with("model", model.table.as_str())
+}
