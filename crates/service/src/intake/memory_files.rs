@@ -163,6 +163,10 @@ impl History {
         if !self.base.store.history_tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
+        // No document has such a path.
+        if path.contains(char::is_control) {
+            return Ok(());
+        }
         // Nor is what a person had read taken over.
         let here = self.base.store.document_at(&project, &redact_text(&path).kept).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
