@@ -106,7 +106,7 @@ use base::Base;
 use index::{EvidenceIndexes, Follower, MemoryIndex, VectorSearch, Vectors};
 use jobs::{Jobs, Spending};
 use memories::{KnownProjects, guard};
-use recall::{ClaimCache, FootingCache, Past, PastIndex, SuccessionCache};
+use recall::{CensusCache, ClaimCache, FootingCache, Past, PastIndex, SuccessionCache};
 use traffic::Traffic;
 
 /// How long closing waits for background tasks and for calls that were cancelled.
@@ -162,6 +162,7 @@ struct Followers {
     claims: Arc<ClaimCache>,
     succession: Arc<SuccessionCache>,
     footings: Arc<FootingCache>,
+    census: Arc<CensusCache>,
 }
 
 impl Followers {
@@ -172,12 +173,14 @@ impl Followers {
             self.footings.follow(committed);
             self.claims.follow(committed);
             self.succession.follow(committed);
+            self.census.follow(committed);
             self.vectors.follow(committed);
         }));
         if others.is_err() {
             tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
             self.claims.forget();
             self.succession.forget();
+            self.census.forget();
         }
         self.jobs.wake();
     }
@@ -208,6 +211,7 @@ impl Service {
             claims: Arc::default(),
             succession: Arc::default(),
             footings: Arc::default(),
+            census: Arc::default(),
         };
         let notified = followers.clone();
         let follow = move |committed: &Committed| notified.follow(committed);
@@ -238,7 +242,7 @@ impl Service {
         past: PastIndex,
         journal: work::Held,
     ) -> Self {
-        let Followers { index, vectors, jobs, claims, succession, footings } = followers;
+        let Followers { index, vectors, jobs, claims, succession, footings, census } = followers;
         let distil = vectors.embedding.distil.clone();
         let index = MemoryIndex::new(&base, index);
         let evidence = EvidenceIndexes::beside(&base, index_dir);
@@ -269,6 +273,7 @@ impl Service {
             claims: Arc::clone(&claims),
             footings,
             succession,
+            census,
             health: Arc::default(),
             searches: Arc::new(tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX)),
         };

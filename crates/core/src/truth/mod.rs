@@ -19,4 +19,4 @@ pub use nature::{is_due, is_due_somewhere, is_exempt, is_open, nature, nature_of
 pub use newer::{Listed, newer};
 pub use sameness::{forms, normal, stands_alone};
 pub use succession::{Unfit, check_place, newest_first};
-pub use vitals::Vitals;
+pub use vitals::{Vital, Vitals};
