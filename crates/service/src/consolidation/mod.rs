@@ -30,7 +30,9 @@ use crate::{
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
-use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, StoredStep, Supersession, Write};
+use cerebro_store::{
+    Alone, CycleState, Decision, Saying, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
+};
 
 /// How many memories are read at once.
 const PAGE: usize = 200;
@@ -439,6 +441,11 @@ impl Decision for Undo {
                     (memory.duplicate_count, memory.last_seen_at) = (was.duplicate_count, was.last_seen_at);
                     write.unite_memory(&memory);
                 }
+                // The memory that stayed for it was corrected, deleted or purged: so is what this one says.
+                None if is_fallen(write, memory).await? => {
+                    stored.outcome = Some(StepOutcome::Left);
+                    continue;
+                }
                 None => {
                     let memory = Memory { archived_at: None, ..memory.clone() };
                     write.archive_memory(&memory, None);
@@ -451,6 +458,12 @@ impl Decision for Undo {
         write.put_cycle(&cycle, Vec::new());
         Ok(cycle)
     }
+}
+
+/// Whether a memory says what no longer holds since another one said it.
+async fn is_fallen(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
+    let stones = write.tombstones(Saying::from(memory), None).await?;
+    Ok(stones.iter().any(|stone| stone.memory != memory.id))
 }
 
 /// Gives a memory that comes out of the archive its place back, if consolidation gave that to another one.
