@@ -118,7 +118,9 @@ impl Recall {
             return read.map(Arc::new);
         };
         let mut census = read?;
-        meanwhile.into_iter().for_each(|entry| census.take(entry));
+        for entry in meanwhile {
+            census.take(entry);
+        }
         let census = Arc::new(census);
         // Of what another home writes one hears later.
         if census.memories.len() <= HELD_MAX && !self.base.store.is_shared() {
@@ -134,7 +136,9 @@ impl Recall {
             let page = self.base.store.page_of_bare_memories(after.as_ref(), PAGE).await?;
             let Some(last) = page.last() else { return Ok(census) };
             after = Some(last.id);
-            page.iter().for_each(|memory| census.take(memory.into()));
+            for memory in &page {
+                census.take(memory.into());
+            }
         }
     }
 }
