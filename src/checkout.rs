@@ -17,7 +17,7 @@ use std::{
 };
 
 use crate::{hook::world, looks, platform};
-use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, names};
+use cerebro_anchors::{ANCHORS_MAX, Anchor, Digest, FILE_BYTES_MAX, Source, Verdict, anchors_in, names};
 use cerebro_core::domain::{Memory, MemoryId, Workplace};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
@@ -75,8 +75,18 @@ pub type Verdicts = HashMap<MemoryId, Vec<(Anchor, Verdict)>>;
 #[derive(Debug)]
 pub struct Checkout {
     folder: PathBuf,
-    /// Verdicts by the state of the file for which they were computed. Only a cache: the file's bytes decide.
-    known: Mutex<HashMap<Anchor, (Stamp, Verdict)>>,
+    /// Verdicts as they were last computed. Only a cache: the file's bytes decide.
+    known: Mutex<HashMap<Anchor, Known>>,
+}
+
+/// A verdict, and for which file it holds.
+#[derive(Debug, Clone)]
+struct Known {
+    /// The state of the file, so that it is not read again; `None` if its bytes may have changed in that state.
+    stamp: Option<Stamp>,
+    /// The file's bytes, so that they are not parsed again.
+    digest: Digest,
+    verdict: Verdict,
 }
 
 impl Checkout {
@@ -182,7 +192,7 @@ impl Checkout {
             if Instant::now() >= until || redact(&below).count > 0 {
                 continue;
             }
-            if let File::Text(bytes, _) = read(&root, &below) {
+            if let Some((bytes, _)) = bytes_of(&root, &below) {
                 anchors.extend(anchors_in(&below, &bytes, names, &mut || Instant::now() < until));
             }
         }
@@ -224,21 +234,25 @@ impl Checkout {
         if anchor.symbol.is_none() {
             return Verdict::Fresh;
         }
-        let known = lock(&self.known).get(anchor).copied();
-        if let Some((_, verdict)) = known.filter(|(then, _)| *then == stamp) {
-            return verdict;
+        let known = lock(&self.known).get(anchor).cloned();
+        if let Some(known) = known.as_ref().filter(|known| known.stamp == Some(stamp)) {
+            return known.verdict;
         }
         if matches!(file, File::There(_)) {
             *file = read(root, &anchor.path);
         }
-        let File::Text(bytes, stamp) = file else { return Verdict::Unknown };
-        let verdict = anchor.verdict(Some(bytes), &mut || Instant::now() < until);
-        if verdict != Verdict::Unknown && stamp.is_settled() {
+        let File::Text(source, stamp) = file else { return Verdict::Unknown };
+        let verdict = match known.filter(|known| known.digest == *source.digest()) {
+            Some(known) => known.verdict,
+            None => anchor.verdict(Some(source), &mut || Instant::now() < until),
+        };
+        if verdict != Verdict::Unknown {
+            let stamp = stamp.is_settled().then_some(*stamp);
             let mut known = lock(&self.known);
             if known.len() >= KNOWN_MAX {
                 known.clear();
             }
-            known.insert(anchor.clone(), (*stamp, verdict));
+            known.insert(anchor.clone(), Known { stamp, digest: source.digest().clone(), verdict });
         }
         verdict
     }
@@ -275,7 +289,7 @@ enum File {
     /// It exists.
     There(Stamp),
     /// It exists and was read completely.
-    Text(Vec<u8>, Stamp),
+    Text(Box<Source>, Stamp),
 }
 
 /// Reads a document below a folder. Each part of the path is opened from the one before and must not be a link, so
@@ -331,18 +345,21 @@ fn stat(root: &Path, path: &str) -> File {
 }
 
 fn read(root: &Path, path: &str) -> File {
-    let text = || {
-        let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
-        let file = platform::open_without_waiting(&found).ok()?;
-        let facts = file.metadata().ok()?;
-        if !facts.is_file() || facts.len() > FILE_BYTES_MAX as u64 {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
-        (bytes.len() <= FILE_BYTES_MAX).then(|| File::Text(bytes, Stamp::of(&facts)))
-    };
-    text().unwrap_or(File::Unknown)
+    let text = bytes_of(root, path);
+    text.map_or(File::Unknown, |(bytes, stamp)| File::Text(Box::new(Source::new(path, bytes)), stamp))
+}
+
+/// The bytes of a file of the checkout, and its state when they were read.
+fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
+    let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
+    let file = platform::open_without_waiting(&found).ok()?;
+    let facts = file.metadata().ok()?;
+    if !facts.is_file() || facts.len() > FILE_BYTES_MAX as u64 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() <= FILE_BYTES_MAX).then(|| (bytes, Stamp::of(&facts)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use cerebro_documents::{Format, ImageSource, Reading, image, limits::FILE_BYTES_
 
 /// How long reading one file may take.
 pub const TIME_MAX: Duration = Duration::from_secs(30);
-/// How much memory a process may take, in bytes.
+/// How much memory a process may take for itself, in bytes; the program's own code, which it shares, does not count.
 pub const MEMORY_MAX: u64 = 512 << 20;
 /// How many files one process reads, which bounds what libraries leak.
 const FILES_MAX: usize = 200;
@@ -111,9 +111,10 @@ fn answer(to: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
 fn bound() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
-    for (resource, most) in
-        [(Resource::As, MEMORY_MAX), (Resource::Cpu, CPU_MAX.as_secs()), (Resource::Core, 0)]
-    {
+    // Linux counts memory that a process can write to and shares with nobody. Elsewhere `Data` leaves out what is
+    // mapped, so the addresses are bounded.
+    let memory = if cfg!(target_os = "linux") { Resource::Data } else { Resource::As };
+    for (resource, most) in [(memory, MEMORY_MAX), (Resource::Cpu, CPU_MAX.as_secs()), (Resource::Core, 0)] {
         if let Err(error) = setrlimit(resource, limit(most)) {
             tracing::debug!(%error, "a bound of the reader could not be set");
         }

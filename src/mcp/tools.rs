@@ -234,10 +234,10 @@ fn saved_reply(saved: &Saved) -> Reply {
         reply = reply.fact("topic_key", key.as_str()).line(format!("topic_key: {key}"));
     }
     if !memory.taint.flags.is_empty() {
-        let told = memory.taint.names();
+        let flags: Vec<&str> = memory.taint.flags.iter().map(|flag| flag.as_str()).collect();
         reply = reply
-            .line(format!("flag: {told} (it reads like an instruction; it is saved and marked)"))
-            .fact("flag", told);
+            .line(format!("flags: {} (it reads like an instruction; it is saved and marked)", flags.join(" ")))
+            .fact("flags", json!(flags));
     }
     if let Some(key) = &saved.suggested_topic_key {
         reply = reply.fact("suggested_topic_key", key.as_str()).line(format!("suggested topic_key: {key}"));
@@ -341,11 +341,16 @@ pub(super) async fn update(call: &mut Call) -> Answer {
 pub(super) async fn delete(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
+    // A purge removes the edges that tell.
+    let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
     let outcome = call.service.memories.delete(&call.caller, &call.session, &id, hard).await?.as_str();
     if hard {
         forget_edits(call, id);
     }
-    Ok(Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome))
+    let reply = Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome);
+    let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
+    let ids: Vec<&str> = merged.iter().map(MemoryId::as_str).collect();
+    Ok(reply.lines(lines).fact("merged", json!(ids)))
 }
 
 /// Removes the texts of edits that a purged memory left in the home.

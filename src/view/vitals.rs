@@ -28,17 +28,17 @@ pub fn vitals(answer: &Value) -> Vec<Fact> {
         let found = number(key);
         Fact::new(Some(found == 0), name, count(found)).todo((found > 0).then_some(todo))
     };
+    let several = |key: &str, noun: &str| {
+        let found = number(key);
+        format!("{} {noun}{}", count(found), if found == 1 { "" } else { "s" })
+    };
     let due = number("due");
     let mut facts = vec![
         Fact::new(None, "memories", format!("{} live of {}", count(number("live")), count(number("total")))),
         Fact::new(None, "kinds", listed(&health["kinds"])),
         Fact::new(None, "scopes", listed(&health["scopes"])),
         Fact::new(None, "strength", strength(&health["strength"])),
-        Fact::new(
-            None,
-            "graph",
-            format!("{} nodes, {} edges", count(number("nodes")), count(number("edges"))),
-        ),
+        Fact::new(None, "graph", format!("{}, {}", several("nodes", "node"), several("edges", "edge"))),
         Fact::new(None, "documents", count(number("documents"))),
         Fact::new(None, "consolidated", day_of(moment(health, "last_consolidation"))),
         Fact::new(None, "due", count(due)).todo((due > 0).then_some(DUE)),

@@ -55,9 +55,10 @@ fn a_file_is_read_once_and_a_change_of_a_section_changes_that_one() {
     assert_ne!(after[2].0, before[2].0);
 
     fs::rename(docs.join("guide.md"), docs.join("manual.md")).unwrap();
-    let moved = home.json(&["ingest", "docs"]);
-    let names: Vec<String> = outcomes(&moved).into_iter().map(|(outcome, ..)| outcome).collect();
-    assert_eq!(names, ["removed", "renamed"], "{moved}");
+    for dry in [&["ingest", "docs", "--dry-run"][..], &["ingest", "docs"]] {
+        let moved = home.json(dry);
+        assert_eq!(outcomes(&moved), [("renamed".to_owned(), 0, 3, 0)], "{moved}");
+    }
     assert_eq!(passages(&home, "docs/manual.md"), after, "a renamed file keeps its passages");
 
     fs::remove_file(docs.join("manual.md")).unwrap();
@@ -69,6 +70,25 @@ fn a_file_is_read_once_and_a_change_of_a_section_changes_that_one() {
         agent.ok("mem_search", json!({ "query": "heron dusk", "type": "document", "all_projects": true }));
     assert_eq!(found.list("hits").len(), 0, "{found:?}");
     assert_eq!(home.run(&["doctor"]).code(), 0);
+}
+
+#[test]
+fn a_name_is_kept_blank_for_blank_and_one_that_cannot_be_is_named() {
+    let home = Home::new();
+    let docs = home.work().join("docs");
+    for name in ["two  blanks.md", "no\u{a0}break.md", " at its ends .md"] {
+        write(&docs, name, format!("# {name}\n\nThe osprey fishes here.\n"));
+    }
+    write(&docs, "line\nbreak.md", "# Broken\n\nThe heron fishes here.\n");
+    let finished = home.run(&["ingest", "docs", "--json"]);
+    assert_eq!(finished.code(), 1, "{finished:?}");
+    let first: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!((outcomes(&first).len(), first["faults"].as_array().map(Vec::len)), (3, Some(1)), "{first}");
+    let events = home.events().len();
+    let again: Value = serde_json::from_str(&home.run(&["ingest", "docs", "--json"]).stdout).unwrap();
+    assert_eq!((&again["documents"], &again["unchanged"]), (&json!([]), &json!(3)), "{again}");
+    assert_eq!(home.events().len(), events, "the same files twice write nothing");
+    assert_eq!(passages(&home, "docs/two  blanks.md").len(), 1);
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod errors;
 mod export;
 mod feedback;
 mod folders;
+mod forgetting;
 mod former;
 mod freshness;
 mod handbook;

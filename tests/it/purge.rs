@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, json, wait_for};
 
 /// The files below a folder that hold any of the words, whatever their case.
-fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
+pub fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

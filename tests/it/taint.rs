@@ -12,7 +12,8 @@ fn a_flagged_memory_is_found_and_marked_in_both_halves() {
     let home = Home::new();
     let mut agent = home.agent();
     let saved = agent.ok("mem_save", json!({"title": "Deploy notes", "content": ATTACK}));
-    assert_eq!(saved.str("flag"), "override exfiltration", "{saved:?}");
+    assert_eq!(saved["flags"], json!(["override", "exfiltration"]), "{saved:?}");
+    saved.assert_in_both(&["flags"]);
     let id = saved.str("id").to_owned();
     let found = agent.ok("mem_search", json!({"query": "deploy notes"}));
     assert_eq!(found.list("hits")[0]["id"], id);

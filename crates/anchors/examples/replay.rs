@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use cerebro_anchors::{Anchor, Digest, FILE_BYTES_MAX, Language, Pinned, Verdict, symbols};
+use cerebro_anchors::{Anchor, Digest, FILE_BYTES_MAX, Language, Pinned, Source, Verdict, symbols};
 
 type Done<T> = Result<T, Box<dyn Error>>;
 
@@ -144,6 +144,7 @@ impl Replay {
             self.parsed += bytes.len();
             let tally = self.by_language.entry(format!("{language:?}")).or_default();
             let present = now.get(path).map(Vec::as_slice);
+            let mut source = present.map(|bytes| Source::new(path, bytes.to_owned()));
             let is_hot = before.is_some_and(|before| before.get(path) != Some(bytes));
             // A name in several places has the bytes of all of them, which are not in one.
             let alone = |name: &str| found.iter().filter(|symbol| symbol.name == name).count() == 1;
@@ -152,7 +153,7 @@ impl Replay {
                 let pinned =
                     Pinned { name: symbol.name.clone(), bytes: span.len(), digest: Digest::of(span) };
                 let anchor = Anchor { path: path.clone(), file: Digest::of(bytes), symbol: Some(pinned) };
-                let verdict = anchor.verdict(present, &mut || true);
+                let verdict = anchor.verdict(source.as_mut(), &mut || true);
                 let is_unchanged =
                     present.is_some_and(|text| is_present(text, line_before(bytes, symbol.span.start), span));
                 for share in [Some(&mut tally.all), is_hot.then_some(&mut tally.hot)].into_iter().flatten() {

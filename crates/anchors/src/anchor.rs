@@ -148,20 +148,45 @@ pub fn anchors_in(
     meant.into_iter().map(|name| anchor(Some(pin(name, &found, bytes)))).collect()
 }
 
+/// A file as it is now, parsed at most once for all anchors to it.
+#[derive(Debug)]
+pub struct Source {
+    language: Option<Language>,
+    bytes: Vec<u8>,
+    digest: Digest,
+    /// Its symbols, once an anchor needed them.
+    symbols: Option<Vec<Symbol>>,
+}
+
+impl Source {
+    /// The file at this path, with its bytes.
+    pub fn new(path: &str, bytes: Vec<u8>) -> Self {
+        let digest = Digest::of(&bytes);
+        Self { language: Language::of_path(path), bytes, digest, symbols: None }
+    }
+
+    /// The digest of the whole file.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+}
+
 impl Anchor {
-    /// What became of it, given the file's present bytes; `None` when the file does not exist.
-    pub fn verdict(&self, now: Option<&[u8]>, may_go_on: &mut dyn FnMut() -> bool) -> Verdict {
-        let Some(bytes) = now else { return Verdict::Gone };
+    /// What became of it, given the file as it is now; `None` when the file does not exist.
+    pub fn verdict(&self, now: Option<&mut Source>, may_go_on: &mut dyn FnMut() -> bool) -> Verdict {
+        let Some(file) = now else { return Verdict::Gone };
         let Some(symbol) = &self.symbol else { return Verdict::Fresh };
-        if !is_source(bytes) {
+        if !is_source(&file.bytes) {
             return Verdict::Unknown;
         }
-        if Digest::of(bytes) == self.file {
+        if file.digest == self.file {
             return Verdict::Fresh;
         }
-        let found = Language::of_path(&self.path).and_then(|language| symbols(language, bytes, may_go_on));
-        let Some(found) = found else { return Verdict::Unknown };
-        symbol.verdict(&found, bytes)
+        if file.symbols.is_none() {
+            file.symbols = file.language.and_then(|language| symbols(language, &file.bytes, may_go_on));
+        }
+        let Some(found) = &file.symbols else { return Verdict::Unknown };
+        symbol.verdict(found, &file.bytes)
     }
 }
 
@@ -192,7 +217,21 @@ mod tests {
     }
 
     fn verdict(anchor: &Anchor, now: &str) -> Verdict {
-        anchor.verdict(Some(now.as_bytes()), &mut || true)
+        anchor.verdict(Some(&mut source(&anchor.path, now)), &mut || true)
+    }
+
+    fn source(path: &str, text: &str) -> Source {
+        Source::new(path, text.into())
+    }
+
+    #[test]
+    fn a_file_is_parsed_once_for_all_its_anchors() {
+        let mut now = source("src/a.rs", &FILE.replace("{ 2 }", "{ 3 }"));
+        let [one, two] = anchors(&["one", "two"]).try_into().unwrap();
+        assert_eq!(one.verdict(Some(&mut now), &mut || true), Verdict::Fresh);
+        // Whoever parsed again would find nothing.
+        now.language = None;
+        assert_eq!(two.verdict(Some(&mut now), &mut || true), Verdict::Changed);
     }
 
     #[test]
@@ -261,7 +300,7 @@ mod tests {
             let [anchor] = anchors_in("a.py", file(&body, "x").as_bytes(), &["subject".into()], &mut || true).try_into().unwrap();
             let now = file(&other, &above);
             let want = if body == other { Verdict::Fresh } else { Verdict::Changed };
-            prop_assert_eq!(anchor.verdict(Some(now.as_bytes()), &mut || true), want);
+            prop_assert_eq!(verdict(&anchor, &now), want);
         }
     }
 }

@@ -11,7 +11,7 @@ mod language;
 mod name;
 mod symbol;
 
-pub use anchor::{ANCHORS_MAX, Anchor, Digest, Pinned, Verdict, anchors_in};
+pub use anchor::{ANCHORS_MAX, Anchor, Digest, Pinned, Source, Verdict, anchors_in};
 pub use language::Language;
 pub use name::{NAMES_MAX, names};
 pub use symbol::{FILE_BYTES_MAX, SYMBOLS_MAX, Symbol, symbols};

@@ -42,21 +42,27 @@ pub fn is_self_contained(title: &str, content: &str) -> bool {
 /// their points, signs and units, names with their joiners, comparisons and negations.
 pub fn normal(text: &str) -> String {
     // By way of upper case, which unites more letters than lower case: ß, final sigma.
-    let chars: Vec<char> = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    let folded = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    let chars: Vec<char> =
+        folded.filter(|c| c.is_whitespace() || !c.is_control() && !is_hidden(*c)).collect();
     let mut out = String::with_capacity(text.len());
-    let mut has_gap = false;
+    let (mut has_gap, mut is_joined) = (false, false);
+    let mut way = Way::default();
     for at in 0..chars.len() {
-        match (CharAt { chars: &chars, at }).sort() {
+        let found = CharAt { chars: &chars, at, way };
+        match found.sort() {
             Sort::Word => {
-                if has_gap && !out.is_empty() {
+                if has_gap && !is_joined && !found.joins_before() && !out.is_empty() {
                     out.push(' ');
                 }
                 has_gap = false;
+                is_joined = found.joins_after();
                 out.push(chars[at]);
             }
             Sort::Gap => has_gap = true,
             Sort::Nothing => {}
         }
+        way.pass(chars[at]);
     }
     out
 }
@@ -72,36 +78,96 @@ enum Sort {
     Nothing,
 }
 
+/// What lies before a character, kept on the way so that nothing is looked up twice: texts may be long runs of one sign.
+#[derive(Debug, Clone, Copy, Default)]
+struct Way {
+    /// The last character, and the one before the run of equal ones that it ends.
+    last: Option<char>,
+    before_run: Option<char>,
+    /// The last one that is no blank.
+    shown: Option<char>,
+    /// With what the paragraph begins.
+    opening: Option<char>,
+    /// What the line holds so far, beside blanks: nothing, one sign alone, or more.
+    line: Line,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Line {
+    #[default]
+    Blank,
+    Only(char),
+    Text,
+}
+
+impl Way {
+    fn pass(&mut self, c: char) {
+        if self.last != Some(c) {
+            self.before_run = self.last;
+        }
+        self.last = Some(c);
+        if c == '\n' {
+            if matches!(self.line, Line::Blank) {
+                self.opening = None;
+            }
+            self.line = Line::Blank;
+        } else if !c.is_whitespace() {
+            self.shown = Some(c);
+            self.opening = self.opening.or(Some(c));
+            self.line = match self.line {
+                Line::Blank => Line::Only(c),
+                Line::Only(sign) if sign == c => self.line,
+                _ => Line::Text,
+            };
+        }
+    }
+}
+
 /// A character among its neighbours.
 struct CharAt<'a> {
     chars: &'a [char],
     at: usize,
+    way: Way,
 }
 
 impl CharAt<'_> {
-    fn before(&self) -> Option<char> {
-        self.at.checked_sub(1).map(|at| self.chars[at])
-    }
-
     fn after(&self) -> Option<char> {
         self.chars.get(self.at + 1).copied()
     }
 
+    /// The next character that is no blank.
+    fn shown_after(&self) -> Option<char> {
+        self.chars[self.at + 1..].iter().copied().find(|c| !c.is_whitespace())
+    }
+
     /// The character before the run of equal characters to which this one belongs.
     fn before_run(&self) -> Option<char> {
-        self.chars[..self.at].iter().rev().find(|c| **c != self.chars[self.at]).copied()
+        if self.way.last == Some(self.chars[self.at]) { self.way.before_run } else { self.way.last }
+    }
+
+    /// Whether it is the unit of the number before it, with or without a blank between.
+    fn joins_before(&self) -> bool {
+        let c = self.chars[self.at];
+        // `$HOME` and `%s` are no units; `°C` is.
+        let is_alone = c == '°' || !self.after().is_some_and(char::is_alphanumeric);
+        is_unit(c) && is_alone && self.way.shown.is_some_and(char::is_numeric)
+    }
+
+    /// Whether it is the unit of the number behind it.
+    fn joins_after(&self) -> bool {
+        let c = self.chars[self.at];
+        is_currency(c) && !self.joins_before() && self.shown_after().is_some_and(char::is_numeric)
     }
 
     fn sort(&self) -> Sort {
         let c = self.chars[self.at];
         let is = |c: Option<char>, kind: fn(char) -> bool| c.is_some_and(kind);
-        let (before, after) = (self.before(), self.after());
+        let (before, after) = (self.way.last, self.after());
         let (word_before, word_after) = (is(before, char::is_alphanumeric), is(after, char::is_alphanumeric));
         let (digit_before, digit_after) = (is(before, char::is_numeric), is(after, char::is_numeric));
         let is_word = match c {
             _ if c.is_alphanumeric() => true,
             _ if c.is_whitespace() => false,
-            _ if c.is_control() || is_hidden(c) => return Sort::Nothing,
             '\'' | '’' | '‘' | 'ʼ' if word_before && word_after => return Sort::Nothing,
             '.' => word_after && (word_before || digit_after),
             '_' | '\\' | '@' => word_before && word_after,
@@ -120,22 +186,41 @@ impl CharAt<'_> {
             ',' | '*' => digit_before && digit_after,
             '!' => after == Some('=') || word_after && !word_before,
             '<' | '=' => true,
-            '>' => !self.begins_line(),
+            '+' if word_before || before == Some('+') || digit_after => true,
+            '>' | '+' => !self.opens_line(),
             '&' | '|' => before == Some(c) || after == Some(c),
-            '+' => word_before || before == Some('+') || digit_after,
             '#' => word_before,
-            '%' | '$' | '€' | '£' | '¥' | '°' => digit_before || digit_after,
+            _ if is_unit(c) => self.joins_before() || self.joins_after(),
             '~' | '^' => digit_after,
             _ => !c.is_ascii_punctuation() && !is_punctuation(c),
         };
         if is_word { Sort::Word } else { Sort::Gap }
     }
 
-    /// Whether only blanks and `>` come before it on its line, as in a quoted line of Markdown.
-    fn begins_line(&self) -> bool {
-        let line = self.chars[..self.at].iter().rev().take_while(|c| **c != '\n');
-        line.into_iter().all(|c| c.is_whitespace() || *c == '>')
+    /// Whether it opens its line as the mark of a quote or of an item does, in Markdown: the text begins with it, or its
+    /// paragraph does and the line goes on behind it. A sign between two words may stand first in a line too, where
+    /// only the blanks are others.
+    fn opens_line(&self) -> bool {
+        let c = self.chars[self.at];
+        let is_first = match self.way.line {
+            Line::Blank => true,
+            Line::Only(sign) => sign == c,
+            Line::Text => false,
+        };
+        let rest = &self.chars[self.at + 1..];
+        let goes_on = || rest.iter().find(|c| !c.is_whitespace() || **c == '\n').is_some_and(|c| *c != '\n');
+        let is_opening = self.way.opening.is_none_or(|opening| opening == c);
+        is_first && self.after() != Some('=') && (self.way.shown.is_none() || is_opening && goes_on())
     }
+}
+
+fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '€' | '£' | '¥')
+}
+
+/// A sign that is the unit of a number.
+fn is_unit(c: char) -> bool {
+    is_currency(c) || matches!(c, '%' | '°')
 }
 
 /// Invisible characters: joiners, marks of direction, soft hyphens.
@@ -167,6 +252,33 @@ mod tests {
         }
         assert_eq!(normal(text), "the stores port is 5432 since v1.2.3 see src/main.rs dont use cache_size");
         assert_eq!(normal(" … "), "");
+    }
+
+    #[test]
+    fn blanks_make_no_difference_whatever_stands_between_them() {
+        let text = "If p95 > 5 ms + 2 % of $ 30 or 7 € at -3 °C, then a = b && c; see --all and x >= y";
+        for between in ["  ", "\n", " \n ", "\n\n", "\t\r\n", "\u{a0}", "\u{200b} "] {
+            assert_eq!(normal(&text.replace(' ', between)), normal(text), "{between:?}");
+        }
+        assert_eq!(normal("5 % of 10 €, $ 3"), normal("5% of 10€, $3"));
+        assert_eq!(normal("Since 2026 $HOME is 5 %s"), normal("Since 2026, $HOME is 5: %s"));
+        // As quoted, and as an item, in Markdown.
+        for mark in [">", "> >", "+", "-", "*"] {
+            assert_eq!(
+                normal(&format!("{mark} One\n{mark} two > 1\n\n{mark} three")),
+                "one two > 1 three",
+                "{mark}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_runs_of_one_sign_take_no_longer_than_words() {
+        // Whoever looked back for each would take minutes.
+        for sign in [">", "-", "+", "$ ", "> ", "+\n", "%"] {
+            let text = sign.repeat(256 * 1024 / sign.len());
+            assert!(normal(&text).len() <= text.len(), "{sign}");
+        }
     }
 
     #[test]
@@ -208,6 +320,12 @@ mod tests {
             ("gpt-4", "gpt 4"),
             ("✅ done", "❌ done"),
             ("10²", "10"),
+            ("10 %", "10"),
+            ("+1", "1"),
+            ("$ 5", "€ 5"),
+            ("5 $", "5 €"),
+            ("UTC + 2", "UTC - 2"),
+            ("a + b", "a b"),
         ] {
             assert_ne!(normal(one), normal(other), "{one} and {other}");
         }

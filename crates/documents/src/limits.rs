@@ -24,3 +24,6 @@ pub const DEPTH_MAX: usize = 256;
 pub const HEADINGS_MAX: usize = 6;
 /// Longest heading, in bytes; longer ones are cut.
 pub const HEADING_BYTES_MAX: usize = 160;
+/// Most tags of HTML that are read, or of a chapter of a book; the rest is cut, and the cut is reported. The library
+/// holds all elements at once, each in some kilobytes.
+pub const TAGS_MAX: usize = 100_000;

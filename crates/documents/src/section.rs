@@ -131,6 +131,11 @@ impl Outline {
         self.reading.sections.push(Section { path, text: part.to_owned(), page });
     }
 
+    /// Notes that a reader left out the rest.
+    pub fn cut(&mut self) {
+        self.reading.cut = true;
+    }
+
     /// Whether no more text is accepted.
     pub fn is_full(&self) -> bool {
         self.bytes >= TEXT_BYTES_MAX || self.reading.cut

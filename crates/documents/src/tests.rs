@@ -285,6 +285,41 @@ fn a_long_text_is_cut_short_and_says_so() {
 }
 
 #[test]
+fn many_short_values_are_cut_short_like_long_texts() {
+    let many = |one: &str| one.repeat(limits::TEXT_BYTES_MAX / one.len() + 1);
+    let json = format!("{{\"a\": [{}0], \"b\": 1}}", many("0,"));
+    let list = format!("[{}0]", many("0,"));
+    let (csv, html) = (format!("a;b\n{}", many("1;2\n")), many("<b>x</b> "));
+    let lines = many("{\"a\": 1}\n");
+    for (format, source) in [
+        (Format::Json, json),
+        (Format::Json, list),
+        (Format::Json, lines),
+        (Format::Csv, csv),
+        (Format::Html, html),
+    ] {
+        let reading = read(format, source.as_bytes()).unwrap();
+        let kept: usize = reading.sections.iter().map(|section| section.text.len()).sum();
+        assert!(reading.cut && kept > 0 && kept <= limits::TEXT_BYTES_MAX, "{format:?}: {kept}");
+    }
+}
+
+#[test]
+fn json_is_read_as_it_is_written() {
+    let read = |source: &str| read_chunks(Format::Json, source.as_bytes());
+    let source = r#"[{"z": 1.0, "a": -2, "on": true, "none": null, "t\u0041g": "x\ny"}, 18446744073709551615, [[]], 1e300]"#;
+    let expected = "z: 1.0\na: -2\non: true\ntAg: x\ny\n18446744073709551615\n1e+300";
+    assert_eq!(read(source), pairs(&[("", expected)]));
+    assert_eq!(read("{\"a\": {\"b\": {\"c\": 1}}, \"d\": 2}"), pairs(&[("a", "b.c: 1"), ("d", "2")]));
+    for wrong in ["{\"a\": 1} {", "{\"a\": }", "[1,]", "{\"a\": 1}\n{\"a\": \n"] {
+        let read = super::read(Format::Json, wrong.as_bytes());
+        assert!(matches!(read, Err(DocumentError::Malformed(_))), "{wrong}: {read:?}");
+    }
+    let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
+    assert!(matches!(super::read(Format::Json, deep.as_bytes()), Err(DocumentError::Malformed(_))));
+}
+
+#[test]
 fn a_change_of_one_section_is_a_change_of_that_one() {
     let source = "# A\n\none\n\n# B\n\ntwo\n\n# C\n\nthree\n";
     let digests = |source: &str| -> Vec<String> {

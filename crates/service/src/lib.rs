@@ -117,7 +117,7 @@ use index::{EvidenceIndexes, Follower, MemoryIndex, Past, PastIndex, VectorSearc
 use jobs::{Jobs, Runner};
 use memories::guard;
 use projects::KnownProjects;
-use recall::{ClaimCache, FootingCache, SuccessionCache};
+use recall::{CensusCache, ClaimCache, FootingCache, SuccessionCache};
 use spending::Spending;
 use traffic::Traffic;
 use worker::{Embed, ExchangeBacklog, RelationInference};
@@ -179,6 +179,7 @@ struct Followers {
     claims: Arc<ClaimCache>,
     succession: Arc<SuccessionCache>,
     footings: Arc<FootingCache>,
+    census: Arc<CensusCache>,
 }
 
 impl Followers {
@@ -189,12 +190,14 @@ impl Followers {
             self.footings.follow(committed);
             self.claims.follow(committed);
             self.succession.follow(committed);
+            self.census.follow(committed);
             self.vectors.follow(committed);
         }));
         if others.is_err() {
             tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
             self.claims.forget();
             self.succession.forget();
+            self.census.forget();
         }
         self.exchange_backlog.follow(committed);
         self.jobs.queue(JobKind::Embed).wake();
@@ -227,6 +230,7 @@ impl Service {
             claims: Arc::default(),
             succession: Arc::default(),
             footings: Arc::default(),
+            census: Arc::default(),
         };
         let notified = followers.clone();
         let follow = move |committed: &Committed| notified.follow(committed);
@@ -257,7 +261,8 @@ impl Service {
         past: PastIndex,
         journal: work::Held,
     ) -> Self {
-        let Followers { index, vectors, jobs, exchange_backlog, claims, succession, footings } = followers;
+        let Followers { index, vectors, jobs, exchange_backlog, claims, succession, footings, census } =
+            followers;
         let distil = vectors.embedding.distil.clone();
         let index = MemoryIndex::new(&base, index);
         let evidence = EvidenceIndexes::beside(&base, index_dir);
@@ -289,6 +294,7 @@ impl Service {
             claims: Arc::clone(&claims),
             footings,
             succession,
+            census,
             health: Arc::default(),
             searches: Arc::new(tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX)),
         };

@@ -11,8 +11,9 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EventKind, Memory, MemoryId, Origin, Prompt, Revision, Session, ToldExchange, WorkId,
+    EventKind, Memory, MemoryId, Origin, Prompt, Revision, Scope, Session, ToldExchange, WorkId,
 };
+use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::redact_secrets;
 use cerebro_store::{Decision, Saying, StoredEvent, Supersession, Table, Write};
 
@@ -321,12 +322,22 @@ async fn take_line(
 type Taking = Result<Result<Taken, String>, ServiceError>;
 
 async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
-    let session = match Session::try_from(line) {
+    let mut session = match Session::try_from(line) {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
     };
     if write.session(&session.id).await?.is_some() {
         return Ok(Ok(Taken::Unchanged));
+    }
+    if let Some(summary) = &session.summary {
+        let (project, title) = (&session.project, summary_title(summary));
+        let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+        match guard::admit(write, saying, None, Door::Brought(Origin::Import)).await {
+            Ok(_) => {}
+            // What was written in the session still refers to it.
+            Err(ServiceError::Corrected(_)) => session.summary = None,
+            Err(error) => return Err(error),
+        }
     }
     write.import_session(&session);
     Ok(Ok(Taken::Created))

@@ -262,8 +262,9 @@ pub struct Fallen {
 }
 
 impl Write<'_> {
-    /// The tombstones that a text will have after this commit, in its project and under the former names of that.
-    /// `own` is the memory that says the text from now on: what that memory says already is not looked up.
+    /// The tombstones that a text will have after this commit: in its project, under the former names of that, and
+    /// among personal texts, since what is personal is found in every project. `own` is the memory that says the text
+    /// from now on: what that memory says already is not looked up.
     ///
     /// # Errors
     /// A failing store.
@@ -285,6 +286,9 @@ impl Write<'_> {
             .collect();
         let mut keys: Vec<TextKey> =
             names.iter().flat_map(|name| mason.keys(name, scope, title, content)).collect();
+        if scope == Scope::Project {
+            keys.extend(mason.keys(&Project::none(), Scope::Personal, title, content));
+        }
         keys.retain(|key| !said.contains(key));
         let mut found = Vec::new();
         keys.retain(|key| {

@@ -206,6 +206,12 @@ pub async fn delete_each(
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
+    let merged = deleted.iter().filter_map(|one| one["merged"].as_array()).flatten().map(shown);
+    for id in merged.filter(|id| !ids.contains(id)) {
+        context.output.note(&format!(
+            "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
+        ));
+    }
     remains.tell(context);
     Ok(Outcome::Done)
 }

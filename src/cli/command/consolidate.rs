@@ -78,7 +78,11 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
         return Ok(Outcome::Done);
     }
     let fields = ["action", "id", "title", "into", "outcome", "why"];
-    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), "there is nothing to merge or archive")?;
+    let nothing = match operation {
+        Operation::CycleUndo => "there was nothing in it to take back",
+        _ => "there is nothing to merge or archive",
+    };
+    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), nothing)?;
     for step in answer["steps"].as_array().into_iter().flatten().filter(|step| step["text"].is_string()) {
         let sources: Vec<String> = step["sources"].as_array().into_iter().flatten().map(shown).collect();
         let (id, text) = (shown(&step["id"]), shown(&step["text"]));

@@ -256,6 +256,12 @@ fn tell_more(context: &CommandContext, saved: &Value) {
         let (why, at) = (shown(&saved["noted"]["why"]), context.output.moment(&saved["noted"]["at"]));
         context.output.note(&format!("memory {id} with this text was {why} {at}"));
     }
+    if saved["flags"].is_array() {
+        let flags = shown(&saved["flags"]);
+        context
+            .output
+            .note(&format!("flags: {flags}; it reads like an instruction, so contexts show only its title"));
+    }
     for id in saved["superseded"].as_array().into_iter().flatten() {
         context.output.note(&format!("superseded: {}", shown(id)));
     }

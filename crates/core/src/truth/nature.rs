@@ -62,7 +62,12 @@ pub fn strength(memory: &Memory, has_superseded: bool, now: Timestamp) -> f64 {
     if is_exempt(memory, has_superseded) {
         return 1.0;
     }
-    let days = now.duration_since(memory.last_seen_at).as_secs_f64().max(0.0) / SECONDS_PER_DAY;
+    faded_since(memory.last_seen_at, now)
+}
+
+/// How much strength is left of what was last seen at a moment, if it is not exempt.
+pub(super) fn faded_since(seen: Timestamp, now: Timestamp) -> f64 {
+    let days = now.duration_since(seen).as_secs_f64().max(0.0) / SECONDS_PER_DAY;
     (1.0 + FACTOR * days / STABILITY_DAYS).powf(POWER)
 }
 

@@ -2,11 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use super::nature::{is_due, nature, strength};
-use crate::domain::{Memory, Timestamp};
+use super::nature::{faded_since, is_exempt, is_open, nature};
+use crate::domain::{Memory, Nature, Scope, Timestamp, Validity};
 
 /// Strength below which a memory has faded; an episode gets there after a good six years.
 const FADED_BELOW: f64 = 0.5;
+
+/// What the figures need of a memory, as long as nobody writes it; what depends on the moment is computed from that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Vital {
+    /// Whether it counts at all.
+    pub is_live: bool,
+    nature: Nature,
+    scope: Scope,
+    /// Since when it loses strength, if it does not take another's place; `None` if it never does.
+    fades_since: Option<Timestamp>,
+    /// Whether it is to be done, wherever one is in its project.
+    is_open: bool,
+    valid: Validity,
+    is_flagged: bool,
+}
+
+impl From<&Memory> for Vital {
+    fn from(memory: &Memory) -> Self {
+        Self {
+            is_live: memory.is_live(),
+            nature: nature(memory),
+            scope: memory.scope,
+            fades_since: (!is_exempt(memory, false)).then_some(memory.last_seen_at),
+            is_open: is_open(memory) && memory.trigger.is_none(),
+            valid: memory.valid,
+            is_flagged: !memory.taint.flags.is_empty(),
+        }
+    }
+}
 
 /// Figures over live memories.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,20 +62,21 @@ pub struct Vitals {
 
 impl Vitals {
     /// Adds a memory; one that is not live is ignored. `has_superseded` says that it took another's place.
-    pub fn take(&mut self, memory: &Memory, has_superseded: bool, now: Timestamp) {
-        if !memory.is_live() {
+    pub fn take(&mut self, memory: &Vital, has_superseded: bool, now: Timestamp) {
+        if !memory.is_live {
             return;
         }
-        let left = strength(memory, has_superseded, now);
+        let fades_since = memory.fades_since.filter(|_| !has_superseded);
+        let left = fades_since.map_or(1.0, |seen| faded_since(seen, now));
         self.live += 1;
         self.strengths += left;
         self.weakest = Some(self.weakest.map_or(left, |weakest| weakest.min(left)));
         self.faded += u64::from(left < FADED_BELOW);
-        *self.kinds.entry(nature(memory).as_str()).or_default() += 1;
+        *self.kinds.entry(memory.nature.as_str()).or_default() += 1;
         *self.scopes.entry(memory.scope.as_str()).or_default() += 1;
-        self.due += u64::from(is_due(memory, now));
+        self.due += u64::from(memory.is_open && memory.valid.holds_at(now));
         self.expired += u64::from(memory.valid.is_over(now));
-        self.flagged += u64::from(!memory.taint.flags.is_empty());
+        self.flagged += u64::from(memory.is_flagged);
     }
 
     /// The average strength; `None` without memories.
@@ -77,7 +107,7 @@ mod tests {
         let mut vitals = Vitals::default();
         assert_eq!((vitals.average(), vitals.weakest), (None, None));
         for memory in &memories {
-            vitals.take(memory, false, at(180));
+            vitals.take(&memory.into(), false, at(180));
         }
         assert_eq!((vitals.live, vitals.due, vitals.expired, vitals.flagged, vitals.faded), (5, 1, 1, 1, 0));
         assert_eq!(vitals.kinds, [("episodic", 2), ("prospective", 2), ("semantic", 1)].into());
@@ -85,10 +115,10 @@ mod tests {
         assert!((vitals.weakest.unwrap() - 0.9).abs() < 1e-9, "{vitals:?}");
         assert!((vitals.average().unwrap() - 4.9 / 5.0).abs() < 1e-9, "{vitals:?}");
         let mut old = Vitals::default();
-        old.take(&memory("session_summary"), false, at(10_000));
+        old.take(&(&memory("session_summary")).into(), false, at(10_000));
         assert_eq!(old.faded, 1);
         let mut exempt = Vitals::default();
-        exempt.take(&memory("session_summary"), true, at(10_000));
+        exempt.take(&(&memory("session_summary")).into(), true, at(10_000));
         assert_eq!((exempt.faded, exempt.weakest), (0, Some(1.0)));
     }
 }

@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
+use crate::{
+    DocumentError,
+    limits::{DEPTH_MAX, TAGS_MAX},
+    section::Outline,
+};
 
 /// The line width for HTML, wide enough that no line is broken.
 const WIDTH: usize = 10_000;
@@ -176,6 +180,8 @@ fn attributes(tag: &str) -> Vec<(&str, &str)> {
 
 /// Adds HTML.
 pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -> Result<(), DocumentError> {
+    let end = source.match_indices('<').nth(TAGS_MAX).map(|(at, _)| at);
+    let source = &source[..end.unwrap_or(source.len())];
     // The library recurses through elements in places.
     if depth(source) > DEPTH_MAX {
         return Err(DocumentError::TooDeep);
@@ -186,6 +192,9 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     let config = html2text::config::plain().no_table_borders().link_footnotes(false);
     let text = config.string_from_read(source.as_bytes(), WIDTH).map_err(DocumentError::malformed)?;
     add_markdown(outline, &text, 0, page);
+    if end.is_some() {
+        outline.cut();
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use calamine::{Data, DataRef, Reader, Xlsx};
 
 use super::{archive::Archive, table};
-use crate::{DocumentError, section::Outline};
+use crate::{DocumentError, limits::TEXT_BYTES_MAX, section::Outline};
 
 /// Most columns of a row that are read.
 const COLUMNS_MAX: u32 = 256;
@@ -23,6 +23,9 @@ pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         while let Some(cell) = cells.next_cell().map_err(DocumentError::malformed)? {
             let ((line, column), value) = (cell.get_position(), shown(cell.get_value()));
             rows.add(line, column, value);
+            if rows.is_full() {
+                break;
+            }
         }
         outline.text(&rows.finish(), Some(number));
         if outline.is_full() {
@@ -79,6 +82,11 @@ impl Rows {
             self.text.push('\n');
             self.text.push_str(&table::row(names, values.iter().map(String::as_str)));
         }
+    }
+
+    /// Whether no more text is kept; the outline cuts what is beyond the bound, and says so.
+    fn is_full(&self) -> bool {
+        self.text.len() > TEXT_BYTES_MAX
     }
 
     fn finish(mut self) -> String {

@@ -1,9 +1,12 @@
 //! CSV, JSON and notebooks.
 
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::markup::{self, unpacked};
-use crate::{DocumentError, section::Outline};
+use crate::{DocumentError, limits::TEXT_BYTES_MAX, section::Outline};
 
 /// A row as a self-contained line: each value follows the name of its column.
 pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -> String {
@@ -40,73 +43,186 @@ pub(super) fn csv(source: &str, outline: &mut Outline) -> Result<(), DocumentErr
         .iter()
         .map(|name| name.trim().to_owned())
         .collect();
-    let mut lines = Vec::new();
-    for record in reader.records() {
-        lines.push(row(&names, record.map_err(DocumentError::malformed)?.iter()));
-    }
-    if lines.is_empty() {
-        outline.text(&names.join("; "), None);
-    }
-    outline.text(&lines.join("\n"), None);
-    Ok(())
-}
-
-/// JSON, or one value per line: each leaf is a line with its path; the members of an object are sections.
-pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
-    match serde_json::from_str::<Value>(source) {
-        Ok(Value::Object(members)) => {
-            for (name, value) in &members {
-                outline.heading(2, name);
-                outline.text(&leaves(value), None);
-            }
-        }
-        Ok(value) => outline.text(&leaves(&value), None),
-        Err(whole) => {
-            let values: Result<Vec<Value>, _> =
-                source.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str).collect();
-            // The error reported is the one for the text as a single value.
-            for value in values.map_err(|_| DocumentError::malformed(whole))? {
-                outline.text(&leaves(&value), None);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The leaves of a value, one per line, with their paths. `serde_json` bounds the depth.
-fn leaves(value: &Value) -> String {
     let mut text = String::new();
-    add_leaves(&mut text, &mut String::new(), value);
-    text
+    for record in reader.records() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&row(&names, record.map_err(DocumentError::malformed)?.iter()));
+        // The outline cuts what is beyond the bound, and says so.
+        if text.len() > TEXT_BYTES_MAX {
+            break;
+        }
+    }
+    if text.is_empty() {
+        text = names.join("; ");
+    }
+    outline.text(&text, None);
+    Ok(())
 }
 
-fn add_leaves(text: &mut String, way: &mut String, value: &Value) {
-    let length = way.len();
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                if !way.is_empty() {
-                    way.push('.');
-                }
-                way.push_str(name);
-                add_leaves(text, way, value);
-                way.truncate(length);
+/// JSON, or one value per line: each leaf is a line with its path; the members of an object are sections. Values are not
+/// held as a whole, and nothing is read beyond the bounds of the outline: many short values would take many times the
+/// size of their file.
+pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
+    let Err(whole) = serde_json::from_str::<IgnoredAny>(source) else {
+        return if source.trim_start().starts_with('{') {
+            add_members(source, outline)
+        } else {
+            add_value(source, outline)
+        };
+    };
+    for line in source.lines().filter(|line| !line.trim().is_empty()) {
+        if outline.is_full() {
+            break;
+        }
+        // The error reported is the one for the text as a single value.
+        add_value(line, outline).map_err(|_| DocumentError::malformed(&whole))?;
+    }
+    Ok(())
+}
+
+fn add_value(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
+    let mut leaves = Leaves::default();
+    let read = parse(source, &mut leaves);
+    outline.text(&leaves.text, None);
+    unless_full(read, outline)
+}
+
+fn add_members(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
+    let read = parse(source, Members(outline));
+    unless_full(read, outline)
+}
+
+/// Reads one value; `serde_json` bounds the depth.
+fn parse<'de>(source: &'de str, seed: impl DeserializeSeed<'de, Value = ()>) -> serde_json::Result<()> {
+    let mut reader = serde_json::Deserializer::from_str(source);
+    seed.deserialize(&mut reader)?;
+    reader.end()
+}
+
+/// A fault, unless reading broke off because no more is kept.
+fn unless_full(read: serde_json::Result<()>, outline: &Outline) -> Result<(), DocumentError> {
+    match read {
+        Err(error) if !outline.is_full() => Err(DocumentError::malformed(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Breaks off reading. No person sees it.
+fn enough<E: de::Error>() -> E {
+    E::custom("enough")
+}
+
+/// Adds the members of an object to an outline, each as a section.
+struct Members<'a>(&'a mut Outline);
+
+impl<'de> DeserializeSeed<'de> for Members<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<String>()? {
+            self.0.heading(2, &name);
+            let mut leaves = Leaves::default();
+            let read = members.next_value_seed(&mut leaves);
+            self.0.text(&leaves.text, None);
+            read?;
+            if self.0.is_full() {
+                return Err(enough());
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| add_leaves(text, way, item)),
-        Value::Null => {}
-        Value::String(leaf) => add_leaf(text, way, leaf),
-        leaf => add_leaf(text, way, &leaf.to_string()),
+        Ok(())
     }
 }
 
-fn add_leaf(text: &mut String, way: &str, leaf: &str) {
-    if !way.is_empty() {
-        text.push_str(way);
-        text.push_str(": ");
+/// Collects the leaves of a value while it is read: one per line, with their paths.
+#[derive(Default)]
+struct Leaves {
+    text: String,
+    way: String,
+}
+
+impl Leaves {
+    fn add<E: de::Error>(&mut self, leaf: &str) -> Result<(), E> {
+        if !self.way.is_empty() {
+            self.text.push_str(&self.way);
+            self.text.push_str(": ");
+        }
+        self.text.push_str(leaf);
+        self.text.push('\n');
+        // The outline cuts what is beyond the bound, and says so.
+        if self.text.len() > TEXT_BYTES_MAX { Err(enough()) } else { Ok(()) }
     }
-    text.push_str(leaf);
-    text.push('\n');
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Leaves {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Leaves {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let length = self.way.len();
+        while let Some(name) = members.next_key::<String>()? {
+            if length > 0 {
+                self.way.push('.');
+            }
+            self.way.push_str(&name);
+            members.next_value_seed(&mut *self)?;
+            self.way.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(&mut *self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: de::Error>(self, leaf: bool) -> Result<(), E> {
+        self.add(if leaf { "true" } else { "false" })
+    }
+
+    fn visit_i64<E: de::Error>(self, leaf: i64) -> Result<(), E> {
+        self.add(&leaf.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, leaf: u64) -> Result<(), E> {
+        self.add(&leaf.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, leaf: f64) -> Result<(), E> {
+        self.add(&Value::from(leaf).to_string())
+    }
+
+    fn visit_str<E: de::Error>(self, leaf: &str) -> Result<(), E> {
+        self.add(leaf)
+    }
 }
 
 /// The cells of a notebook: Markdown, and code in blocks. Of their outputs, only images are kept.

@@ -31,7 +31,9 @@ use crate::{
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
-use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, StoredStep, Supersession, Write};
+use cerebro_store::{
+    Alone, CycleState, Decision, Saying, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
+};
 
 /// How many memories are read at once.
 const PAGE: usize = 200;
@@ -427,6 +429,11 @@ impl Decision for Undo {
                     (memory.duplicate_count, memory.last_seen_at) = (was.duplicate_count, was.last_seen_at);
                     write.unite_memory(&memory);
                 }
+                // The memory that stayed for it was corrected, deleted or purged: so is what this one says.
+                None if is_fallen(write, memory).await? => {
+                    stored.outcome = Some(StepOutcome::Left);
+                    continue;
+                }
                 None => {
                     let memory = Memory { archived_at: None, ..memory.clone() };
                     write.archive_memory(&memory, None);
@@ -439,4 +446,10 @@ impl Decision for Undo {
         write.put_cycle(&cycle, Vec::new());
         Ok(cycle)
     }
+}
+
+/// Whether another memory that says the same was corrected, deleted or purged since.
+async fn is_fallen(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
+    let tombstones = write.tombstones(Saying::from(memory), None).await?;
+    Ok(tombstones.iter().any(|tombstone| tombstone.memory != memory.id))
 }

@@ -109,6 +109,14 @@ fn clean(text: &str, bytes_max: usize) -> RedactedText {
     redact_text(text).kept.one_line().cut_bytes(bytes_max)
 }
 
+/// A path as the file has it, blank for blank.
+fn path(text: &str) -> Result<RedactedText, String> {
+    if text.contains(char::is_control) {
+        return Err("its path has control characters".to_owned());
+    }
+    Ok(redact_text(text).kept.cut_bytes(PATH_BYTES_MAX))
+}
+
 /// A digest in hex.
 fn hash(text: &str) -> Result<String, String> {
     let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -156,7 +164,7 @@ impl DocumentLine {
         Ok(Document {
             id: document_id(&self.id)?,
             project,
-            path: clean(&self.path, PATH_BYTES_MAX),
+            path: path(&self.path)?,
             format: clean(&self.format, NAME_BYTES_MAX).into(),
             title: redact_text(&self.title).kept.one_line().cut_chars(TITLE_CHARS_MAX),
             hash: hash(&self.hash)?,

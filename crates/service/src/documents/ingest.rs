@@ -92,7 +92,8 @@ impl Draft {
         }
         let file = read.path.rsplit(['/', '\\']).next().unwrap_or_default();
         let title = clean(reading.title.as_deref().unwrap_or(file)).one_line().cut_chars(TITLE_CHARS_MAX);
-        let path = clean(&read.path).one_line().cut_bytes(PATH_BYTES_MAX);
+        // Blank for blank: it is how the file is found again.
+        let path = clean(&read.path).cut_bytes(PATH_BYTES_MAX);
         let (cut_up, cut) = chunks(&reading);
         let chunks = cut_up.into_iter().map(|chunk| {
             let (heading, text) = (clean(&chunk.heading).one_line(), clean(&chunk.text));
@@ -210,8 +211,15 @@ impl Documents {
     /// untouched; all of it or nothing. With `dry_run` nothing is written.
     ///
     /// # Errors
-    /// A failing store.
+    /// [`ServiceError::Invalid`] for a path with control characters, or a failing store.
     pub async fn ingest(&self, read: DocumentRead, dry_run: bool) -> Result<Ingested, ServiceError> {
+        if read.path.contains(char::is_control) {
+            return Err(ServiceError::invalid(
+                "path",
+                &read.path,
+                "it has a line break or another control character",
+            ));
+        }
         let draft = tokio::task::spawn_blocking(move || Draft::of(read, dry_run)).await.map_err(|error| {
             let reason = format!("preparing a document broke off: {error}");
             StoreError::Engine(EngineError::Query { statement: "documents", reason })

@@ -164,6 +164,10 @@ impl Intake {
         if !self.base.store.history_tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
+        // No document has such a path.
+        if path.contains(char::is_control) {
+            return Ok(());
+        }
         // A document that a person ingested is not replaced either.
         let here = self.base.store.document_at(&project, &redact_text(&path).kept).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {

@@ -7,7 +7,30 @@ use cerebro_core::domain::{Memory, MemoryId, SessionId};
 use cerebro_core::truth;
 use cerebro_store::{Supersession, Write};
 
-use crate::{Caller, ServiceError};
+use crate::{Caller, Memories, ServiceError};
+
+impl Memories {
+    /// The memories that a consolidation merged into one, and into these, and that still hold what they said: whoever
+    /// purges that one may want them purged too.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn merged_into(&self, id: &MemoryId) -> Result<Vec<MemoryId>, ServiceError> {
+        let (mut found, mut level) = (Vec::new(), vec![*id]);
+        for _ in 0..SUPERSEDED_DEPTH_MAX {
+            let edges = self.base.store.supersessions(&level).await?.into_iter();
+            let merged = edges.filter(|edge| edge.by == Supersession::CYCLE && level.contains(&edge.newer));
+            let merged: Vec<MemoryId> = merged.map(|edge| edge.older).collect();
+            level = merged.into_iter().filter(|older| !found.contains(older)).collect();
+            if level.is_empty() {
+                break;
+            }
+            found.extend(&level);
+        }
+        let memories = self.base.store.memories_by_id(&found).await?;
+        Ok(memories.into_iter().filter(|memory| !memory.purged).map(|memory| memory.id).collect())
+    }
+}
 
 /// Makes a memory supersede others, within its transaction. Returns those that it did not supersede before.
 ///

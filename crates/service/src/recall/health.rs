@@ -12,8 +12,6 @@ use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
 use cerebro_core::truth::Vitals;
 use cerebro_store::{FeedbackCounts, HealthCounts};
 
-/// Memories that are read at once.
-const PAGE: usize = 1_000;
 /// Most pairs that are counted of each sort.
 pub const PAIRS_COUNTED_MAX: usize = 1_000;
 /// Most memories whose anchors are examined.
@@ -92,26 +90,19 @@ impl Recall {
         }
     }
 
-    /// Gathers new figures of a project, or of all. It walks all memories, relations and signs.
+    /// Gathers new figures of a project, or of all. It walks all relations and signs, and all memories if it is the first
+    /// to ask.
     ///
     /// # Errors
     /// A failing store.
     pub async fn examine_health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
         let begun = Instant::now();
         let (now, store) = (self.base.now(), &self.base.store);
-        let successors = self.succession().await?.successors();
+        let (successors, census) = (self.succession().await?.successors(), self.census().await?);
         let (mut vitals, mut deleted) = (Vitals::default(), 0);
-        let mut after: Option<MemoryId> = None;
-        loop {
-            let page = store.page_of_bare_memories(after.as_ref(), PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id);
-            for memory in
-                page.iter().filter(|memory| project.is_none_or(|project| memory.project == *project))
-            {
-                vitals.take(memory, successors.contains(&memory.id), now);
-                deleted += u64::from(!memory.is_live());
-            }
+        for (id, vital) in census.of(project) {
+            vitals.take(vital, successors.contains(id), now);
+            deleted += u64::from(!vital.is_live);
         }
         let health = Arc::new(Health {
             at: now,

@@ -3,6 +3,7 @@
 
 mod beside;
 mod browse;
+mod census;
 mod claims;
 mod context;
 mod entity;
@@ -21,6 +22,7 @@ mod timeline;
 mod unfinished;
 
 pub use browse::{BrowseRequest, Browsed, Selected, Selection};
+pub(crate) use census::CensusCache;
 pub(crate) use claims::ClaimCache;
 pub use context::{Context, ContextRequest, FollowUps, Gathered};
 pub use entity::EntityGraph;
@@ -62,6 +64,7 @@ pub struct Recall {
     pub(crate) claims: Arc<ClaimCache>,
     pub(crate) footings: Arc<FootingCache>,
     pub(crate) succession: Arc<SuccessionCache>,
+    pub(crate) census: Arc<CensusCache>,
     pub(crate) health: Arc<HealthCache>,
     /// Bounds the searches that compute at once: each holds a thread while it waits for the model.
     pub(crate) searches: Arc<Semaphore>,

@@ -53,6 +53,8 @@ const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not 
 #[derive(Default)]
 struct Report {
     done: Vec<Value>,
+    /// The documents whose files are gone from where they were.
+    gone: Vec<Value>,
     unchanged: usize,
     faults: Vec<Value>,
     /// Whether the files were read without a network; `None` where none was read.
@@ -60,6 +62,24 @@ struct Report {
 }
 
 impl Report {
+    /// What was done with each document. One whose file is gone and that was read elsewhere was renamed, not removed.
+    fn documents(&self) -> Vec<Value> {
+        let is_elsewhere = |gone: &Value| self.done.iter().any(|done| done["id"] == gone["id"]);
+        let gone = self.gone.iter().filter(|gone| !is_elsewhere(gone));
+        let removed =
+            gone.map(|gone| json!({ "path": gone["path"], "id": gone["id"], "outcome": "removed" }));
+        removed.chain(self.done.iter().cloned()).collect()
+    }
+
+    /// The document whose file is gone and that a file with these bytes is, where nothing is written: what
+    /// [`Operation::Ingest`] says of it once that document is left out.
+    fn renamed(&self, hash: &str) -> Option<Value> {
+        let is_it =
+            |gone: &&Value| gone["hash"] == hash && !self.done.iter().any(|done| done["id"] == gone["id"]);
+        let gone = self.gone.iter().find(is_it)?;
+        Some(json!({ "outcome": "renamed", "id": gone["id"], "added": 0, "kept": gone["chunks"], "gone": 0 }))
+    }
+
     fn fault(&mut self, path: &Path, reason: impl ToString) {
         self.faults.push(json!({ "path": path.display().to_string(), "reason": reason.to_string() }));
     }
@@ -113,7 +133,9 @@ async fn sweep(
         roots.iter().any(|root| path.starts_with(root) || (root.is_file() && path.parent() == root.parent()))
     };
     for document in known.iter().filter(|document| document["removed"] != true) {
-        let Some(path) = document["path"].as_str().map(Path::new) else { continue };
+        // Where a path was redacted, nobody knows any more where the file is.
+        let stored = document["path"].as_str().filter(|path| !path.contains("[REDACTED:"));
+        let Some(path) = stored.map(Path::new) else { continue };
         let is_gone =
             fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         if !within(path) || !is_gone {
@@ -122,9 +144,7 @@ async fn sweep(
         if !dry_run {
             daemon.ask(Request::new(Operation::DocumentRemove).with("id", document["id"].clone())).await?;
         }
-        report
-            .done
-            .push(json!({ "path": path.display().to_string(), "id": document["id"], "outcome": "removed" }));
+        report.gone.push(document.clone());
     }
     Ok(())
 }
@@ -147,7 +167,7 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
             found.extend(files);
         } else if root.exists() {
             found.push(root.clone());
-        } else if !report.done.iter().any(|done| done["path"] == json!(root.display().to_string())) {
+        } else if !report.gone.iter().any(|gone| gone["path"].as_str() == root.to_str()) {
             report.fault(root, "there is no such file");
         }
     }
@@ -183,6 +203,17 @@ async fn one(
         report.fault(path, "its name is no text");
         return Ok(());
     };
+    if name.contains(char::is_control) {
+        report.fault(path, "its path has a line break or another control character");
+        return Ok(());
+    }
+    if args.dry_run
+        && let Some(mut renamed) = report.renamed(&hash)
+    {
+        renamed["path"] = json!(name);
+        report.done.push(renamed);
+        return Ok(());
+    }
     let format = Format::of(path).unwrap_or(Format::Text);
     let size = bytes.len();
     let mut reading = match reader.read(format, &bytes).await {
@@ -219,7 +250,7 @@ async fn one(
 fn told(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
     let answer = json!({
-        "documents": report.done, "unchanged": report.unchanged, "faults": report.faults,
+        "documents": report.documents(), "unchanged": report.unchanged, "faults": report.faults,
         "isolated": report.isolated,
     });
     if context.output.json(&answer)? {

@@ -7,6 +7,8 @@ mod reader;
 pub use ingest::{IngestArgs, run as ingest};
 pub use reader::{ReadArgs, run as read};
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -56,7 +58,7 @@ pub struct ForgetArgs {
 
 const DOCUMENTS: &[(&str, Layout)] = &[
     ("id", Layout::Fixed),
-    ("read", Layout::Moment),
+    ("read", Layout::Ago),
     ("format", Layout::Fixed),
     ("passages", Layout::Count),
     ("file", Layout::Fixed),
@@ -107,12 +109,19 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
             shown(&document["format"]),
             shown(&document["chunks"]),
             file.to_owned(),
-            shown(&document["path"]),
+            near(context, &shown(&document["path"])),
         ]);
     }
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
     meant.iter().for_each(|words| context.output.note(words));
     Ok(Outcome::Done)
+}
+
+/// A path as a person on a terminal reads it: from the working folder, where it lies below that. Scripts get it whole.
+fn near(context: &CommandContext, path: &str) -> String {
+    let here = std::env::current_dir().ok().filter(|_| context.output.is_terminal());
+    let below = here.and_then(|here| Some(Path::new(path).strip_prefix(here).ok()?.to_str()?.to_owned()));
+    below.unwrap_or_else(|| path.to_owned())
 }
 
 /// The id of a document that a person names by its id, that of a passage, or its path.
@@ -121,7 +130,7 @@ async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
     if DocumentId::parse(given).is_ok() || ChunkId::parse(given).is_ok() {
         return Ok(given.to_owned());
     }
-    let path = ingest::place(std::path::Path::new(given));
+    let path = ingest::place(Path::new(given));
     let documents = all(daemon, || Request::new(Operation::Documents).with("all_projects", true)).await?;
     let found = documents.iter().find(|document| document["path"].as_str() == path.to_str());
     let none = || {

@@ -1,0 +1,144 @@
+//! What figures need of every memory, so that they are told without walking the store: read once, when somebody asks, and
+//! kept up to date with each commit.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crate::{Recall, ServiceError, lock};
+use cerebro_core::domain::{Memory, MemoryId, Project};
+use cerebro_core::truth::Vital;
+use cerebro_store::Committed;
+
+/// Memories that are read at once.
+const PAGE: usize = 1_000;
+/// Most memories that are kept in mind, some 100 bytes each; of a larger store they are read each time.
+const HELD_MAX: usize = 200_000;
+
+/// What is known of every memory of a store, deleted and purged ones too.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Census {
+    /// Projects, by their number here.
+    projects: HashMap<Project, usize>,
+    /// Memories, each with the number of its project.
+    memories: HashMap<MemoryId, (usize, Vital)>,
+}
+
+impl Census {
+    fn take(&mut self, entry: Entry) {
+        let next = self.projects.len();
+        let project = *self.projects.entry(entry.project).or_insert(next);
+        self.memories.insert(entry.id, (project, entry.vital));
+    }
+
+    /// The memories of a project, or of all.
+    pub fn of(&self, project: Option<&Project>) -> impl Iterator<Item = (&MemoryId, &Vital)> {
+        let wanted = project.map(|project| self.projects.get(project).copied());
+        let is_of = move |project: usize| wanted.is_none_or(|wanted| wanted == Some(project));
+        let found = self.memories.iter().filter(move |(_, (project, _))| is_of(*project));
+        found.map(|(id, (_, vital))| (id, vital))
+    }
+}
+
+/// A memory as it is counted.
+struct Entry {
+    id: MemoryId,
+    project: Project,
+    vital: Vital,
+}
+
+impl From<&Memory> for Entry {
+    fn from(memory: &Memory) -> Self {
+        Self { id: memory.id, project: memory.project.clone(), vital: memory.into() }
+    }
+}
+
+/// The census, as far as it was taken.
+#[derive(Default)]
+enum Taken {
+    #[default]
+    No,
+    /// It is being read; here is what is committed meanwhile.
+    Reading(Vec<Entry>),
+    Yes(Arc<Census>),
+}
+
+/// The census as it was last taken.
+#[derive(Default)]
+pub(crate) struct CensusCache {
+    taken: Mutex<Taken>,
+    /// Held by whoever reads, so that the store is walked once for all who wait.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl CensusCache {
+    /// Hears of a commit.
+    pub(crate) fn follow(&self, committed: &Committed) {
+        let entries = committed.memories.iter().map(Entry::from);
+        match &mut *lock(&self.taken) {
+            Taken::No => {}
+            Taken::Reading(meanwhile) => meanwhile.extend(entries),
+            Taken::Yes(census) => {
+                let census = Arc::make_mut(census);
+                entries.for_each(|entry| census.take(entry));
+            }
+        }
+    }
+
+    /// Forgets what was read.
+    pub(crate) fn forget(&self) {
+        *lock(&self.taken) = Taken::No;
+    }
+
+    fn get(&self) -> Option<Arc<Census>> {
+        match &*lock(&self.taken) {
+            Taken::Yes(census) => Some(Arc::clone(census)),
+            _ => None,
+        }
+    }
+}
+
+impl Recall {
+    /// What is known of every memory. It walks all of them when it is first asked.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn census(&self) -> Result<Arc<Census>, ServiceError> {
+        if let Some(census) = self.census.get() {
+            return Ok(census);
+        }
+        let _reading = self.census.reading.lock().await;
+        if let Some(census) = self.census.get() {
+            return Ok(census);
+        }
+        *lock(&self.census.taken) = Taken::Reading(Vec::new());
+        let read = self.read_census().await;
+        let mut taken = lock(&self.census.taken);
+        let Taken::Reading(meanwhile) = std::mem::take(&mut *taken) else {
+            // A follower broke off.
+            return read.map(Arc::new);
+        };
+        let mut census = read?;
+        for entry in meanwhile {
+            census.take(entry);
+        }
+        let census = Arc::new(census);
+        // Of what another home writes one hears later.
+        if census.memories.len() <= HELD_MAX && !self.base.store.is_shared() {
+            *taken = Taken::Yes(Arc::clone(&census));
+        }
+        Ok(census)
+    }
+
+    async fn read_census(&self) -> Result<Census, ServiceError> {
+        let mut census = Census::default();
+        let mut after: Option<MemoryId> = None;
+        loop {
+            let page = self.base.store.page_of_bare_memories(after.as_ref(), PAGE).await?;
+            let Some(last) = page.last() else { return Ok(census) };
+            after = Some(last.id);
+            for memory in &page {
+                census.take(memory.into());
+            }
+        }
+    }
+}

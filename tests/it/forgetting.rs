@@ -1,0 +1,277 @@
+//! What was corrected or destroyed, against whoever tries to bring it back: other signs, other scopes, sessions,
+//! consolidations, projects and moments.
+
+use std::fs;
+
+use crate::cycle::untidy;
+use crate::purge::holders;
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, wait_for};
+
+/// Takes lines in as an export of another home; says how many memories or sessions are new.
+fn import(home: &Home, name: &str, lines: &[Value]) -> u64 {
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    let text: String = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n")).collect();
+    let file = home.work().join(format!("{name}.jsonl"));
+    fs::write(&file, text).unwrap();
+    let told = home.run(&["import", &file.to_string_lossy(), "--json"]).stdout;
+    serde_json::from_str::<Value>(&told).unwrap()["created"].as_u64().unwrap()
+}
+
+fn memory_line(id: &str, title: &str, content: &str) -> Value {
+    let at = "2026-01-01T00:00:00Z";
+    json!({
+        "kind": "memory", "id": id, "project": "demo", "scope": "project", "type": "manual", "title": title,
+        "content": content, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at,
+        "last_seen_at": at,
+    })
+}
+
+/// Saves a text and corrects it; gives its id.
+fn corrected(agent: &mut Agent, title: &str, content: &str) -> String {
+    let id = agent.save(title, content);
+    agent.ok(
+        "mem_update",
+        json!({ "id": id, "content": format!("{title}: nothing of that holds any more.") }),
+    );
+    id
+}
+
+#[test]
+fn a_text_full_of_signs_is_known_whatever_blanks_are_between_them() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "The ledger keeps p95 > 5 ms + 2 % of $ 30 or 7 €, at -3 °C, where a = b && c and x != y.";
+    let id = corrected(&mut agent, "Ledger bounds", text);
+    for (n, between) in ["  ", "\n", " \n ", "\n\n", "\t", "\u{a0}", "\u{200b} "].iter().enumerate() {
+        let form = text.replace(' ', between);
+        let refused = agent.refused("mem_save", json!({ "title": "Otherwise", "content": form }));
+        assert!(refused.contains(&id), "{between:?}: {refused}");
+        let line = memory_line(&format!("imported{n}aaa").replace(char::is_numeric, "b"), "Otherwise", &form);
+        assert_eq!(import(&home, &n.to_string(), &[line]), 0, "{between:?}");
+    }
+}
+
+#[test]
+fn what_differs_in_a_unit_a_sign_a_path_or_a_date_is_another_text() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let pairs = [
+        ("takes 10 % of", "takes 10 of"),
+        ("takes 10 MB of", "takes 10 MiB of"),
+        ("takes 10 ms of", "takes 10 s of"),
+        ("takes $ 10 of", "takes € 10 of"),
+        ("takes UTC + 2 of", "takes UTC - 2 of"),
+        ("takes > 10 of", "takes < 10 of"),
+        ("takes 1,000 of", "takes 1.000 of"),
+        ("takes 2026-11-21 of", "takes 2026-11-22 of"),
+        ("takes 12:30 of", "takes 12:31 of"),
+        ("takes src/store/a.rs of", "takes src/store/b.rs of"),
+        ("takes cache_size of", "takes cache_sizes of"),
+        ("takes v1.2.3 of", "takes v1.2.3-rc.1 of"),
+        ("takes all of", "takes not all of"),
+        ("can take some of", "can't take some of"),
+        ("takes !ready of", "takes ready of"),
+        ("takes ±3 of", "takes 3 of"),
+    ];
+    for (n, (one, other)) in pairs.iter().enumerate() {
+        let text =
+            |what: &str| format!("The walrus ledger number {n} {what} the whole budget of its gateway.");
+        corrected(&mut agent, &format!("Pair {n}"), &text(one));
+        agent.save(&format!("Pair {n}"), &text(other));
+    }
+}
+
+#[test]
+fn a_personal_text_that_was_corrected_holds_in_no_project() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "Every commit message of mine begins with the name of the ticket.";
+    let saved = agent.ok("mem_save", json!({ "title": "Commits", "content": text, "scope": "personal" }));
+    let id = saved.str("id").to_owned();
+    agent.ok("mem_update", json!({ "id": id, "content": "They begin with the area." }));
+    assert_eq!(import(&home, "personal", &[memory_line("importedaaaa", "Commits", text)]), 0);
+    let refused = agent.refused("mem_save", json!({ "title": "Commits", "content": text }));
+    assert!(refused.contains(&id), "{refused}");
+    // What one project corrected may hold elsewhere.
+    let text = "Every release of the ledger is cut on the last Friday of a month.";
+    corrected(&mut agent, "Releases", text);
+    agent.ok("mem_save", json!({ "title": "Releases", "content": text, "scope": "personal" }));
+    agent.ok("mem_save", json!({ "title": "Releases", "content": text, "project": "other" }));
+}
+
+#[test]
+fn neither_a_session_nor_its_memorys_own_id_brings_a_text_back() {
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.agent();
+    let text = "The ledger of the northern office listens on port 5432 of its host.";
+    let id = corrected(&mut agent, "Ledger", text);
+    let at = "2026-01-01T00:00:00Z";
+    let session = json!({
+        "kind": "session", "id": "elsewhere-1", "project": "demo", "agent": "other", "started_at": at, "seen_at": at,
+        "ended_at": at, "summary": text,
+    });
+    import(&home, "session", &[session]);
+    let stored = home.export().into_iter().find(|line| line["id"] == "elsewhere-1").unwrap();
+    assert_eq!(stored["summary"], Value::Null, "{stored}");
+    let mut own = memory_line(&id, "Ledger", text);
+    own["revision"] = json!(9);
+    assert_eq!(import(&home, "own", &[own]), 0);
+    assert!(!agent.get(&id).text.contains("5432"));
+    let before = home.export_text();
+    // Purged and compacted, it is known all the same.
+    let purged = "The gateway of the southern office listens on port 6432 of its host.";
+    let gone = agent.save("Gateway", purged);
+    let export = home.export();
+    agent.ok("mem_delete", json!({ "id": gone, "hard": true }));
+    home.json(&["compact"]);
+    home.run(&["daemon", "stop"]).success();
+    let lines: Vec<Value> = export.into_iter().filter(|line| line["id"] == json!(gone)).collect();
+    let mut other = lines[0].clone();
+    other["id"] = json!("importedaaaa");
+    assert_eq!(import(&home, "purged", &[lines[0].clone(), other]), 0);
+    assert!(!home.export_text().contains("6432"));
+    assert!(home.export_text().contains(before.lines().nth(1).unwrap()));
+    home.run(&["doctor"]).success();
+}
+
+#[test]
+fn taking_a_consolidation_back_brings_no_text_back_that_was_corrected_since() {
+    let home = untidy();
+    let mut agent = home.pump().project("demo").start();
+    let applied = home.json(&["consolidate"]);
+    assert_eq!(applied["cycle"]["merge"], 1, "{applied}");
+    home.json(&["consolidate", "--apply"]);
+    let archived = ["aaaaaaaaaaaa", "baaaaaaaaaaa"];
+    let [stays, aside] = match agent.get(archived[0])["superseded_by"].is_null() {
+        true => archived,
+        false => [archived[1], archived[0]],
+    };
+    agent.ok("mem_update", json!({ "id": stays, "content": "The worker gives up at once." }));
+    let undone = home.json(&["consolidate", "--undo"]);
+    assert!(undone["cycle"]["left"].as_u64() >= Some(1), "{undone}");
+    let found = agent.ok("mem_search", json!({ "query": "upload worker retries failed part", "limit": 20 }));
+    assert!(found.ids("hits").iter().all(|id| id != aside), "{found:?}");
+    // A person may take it out all the same.
+    home.json(&["unarchive", aside]);
+    let found = agent.ok("mem_search", json!({ "query": "upload worker retries failed part", "limit": 20 }));
+    assert!(found.ids("hits").iter().any(|id| id == aside), "{found:?}");
+    home.run(&["doctor"]).success();
+}
+
+#[test]
+fn a_purge_names_what_was_merged_into_the_memory() {
+    let home = untidy();
+    home.json(&["consolidate"]);
+    home.json(&["consolidate", "--apply"]);
+    let stays = match home.json(&["get", "aaaaaaaaaaaa"])["superseded_by"].is_null() {
+        true => ["aaaaaaaaaaaa", "baaaaaaaaaaa"],
+        false => ["baaaaaaaaaaa", "aaaaaaaaaaaa"],
+    };
+    let deleted = home.json(&["delete", stays[0], "--hard", "--yes"]);
+    assert_eq!(deleted["merged"], json!([stays[1]]), "{deleted}");
+    let deleted = home.run(&["delete", stays[1], "--hard", "--yes", "--json"]).json();
+    assert_eq!(deleted["merged"], Value::Null, "{deleted}");
+    home.json(&["compact"]);
+    assert!(holders(home.data(), &["failed part three times"]).is_empty());
+}
+
+/// The moment of the last write, as answers tell it, after the second in which it was made has passed.
+fn moment_after(agent: &mut Agent) -> String {
+    let second = || jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let then = second();
+    wait_for("the next second", || {
+        agent.ok("mem_save_prompt", json!({ "content": "tick" }));
+        (second() > then).then_some(())
+    });
+    then
+}
+
+#[test]
+fn a_chain_of_corrections_is_told_as_it_was_at_every_moment() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let first = agent.save("Walrus port", "The walrus gateway listens on port 1.");
+    let mut moments = vec![moment_after(&mut agent)];
+    let mut ids = vec![first];
+    for n in 2..=3 {
+        let call = json!({
+            "title": format!("Walrus port {n}"), "content": format!("The walrus gateway listens on port {n}."),
+            "supersedes": [ids.last().unwrap()],
+        });
+        ids.push(agent.ok("mem_save", call).str("id").to_owned());
+        moments.push(moment_after(&mut agent));
+    }
+    agent.refused("mem_update", json!({ "id": ids[0], "supersedes": [ids[2]] }));
+    home.run(&["projects", "rename", "demo", "demo-2", "--yes"]).success();
+    agent.ok("mem_delete", json!({ "id": ids[2] }));
+    for (n, moment) in moments.iter().enumerate() {
+        let call = json!({ "query": "walrus gateway port", "as_of": moment, "project": "demo-2" });
+        let found = agent.ok("mem_search", call);
+        let mut told: Vec<(String, Value)> = found
+            .list("hits")
+            .iter()
+            .map(|hit| (hit["id"].as_str().unwrap().to_owned(), hit["old"].clone()))
+            .collect();
+        told.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
+        let old = |at: usize| if at < n { json!(ids[at + 1]) } else { Value::Null };
+        let want: Vec<(String, Value)> = (0..=n).map(|at| (ids[at].clone(), old(at))).collect();
+        // Of what took a place later taken itself, the last is told or the next: both are true.
+        let names: Vec<&String> = told.iter().map(|(id, _)| id).collect();
+        assert_eq!(names, want.iter().map(|(id, _)| id).collect::<Vec<_>>(), "as of {moment}: {found:?}");
+        for ((_, told), (_, want)) in told.iter().zip(&want) {
+            assert_eq!(told.is_null(), want.is_null(), "as of {moment}: {found:?}");
+        }
+    }
+    // Now the last is deleted: the second stands for the first, and is old no longer.
+    let now = agent.ok("mem_search", json!({ "query": "walrus gateway port", "project": "demo-2" }));
+    assert_eq!(now.ids("hits"), [ids[1].clone(), ids[0].clone()], "{now:?}");
+    assert_eq!((&now["hits"][0]["old"], &now["hits"][1]["old"]), (&Value::Null, &json!(ids[1])), "{now:?}");
+    home.run(&["doctor"]).success();
+}
+
+#[test]
+fn what_was_put_aside_since_is_found_as_of_the_time_before() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save("Walrus walk", "The walrus walked over the ice in spring.");
+    let then = moment_after(&mut agent);
+    home.json(&["archive", &id]);
+    assert_eq!(agent.search("walrus ice spring"), [] as [String; 0]);
+    let found = agent.ok("mem_search", json!({ "query": "walrus ice spring", "as_of": then }));
+    assert_eq!(found.ids("hits"), [id], "{found:?}");
+}
+
+#[test]
+fn what_was_shown_read_asked_for_and_used_is_destroyed_with_the_memory() {
+    const WORDS: [&str; 4] = ["gharialesque", "tarsierlike", "binturong_core", "solenodonic"];
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.agent();
+    let call = json!({
+        "title": "The gharialesque queue", "content": "It is tarsierlike, since binturong_core drains it.",
+        "topic_key": "queue/solenodonic", "tags": ["gharialesque"], "valid_from": "2026-01-01",
+    });
+    let id = agent.ok("mem_save", call).str("id").to_owned();
+    let other = agent.save("Another queue", "It is drained by the gateway.");
+    let then = moment_after(&mut agent);
+    agent.ok("mem_search", json!({ "query": "queue drained" }));
+    agent.get(&id);
+    agent.ok("mem_update", json!({ "id": id, "content": "It is tarsierlike no more." }));
+    agent.ok("mem_search", json!({ "query": "queue drained", "as_of": then }));
+    agent.ok("mem_update", json!({ "id": other, "supersedes": [id] }));
+    home.json(&["consolidate"]);
+    wait_for("the sign that it was read", || {
+        let signs = home.json(&["sql", "SELECT VALUE id FROM feedback"]);
+        (!signs["results"].to_string().is_empty() && signs.to_string().contains("feedback")).then_some(())
+    });
+    agent.ok("mem_delete", json!({ "id": id, "hard": true }));
+    home.json(&["compact"]);
+    let held = holders(home.data(), &WORDS);
+    assert!(held.is_empty(), "{held:?}");
+    let signs = home.json(&["sql", &format!("SELECT VALUE id FROM feedback WHERE memory = memory:{id}")]);
+    assert!(!signs.to_string().contains("feedback:"), "{signs}");
+    let past = agent.ok("mem_search", json!({ "query": "queue drained", "as_of": then }));
+    assert_eq!(past.ids("hits"), [other], "{past:?}");
+    home.run(&["daemon", "stop"]).success();
+    assert!(holders(home.data(), &WORDS).is_empty());
+    home.run(&["doctor"]).success();
+}
