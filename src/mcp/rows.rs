@@ -33,7 +33,7 @@ pub(super) fn memory_row(memory: &Memory) -> Value {
         "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
         "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
         "deleted_at": memory.deleted_at.map(moment), "archived_at": memory.archived_at.map(moment),
-        "flag": (!memory.taint.flags.is_empty()).then(|| memory.taint.told()),
+        "flag": (!memory.taint.flags.is_empty()).then(|| memory.taint.names()),
     })
 }
 

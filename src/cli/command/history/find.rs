@@ -186,7 +186,7 @@ fn nothing_found(status: &Value, args: &SearchArgs) -> &'static str {
             "past sessions are not taken in; `cerebro history import` asks and does"
         }
         Some(0) | None => "nothing was taken in yet; `cerebro history status` says how far it is",
-        Some(_) if !args.scope.all_projects => "`--all-projects` looks into past sessions of every project",
+        Some(_) if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
         Some(_) if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
         Some(_) => "other words may find it; `cerebro history show` lists the sessions",
     }

@@ -201,7 +201,7 @@ impl JobHandler for Embed {
         Ok(if finish(&self.worker, cx, target, first).await? { Step::Done } else { Step::Void })
     }
 
-    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
+    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
         let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
         if target.state != ModelState::Building {
             return self.embed_exchange(cx).await;
