@@ -107,6 +107,13 @@ impl Output {
         }
     }
 
+    /// Says several things beside the result.
+    pub fn notes(&self, all: &[String]) {
+        for words in all {
+            self.note(words);
+        }
+    }
+
     /// Says that something was not as meant, on standard error, whatever form the result has.
     pub fn warn(&self, words: &str) {
         say(&format!("warning: {}\n", text::strip_control_chars(words)));

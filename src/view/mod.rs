@@ -69,8 +69,8 @@ pub struct Row {
     pub pinned: bool,
     pub deleted: bool,
     pub archived: bool,
-    /// Whether its text reads like an instruction.
-    pub is_flagged: bool,
+    /// The flag of its text, if it reads like an instruction.
+    pub flag: String,
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
@@ -120,7 +120,7 @@ impl Row {
             pinned: value["pinned"] == true,
             deleted: value["deleted_at"].is_string(),
             archived: value["archived_at"].is_string(),
-            is_flagged: value["flag"].is_string(),
+            flag: text(value, "flag"),
             at: moment(value, "updated_at").or_else(|| moment(value, "date")),
             preview: unmarked(&text(value, "preview")),
             marks: marks(value),

@@ -499,7 +499,7 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
     daemon.close().await;
     if !context.output.json(&answer)? {
         context.output.text(&shown(&answer["text"]))?;
-        meant.iter().for_each(|words| context.output.note(words));
+        context.output.notes(&meant);
     }
     Ok(Outcome::Done)
 }

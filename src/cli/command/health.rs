@@ -35,6 +35,6 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
     for (name, todo) in facts.iter().filter_map(|fact| Some((fact.name, fact.todo?))) {
         context.output.note(&format!("{name}: {todo}"));
     }
-    meant.iter().for_each(|words| context.output.note(words));
+    context.output.notes(&meant);
     Ok(Outcome::Done)
 }

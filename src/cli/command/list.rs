@@ -155,7 +155,7 @@ pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outc
         "no prompts in this project; --all-projects lists those of all"
     };
     tell(context, &answer, &answer["prompts"], PROMPTS, nothing)?;
-    meant.iter().for_each(|words| context.output.note(words));
+    context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 

@@ -82,7 +82,7 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
         let daemon = Daemon::reach(&context.home()?).await?;
         let meant = args.part.meant(&daemon).await?;
         daemon.close().await;
-        meant.iter().for_each(|words| context.output.note(words));
+        context.output.notes(&meant);
     }
     match args.format {
         Format::Jsonl => export_lines(context, args).await,

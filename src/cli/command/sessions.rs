@@ -88,7 +88,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         headlines(&mut shown);
     }
     tell(context, &answer, &shown, SESSIONS, nothing)?;
-    meant.iter().for_each(|words| context.output.note(words));
+    context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 

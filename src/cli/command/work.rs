@@ -280,7 +280,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let fields = ["work", "active_at", "status", "stale", "agent", "project", "seq", "title"];
     let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
     context.output.table(&Table::of(WORKS, &fields, &answer["works"]), nothing)?;
-    meant.iter().for_each(|words| context.output.note(words));
+    context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 

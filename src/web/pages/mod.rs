@@ -98,8 +98,8 @@ struct Item {
     pinned: bool,
     deleted: bool,
     archived: bool,
-    /// Whether its text reads like an instruction.
-    is_flagged: bool,
+    /// The flag of its text, if it reads like an instruction.
+    flag: String,
     preview: String,
     /// The reasons why a search found it.
     reasons: Vec<String>,
@@ -118,7 +118,7 @@ impl Item {
             pinned: row.pinned,
             deleted: row.deleted,
             archived: row.archived,
-            is_flagged: row.is_flagged,
+            flag: row.flag.clone(),
             preview: byte_budget::line(&row.preview, PREVIEW_CHARS_MAX, PREVIEW_BYTES_MAX),
             reasons: Vec::new(),
         }

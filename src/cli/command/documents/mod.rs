@@ -113,7 +113,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         ]);
     }
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
-    meant.iter().for_each(|words| context.output.note(words));
+    context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 
