@@ -202,7 +202,7 @@ fn a_chain_of_corrections_is_told_as_it_was_at_every_moment() {
         moments.push(moment_after(&mut agent));
     }
     agent.refused("mem_update", json!({ "id": ids[0], "supersedes": [ids[2]] }));
-    home.run(&["projects", "rename", "demo", "demo-2", "--yes"]).success();
+    home.run(&["projects", "rename", "demo", "demo-2"]).success();
     agent.ok("mem_delete", json!({ "id": ids[2] }));
     for (n, moment) in moments.iter().enumerate() {
         let call = json!({ "query": "walrus gateway port", "as_of": moment, "project": "demo-2" });

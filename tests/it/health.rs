@@ -86,7 +86,7 @@ fn figures_that_follow_each_write_are_those_of_a_daemon_that_counts_anew() {
     home.json(&["archive", &ids[10]]);
     home.json(&["pin", &ids[11]]);
     agent.ok("mem_save", json!({ "title": "Ask Ann", "content": "About the key.", "type": "reminder" }));
-    home.json(&["projects", "rename", "other", "third", "--yes"]);
+    home.json(&["projects", "rename", "other", "third"]);
     home.json(&["consolidate"]);
     let kept = figures(&home);
     for (name, want) in [("total", 14), ("live", 12), ("due", 2), ("expired", 1), ("flagged", 1)] {
