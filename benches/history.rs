@@ -229,7 +229,7 @@ fn asked_by_meaning(data: &Path) -> Result<()> {
     println!("{exchanges} exchanges had vectors after {:.1} s", begun.elapsed().as_secs_f64());
     let facts = data.join("facts.jsonl");
     if facts.exists() {
-        foretold(&operator, &mut client, &facts)?;
+        predictions(&operator, &mut client, &facts)?;
     }
     foreign(&mut client)?;
     println!("{:.0} MB resident", resident_bytes(&home)? as f64 / 1e6);
