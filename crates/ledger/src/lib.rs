@@ -7,7 +7,7 @@
 //! | [`mod@work`] | what a piece of work and its events are |
 //! | [`mod@body`] | which part of an event is stored in its row |
 //! | [`mod@fold`] | what state the events lead to |
-//! | [`mod@hint`] | what the next agent is told, in view of the world |
+//! | [`mod@hint`] | what the next agent should know, in view of the world |
 //! | [`mod@claim`] | who holds it |
 //! | [`mod@chain`], [`mod@verify`] | whether it is as it was written |
 //! | [`mod@seal`] | whether all of it is there, provable to outsiders |

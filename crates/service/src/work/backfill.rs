@@ -1,6 +1,7 @@
-//! The second source: what hooks did not tell of a session comes from its transcript. What both tell is one event.
+//! The second source: events of a session that hooks did not report come from its transcript. An event that both report is
+//! recorded once.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
@@ -21,10 +22,10 @@ const UNDER_WAY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 const SAME_TIME: jiff::SignedDuration = jiff::SignedDuration::from_secs(10);
 /// How many of the last events are looked at for a prompt's words.
 const LOOKED_AT: u64 = 500;
-/// Most that one reading of a transcript adds; the rest is told as a gap.
+/// Most events that one reading of a transcript adds; the rest is recorded as a gap.
 const ADDED_MAX: usize = 512;
 
-/// What a reading of a transcript tells of a session.
+/// The events of a session in a reading of its transcript.
 pub(crate) struct Reading {
     session: String,
     told: Vec<Reported>,
@@ -33,7 +34,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What a batch tells, where its agent names its calls. `before` is how far its source was read until then.
+    /// The events of a batch, if its agent names its calls. `before` is how far its source was read before it.
     pub fn of(batch: &Batch, before: Option<&State>) -> Option<Self> {
         if !reported::names_its_calls(batch.session.agent) || batch.exchanges.is_empty() {
             return None;
@@ -48,8 +49,8 @@ impl Reading {
 }
 
 impl Journal {
-    /// Adds to a session's piece of work what its hooks did not tell, as far as its transcript has it. Where hooks
-    /// should have told it, a gap says so. A session of which no hook ever told has no piece of work, and gets none.
+    /// Adds to a session's piece of work the events of its transcript that hooks did not report. A gap says so, if hooks
+    /// should have reported them. A session that no hook ever reported has no piece of work, and gets none.
     ///
     /// # Errors
     /// A failing store.
@@ -94,7 +95,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What is not in the journal yet, and whether a hook told nothing at all of it.
+    /// The events that are not in the journal yet, each with whether hooks reported nothing at all of it.
     async fn untold(
         &self,
         stored: &StoredWork,
@@ -102,7 +103,7 @@ impl Journal {
     ) -> Result<Vec<(Reported, bool)>, ServiceError> {
         let work = &stored.work;
         let names = |told: &Reported| -> Vec<String> {
-            // Under which a hook tells of it that does not know how it ended.
+            // The name under which a hook reports an end whose outcome it does not know.
             let open = told.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
             let open = open.map(|rest| format!("ran?:{rest}"));
             told.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
@@ -118,7 +119,7 @@ impl Journal {
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
         let newest = told.iter().rposition(|told| is_asked(&asked, told));
         let missing = told.into_iter().enumerate().filter_map(|(n, told)| match &told.step {
-            // One before a prompt that was told is no news, and would stand for the last request.
+            // A prompt before one that was reported is not new, and would be taken for the last request.
             Step::Prompt { .. } => {
                 let is_news = newest.is_none_or(|newest| n > newest) && work.outcome.is_none();
                 is_news.then_some((told, true))
@@ -138,12 +139,12 @@ impl Journal {
 /// A prompt of the journal.
 fn asked(entry: Entry) -> Option<(Timestamp, String)> {
     match entry.step {
-        Some(Step::Prompt { text }) => Some((entry.at, text)),
+        Some(Step::Prompt { text }) => Some((entry.happened, text)),
         _ => None,
     }
 }
 
-/// Whether a prompt was told: in the same words, or at the same time in the words of its hook.
+/// Whether a prompt was reported: in the same words, or at the same time in the words of its hook.
 fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
     let Step::Prompt { text } = &told.step else { return false };
     let words = redact_text(text).kept;
@@ -151,7 +152,7 @@ fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
     asked.iter().any(|(at, known)| known == words.as_str() || is_near(*at))
 }
 
-/// What is added, after what is to be said of gaps.
+/// The events to add, after the gaps that they fill or leave.
 fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
     let mut happenings = Vec::new();
     let untold: Vec<&Reported> =
@@ -161,13 +162,17 @@ fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Tim
         let (from, to) = (first.at.unwrap_or(now), last.at.unwrap_or(now));
         let step = Step::Gap { from, to, count: Some(untold.len() as u64), reason, filled: true };
         let once = first.once.as_ref().map(|once| format!("gap:{once}"));
-        happenings.push(Happening { step, once });
+        happenings.push(Happening { once, ..Happening::from(step) });
     }
     if unread > 0 {
         let reason = "records of the transcript could not be taken in".to_owned();
         let step = Step::Gap { from: now, to: now, count: Some(unread), reason, filled: false };
-        happenings.push(Happening { step, once: Some(format!("gap:unread:{all}:{unread}")) });
+        happenings
+            .push(Happening { once: Some(format!("gap:unread:{all}:{unread}")), ..Happening::from(step) });
     }
-    happenings.extend(missing.into_iter().map(|(Reported { step, once, .. }, _)| Happening { step, once }));
+    happenings.extend(missing.into_iter().map(|(Reported { at, step, once }, _)| {
+        let ago = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok()).unwrap_or_default();
+        Happening { step, once, ago }
+    }));
     happenings
 }

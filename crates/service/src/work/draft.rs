@@ -1,4 +1,4 @@
-//! A piece of work while a decision changes it: its row, its state, and what is added.
+//! A piece of work while a decision changes it: its row, its state, and the new events.
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{Actor, Happening, Held};
 use crate::ServiceError;
 
-/// After how many events what they come to is kept, so that not all of a long piece of work need be folded again.
+/// After how many events a checkpoint of the state is stored, so that a long piece of work is not folded from its start.
 pub(super) const CHECKPOINT_EVERY: u64 = 500;
 /// How much zstd tries: its own default.
 const ZSTD_LEVEL: i32 = 3;
@@ -29,7 +29,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub fn of(happening: Happening) -> Result<Self, ServiceError> {
-        let body = Body::of(&happening.step);
+        let body = Body::of(&happening.step, happening.ago);
         let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
         let (kind, salt) = (happening.step.kind(), rand::random());
         Ok(Self { kind, step: happening.step, body, salt, artifact, once: happening.once })
@@ -40,18 +40,18 @@ impl Prepared {
         Self::of(step.into())
     }
 
-    /// Whether it is something that an agent does: no end of its doing, and nothing that the journal says of itself.
+    /// Whether it is an agent's activity: not the end of its session, and nothing that the journal adds itself.
     pub fn is_activity(&self) -> bool {
         !matches!(self.step, Step::Lost | Step::Ended { .. } | Step::Gap { .. })
     }
 
-    /// What makes it the same as another event of a piece of work, as it is kept.
+    /// The stored form of the key by which a repetition of the event is recognised.
     pub fn once(&self, work: &WorkId) -> Option<String> {
         Some(kept_once(work, self.once.as_deref()?))
     }
 }
 
-/// What makes an event the same as another one of a piece of work, as it is kept.
+/// The stored form of the key by which a repetition of an event is recognised.
 pub(super) fn kept_once(work: &WorkId, once: &str) -> String {
     text::hex(&Sha256::digest(format!("{work}\n{once}"))[..16])
 }
@@ -64,7 +64,7 @@ pub(super) fn packed(bytes: &[u8]) -> Result<Artifact, ServiceError> {
     Ok(Artifact { id: chain::artifact_id(bytes), data, len: bytes.len() as u64 })
 }
 
-/// What is in an artifact, if it is what its name says.
+/// The content of an artifact, if it has the digest that its name says.
 pub(super) fn unpacked(artifact: &Artifact) -> Option<Vec<u8>> {
     let most = cerebro_ledger::limits::ARTIFACT_BYTES_MAX;
     let bytes = zstd::bulk::decompress(&artifact.data, most).ok()?;
@@ -113,13 +113,13 @@ impl<'a> Draft<'a> {
         self.artifacts.extend(prepared.artifact.clone());
     }
 
-    /// Adds an event that this program tells itself.
+    /// Adds an event of the journal's own.
     pub fn tell(&mut self, at: Timestamp, step: Step) -> Result<(), ServiceError> {
         self.add(at, &Prepared::step(step)?, false);
         Ok(())
     }
 
-    /// Gives it a title again by a request, where its own was purged.
+    /// Takes a request as its title, if its title was purged.
     pub fn entitle(&mut self, step: &Step) {
         if let Step::Prompt { text } = step
             && self.stored.work.title.is_empty()
@@ -128,13 +128,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A claim is renewed by whoever holds it: any activity keeps it.
+    /// Renews the actor's claim: any activity does.
     pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
         let until = lease_end(at, cerebro_ledger::limits::LEASE);
         claim::renew(&mut self.stored.work, &actor.holder(), until);
     }
 
-    /// Makes the row what the events come to, and leaves both in the write.
+    /// Sets the row to the state of its events, and records both in the write.
     pub fn finish(self, write: &mut Write<'_>) -> (StoredWork, State) {
         let Self { key, mut stored, state, before, kept, artifacts } = self;
         let key = key.of(&stored.work.id);
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
             None if state.is_waiting() => Status::Waiting,
             None => Status::Open,
         };
-        // The row keeps the outcome whose text was purged.
+        // If the text of the closing event was purged, the row still has the outcome.
         if state.closed != Some(Outcome::Unknown) {
             work.outcome = state.closed;
         }

@@ -1,8 +1,9 @@
-//! What an agent's call comes to as steps, and what makes a step of a hook the same as one of the transcript.
+//! Translates an agent's calls into steps, and names them so that a step from a hook and the same one from the transcript
+//! have one name.
 //!
-//! Hooks and transcripts tell of the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so
-//! that a call that is told twice is one event. Every text is bounded without halving a word, so that redaction still
-//! knows a secret that stands at the border.
+//! Hooks and transcripts report the same calls in one vocabulary, that of `cerebro_transcript`. Both are translated here, so
+//! that a call that is reported twice is one event. Every text is cut at the end of a word, so that redaction still
+//! recognises a secret at the border.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_ledger::{Ending, Planned, Standing, Step, verdict};
@@ -22,17 +23,17 @@ pub const FILES_MAX: usize = 32;
 const PLAN_MAX: usize = 50;
 const ITEM_BYTES_MAX: usize = 200;
 
-/// What makes the first step of a call or turn the same as another one, where the agent names its calls or turns.
+/// The name of the first step of a call or turn, if the agent names its calls or turns. Steps of one name are one event.
 ///
-/// The kind tells the beginning of a call from its end. An end of which nobody said how it went is another event than
-/// one that says it: the later one adds what was missing.
+/// The kind distinguishes the beginning of a call from its end. An end of unknown outcome is another event than one with
+/// an outcome: the later one adds what was missing.
 pub fn once(first: &Step, id: &str) -> Option<String> {
     let kind = first.kind();
     let open = if matches!(first, Step::Ran { ending: Ending::Unknown, .. }) { "?" } else { "" };
     (!id.is_empty()).then(|| format!("{kind}{open}:{id}"))
 }
 
-/// The same of the step that is the `n`th of its call, from 0.
+/// The name of the `n`th step of a call, counted from 0.
 pub fn nth(once: &str, n: usize) -> String {
     format!("{once}:{n}")
 }
@@ -98,7 +99,7 @@ fn tail(output: &str) -> String {
     let end = &output[begin..];
     // The rest of a line that was cut may be half of a secret.
     let whole = end.find(['\n', ' ', '\t']).map_or("", |at| &end[at + 1..]);
-    // So may what stands before the end of something private that began before.
+    // So may what comes before the end of something private that began before.
     let closed =
         ["</private>", "-----END"].iter().filter_map(|mark| whole.find(mark).map(|at| at + mark.len())).max();
     closed.map_or(whole, |at| &whole[at..]).trim().to_owned()
@@ -128,7 +129,7 @@ fn of_plan(line: &str) -> Option<Planned> {
     (!text.is_empty()).then(|| Planned { text: clipped(text, ITEM_BYTES_MAX), standing: Standing::Pending })
 }
 
-/// Something that a transcript tells of a session.
+/// Something that a transcript reports of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reported {
     /// When, as far as the transcript says it.
@@ -144,7 +145,7 @@ pub(crate) fn names_its_calls(agent: Agent) -> bool {
     matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::OpenCode)
 }
 
-/// What exchanges of a session come to, in order: typed prompts, and calls that have ended.
+/// The steps of a session's exchanges, in order: typed prompts, and calls that have ended.
 pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported> {
     exchanges.iter().flat_map(|exchange| of_exchange(agent, exchange)).collect()
 }
@@ -167,9 +168,9 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
                 };
                 told.extend(steps.into_iter().enumerate().map(one));
             }
-            // The other agents' hooks tell it.
+            // The other agents' hooks report it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
-                let step = Step::TurnFailed { error: "the model's journal failed".to_owned() };
+                let step = Step::TurnFailed { error: "the model's service failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
                 told.push(Reported { at: Some(*at), step, once });
             }
@@ -179,7 +180,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     told
 }
 
-/// What a call that ended comes to.
+/// The steps of a call that ended.
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
         // Not ended yet, or never begun.

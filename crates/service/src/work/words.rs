@@ -21,17 +21,19 @@ pub struct Actor {
     pub directory: Option<String>,
 }
 
-/// Something that happened, as it is handed in. Texts are redacted here.
+/// Something that happened, as a caller reports it. The journal redacts its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happening {
     pub step: Step,
     /// What makes it the same as another one: repeating it changes nothing. At most 200 characters.
     pub once: Option<String>,
+    /// How long ago it happened.
+    pub ago: Duration,
 }
 
 impl From<Step> for Happening {
     fn from(step: Step) -> Self {
-        Self { step, once: None }
+        Self { step, once: None, ago: Duration::ZERO }
     }
 }
 
@@ -47,7 +49,7 @@ pub enum Target {
 /// What became of an append.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The piece of work; none where the journal is off or degraded.
+    /// The piece of work; `None` if the journal is off or degraded.
     pub work: Option<WorkId>,
     /// The number of its last event.
     pub seq: u64,
@@ -117,7 +119,7 @@ pub enum Stale {
 }
 
 impl Stale {
-    /// The name under which it is told.
+    /// The published name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -134,7 +136,7 @@ pub struct ListedWork {
     pub stale: Option<Stale>,
 }
 
-/// One piece of work with all that its events come to.
+/// One piece of work with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownWork {
     pub work: Work,
@@ -225,7 +227,7 @@ pub struct WorkHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkProof {
     pub work: WorkId,
-    /// The event that the sealed head stands at.
+    /// The number of the event at the sealed head.
     pub seq: u64,
     /// What the leaf was hashed of, in hex.
     pub leaf: String,
@@ -278,7 +280,7 @@ pub struct JournalReport {
     pub degraded_until: Option<Timestamp>,
     /// Events that were not waited for since the daemon began, and of which nobody knows whether they are kept.
     pub unwaited: u64,
-    /// Events that are missing, and of which no gap tells yet.
+    /// Missing events that no gap records yet.
     pub missed: u64,
 }
 
