@@ -321,6 +321,11 @@ impl Service {
         Ok(())
     }
 
+    /// Completes when the disk has failed under a commit: nothing more can be written until another process opens the store.
+    pub async fn disk_failed(&self) {
+        self.base.store.disk_failed().await;
+    }
+
     /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
     pub fn busy(&self) -> Busy {
         Busy::begin(&self.worker.traffic)

@@ -1,4 +1,4 @@
-//! Writing down what happened, and never being waited for longer than a moment.
+//! Recording events, with a bound on how long callers wait.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use super::{
 use crate::{Journal, ServiceError, lock};
 
 impl Journal {
-    /// Writes down what happened, in order and in one commit, in a piece of work of the actor's. It waits for two
-    /// seconds at most; then nobody waits for a minute, and what was missed is told when the journal is back.
+    /// Records events, in order and in one commit, in a piece of work of the actor's. Waits at most two seconds; then no
+    /// caller waits for a minute, and a gap records what was missed.
     ///
-    /// Where the journal is off, nothing is kept.
+    /// Records nothing if the journal is off.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for more than [`limits::BATCH_MAX`] at once or a piece of
@@ -49,7 +49,7 @@ impl Journal {
                 let before = lock(&journal.held.slow).take(&place);
                 let done = journal.append_with(&actor, target, happenings, before.map(Missed::gap)).await;
                 if let Err(error) = &done {
-                    // Whoever waited hears it; whoever did not, or does not look, is told of a gap.
+                    // A caller that waited gets the error; the gap is for the others.
                     let lost = (!is_refusal(error)).then_some(missed);
                     let mut slow = lock(&journal.held.slow);
                     before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
@@ -64,7 +64,7 @@ impl Journal {
         Ok(done.unwrap_or(degraded))
     }
 
-    /// Tells what is missing from a place, if there is a piece of work to tell it in.
+    /// Records what is missing from a place as a gap, if there is a piece of work for it.
     pub(super) async fn tell_gap(&self, place: &MissedIn) -> Result<(), ServiceError> {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
@@ -100,7 +100,7 @@ impl Journal {
     ) -> Result<Appended, ServiceError> {
         let steps = gap.map(Happening::from).into_iter().chain(happenings);
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
-        // Folded before the writer is held: under it, only what came in between is.
+        // Folds before it takes the writer. Under the writer, only events that came in between are folded.
         self.fold_ahead(actor, &target).await?;
         let decision = Append { journal: self, actor, target: &target, prepared: &prepared };
         let (appended, changed) = self.base.store.transact(&decision).await?;
@@ -113,7 +113,7 @@ impl Journal {
         Ok(appended)
     }
 
-    /// Has the state of what is meant at hand, if it is there.
+    /// Brings the state of the target into memory, if the target exists.
     async fn fold_ahead(&self, actor: &Actor, target: &Target) -> Result<(), ServiceError> {
         let stored = match target {
             Target::Work(id) if self.held.remembers(id) => None,
@@ -127,7 +127,7 @@ impl Journal {
     }
 }
 
-/// Whether the journal said no, for a reason of the caller's, and nothing is missing from it.
+/// Whether the journal refused because of the caller: then nothing is missing from it.
 fn is_refusal(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
@@ -140,7 +140,7 @@ struct Append<'a> {
 }
 
 impl Decision for Append<'_> {
-    /// What became of it, and the state that it left, if it changed any.
+    /// The result, and the new state if there is one.
     type Output = (Appended, Option<(WorkId, State)>);
     type Error = ServiceError;
 
@@ -166,12 +166,12 @@ impl Decision for Append<'_> {
                 appended.repeated += 1;
                 continue;
             }
-            // Somebody asks for more after the end: it goes on.
+            // A request after the end reopens the work.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.tell(write.at(), Step::Reopened)?;
                 draft.entitle(&one.step);
             }
-            // That something is missing is told by the journal itself.
+            // A gap comes from the journal itself, so it is never late.
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
         }
@@ -189,8 +189,8 @@ impl Decision for Append<'_> {
 }
 
 impl Append<'_> {
-    /// The piece of work that is meant, with its state; one that is new, or goes on from one that is full, where it is
-    /// that of the session.
+    /// The piece of work that is meant, with its state. For a session it is a new one, if the session has none or its
+    /// last one is full.
     async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, target, prepared } = *self;
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
@@ -227,8 +227,7 @@ impl Append<'_> {
         }
     }
 
-    /// A new piece of work for the session, with its first event. `full` is the one that it goes on from, and what
-    /// that came to.
+    /// A new piece of work for the session, with its first event. `full` is the one that it continues, with its state.
     fn begin(
         &self,
         write: &Write<'_>,

@@ -1,4 +1,4 @@
-//! How a piece of work begins, goes on from another one, and ends.
+//! How a piece of work begins, continues another one, and ends.
 
 use cerebro_core::domain::WorkId;
 use cerebro_ledger::{State, Step, Work, limits, work::key_name};
@@ -8,7 +8,6 @@ use super::{
     Actor, Appended, BeginWork, CloseWork, Happening, Target,
     append::new_work,
     draft::{Draft, Prepared, line},
-    slow::too_slow,
 };
 use crate::{Journal, ServiceError};
 
@@ -17,7 +16,7 @@ impl Journal {
     /// Says whether it is new.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a bound, or where the journal is off or does not answer in time;
+    /// [`ServiceError::Invalid`] for a bound, or where the journal is off; [`ServiceError::JournalBusy`];
     /// [`ServiceError::NoWork`] for the parent.
     pub async fn begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
@@ -62,7 +61,7 @@ impl Journal {
         begun.await
     }
 
-    /// Makes a piece of work that goes on from an event of another one; what that had become by then is its beginning.
+    /// Makes a piece of work that continues another one from an event. It begins with the state at that event.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have.
@@ -105,7 +104,7 @@ impl Journal {
         Ok(self.stored_work(&actor.owner, id).await?.work)
     }
 
-    /// Appends to a piece of work what is of no use when it is late or not waited for.
+    /// Appends an event that is of no use if it is late or nobody waits for it.
     pub(super) async fn work_must_append(
         &self,
         actor: &Actor,
@@ -117,7 +116,7 @@ impl Journal {
             return Err(held_by_another(id));
         }
         if appended.degraded {
-            return Err(too_slow());
+            return Err(ServiceError::JournalBusy);
         }
         Ok(appended)
     }
@@ -172,7 +171,7 @@ impl Decision for Begin<'_> {
     }
 }
 
-/// Puts a piece of work that is new, with what it was before and its first event.
+/// Writes a new piece of work with its first event and the state that it begins with.
 fn made(
     journal: &Journal,
     (work, state): (Work, State),

@@ -1,7 +1,8 @@
-//! How long callers wait for the journal, and what is missing from it because nobody waited or it could not be written.
+//! How long callers wait for the journal, and the events that are missing because they stopped waiting or nothing could
+//! be written.
 //!
-//! What is missing is counted by session or piece of work, and told there as a gap as soon as something can be written
-//! again. Over a restart it lies in a file beside the store; hooks that find no daemon write to that file too.
+//! Missing events are counted for each session or piece of work, and recorded there as a gap as soon as something can be
+//! written again. A file beside the store keeps the counts across a restart.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +23,7 @@ use crate::{Journal, ServiceError, lock};
 
 /// How long a caller waits for the journal.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long nobody waits after one waited in vain.
+/// How long no caller waits after one waited in vain.
 const DEGRADED: Duration = Duration::from_secs(60);
 /// Most sessions and pieces of work of which it is remembered that something is missing.
 const MISSED_MAX: usize = 256;
@@ -61,12 +62,12 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// So much at one moment.
+    /// So many events at one moment.
     pub fn at(at: Timestamp, count: usize) -> Self {
         Self { from: at, to: at, count: count as u64 }
     }
 
-    /// What is told of it.
+    /// The gap that records it.
     pub fn gap(self) -> Step {
         let reason = "the journal did not answer in time, or could not be written".to_owned();
         Step::Gap { from: self.from, to: self.to, count: Some(self.count), reason, filled: false }
@@ -98,7 +99,7 @@ impl Default for Slow {
 }
 
 impl Slow {
-    /// Something is missing from a place, beside what is already.
+    /// Adds to what is missing from a place.
     pub fn miss(&mut self, place: MissedIn, more: Missed) {
         if self.missed.len() < MISSED_MAX || self.missed.contains_key(&place) {
             let missed = self.missed.entry(place).or_insert(Missed { count: 0, ..more });
@@ -108,18 +109,23 @@ impl Slow {
         }
     }
 
-    /// What is missing from a place: whoever takes it tells it there, or gives it back.
+    /// Takes what is missing from a place. The caller records it there, or gives it back.
     pub fn take(&mut self, place: &MissedIn) -> Option<Missed> {
         self.missed.remove(place)
     }
 
-    /// From where something is missing.
+    /// The places from which something is missing.
     pub fn places(&self) -> Vec<MissedIn> {
         self.missed.keys().cloned().collect()
     }
 
     fn is_degraded(&self, now: Timestamp) -> bool {
-        self.until.is_some_and(|until| now < until)
+        self.degraded_until(now).is_some()
+    }
+
+    /// Until when nobody waits. A moment too far ahead was set before the clock went back, and is not believed.
+    fn degraded_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.until.filter(|until| now < *until && *until <= lease_end(now, DEGRADED))
     }
 }
 
@@ -130,24 +136,24 @@ impl Journal {
         let now = self.base.now();
         JournalReport {
             enabled: self.held.retention.is_some(),
-            degraded_until: slow.until.filter(|until| now < *until),
+            degraded_until: slow.degraded_until(now),
             unwaited: slow.unwaited,
             missed: slow.missed.values().map(|missed| missed.count).sum(),
         }
     }
 
-    /// Whether nobody waits at present.
+    /// Whether callers do not wait at present.
     pub(super) fn is_degraded(&self) -> bool {
         lock(&self.held.slow).is_degraded(self.base.now())
     }
 
-    /// So many events were not waited for.
+    /// Counts events that no caller waited for.
     pub(super) fn unwaited(&self, count: usize) {
         lock(&self.held.slow).unwaited += count as u64;
     }
 
-    /// Does something in a task of its own, since a caller that goes must not stop a commit half-way, and waits for it for
-    /// [`WAIT_MAX`] at most. None where that was not enough: it goes on, and nobody waits for a minute.
+    /// Executes something in a task of its own, because a caller that leaves must not stop a commit half-way. Waits at
+    /// most [`WAIT_MAX`]. Returns `None` if that was not enough: then the task continues, and no caller waits for a minute.
     pub(super) async fn in_time<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -166,10 +172,10 @@ impl Journal {
         }
     }
 
-    /// The same for what is of no use when it is not waited for.
+    /// The same for what is of no use to a caller that does not wait.
     ///
     /// # Errors
-    /// What the work returned; [`ServiceError::Invalid`] where it took too long, or something did a moment ago.
+    /// What the work returned; [`ServiceError::JournalBusy`] where it took too long, or something did a moment ago.
     pub(super) async fn in_time_or_not<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -177,10 +183,10 @@ impl Journal {
     ) -> Result<T, ServiceError> {
         self.needs_journal()?;
         let done = if self.is_degraded() { None } else { self.in_time(name, work).await? };
-        done.ok_or_else(too_slow)
+        done.ok_or(ServiceError::JournalBusy)
     }
 
-    /// Takes in what a process before this one, or hooks without a daemon, left to be told.
+    /// Reads the gaps that an earlier process left to be recorded.
     pub(super) async fn remember_missed(&self) {
         let path = self.held.missed_file.clone();
         let read = tokio::task::spawn_blocking(move || take_file(&path)).await;
@@ -194,7 +200,7 @@ impl Journal {
         }
     }
 
-    /// Tells what is missing where there is a piece of work to tell it in.
+    /// Records gaps wherever there is a piece of work for them.
     pub(super) async fn tell_missed(&self) {
         if self.is_degraded() {
             return;
@@ -207,7 +213,7 @@ impl Journal {
         }
     }
 
-    /// Leaves what is still to be told to the next process.
+    /// Leaves the gaps that are not recorded yet to the next process.
     pub(super) async fn leave_missed(&self) {
         let missed = std::mem::take(&mut lock(&self.held.slow).missed);
         let path = self.held.missed_file.clone();
@@ -219,11 +225,6 @@ impl Journal {
             tracing::warn!("what is missing from the journal could not be kept");
         }
     }
-}
-
-/// Why something was not done.
-pub(super) fn too_slow() -> ServiceError {
-    ServiceError::invalid("work", "", "the journal answers too slowly at present; call again in a minute")
 }
 
 /// Notes that something of a local session is missing, as a process that ends does.
