@@ -21,7 +21,7 @@ const HELD_MAX: usize = 64;
 
 impl Journal {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
-    /// or its release; what its holder does after another one has it is late.
+    /// or its release. What its holder writes after another one claimed the work is late.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a lease out of its bounds.
@@ -52,7 +52,7 @@ impl Journal {
         Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
     }
 
-    /// Lets go of a piece of work. Of one that somebody else holds, nothing changes.
+    /// Releases a piece of work. Nothing changes if somebody else holds it.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -68,8 +68,8 @@ impl Journal {
         Ok(self.change_work("releasing work", actor, id, release).await?.1)
     }
 
-    /// Says that an effect on the world is about to be tried under a key, and whether it may be: a confirmed one never
-    /// is again, and of one that was begun before nobody knows.
+    /// Announces that an effect is about to be tried under a key, and says whether it may be: a confirmed effect never
+    /// may, and the outcome of one that was announced before is unknown.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a bound, too many open ones, or where another one holds
@@ -115,7 +115,7 @@ impl Journal {
         Ok(self.change_work("announcing an effect", actor, id, intend).await?.0)
     }
 
-    /// Says that an effect took place.
+    /// Records that an effect took place.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a key that nothing was begun under.
@@ -125,7 +125,7 @@ impl Journal {
         self.end_effect(actor, id, &key, IntentStanding::Confirmed, step).await
     }
 
-    /// Says that an effect did not take place.
+    /// Records that an effect did not take place.
     ///
     /// # Errors
     /// As [`Self::confirm`]; [`ServiceError::Invalid`] for one that was confirmed.
@@ -163,8 +163,8 @@ impl Journal {
         }
     }
 
-    /// Changes a piece of work that is there, on its row and state as they are under the writer, and gives what the
-    /// change tells, with the row as it is then. It waits as long as for an event.
+    /// Changes an existing piece of work, on its row and state as the writer sees them. Returns the change's answer and the
+    /// row after it. Waits as long as for an event.
     async fn change_work<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -184,7 +184,7 @@ impl Journal {
         id: &WorkId,
         make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
     ) -> Result<(T, Work), ServiceError> {
-        // Folded before the writer is held: under it, only what came in between is.
+        // Folds before it takes the writer. Under the writer, only events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
         let change = Change { journal: self, owner, id, make };
         let (told, work, state) = self.base.store.transact(&change).await?;
@@ -194,7 +194,7 @@ impl Journal {
         Ok((told, work))
     }
 
-    /// Activity of a session keeps all that it holds, not only what it writes to. Nobody waits for it.
+    /// Activity of a session renews all its claims, not only that of the work it writes to. Nobody waits for this.
     pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
         let (me, now) = (actor.holder(), self.base.now());
         {
@@ -237,15 +237,15 @@ impl Journal {
 /// The present moment, which leases are measured by; and that of the write.
 type Moments = (Timestamp, Timestamp);
 
-/// What a change came to, with what it tells.
+/// The result of a change, with its answer.
 enum Changed<T> {
-    /// All stays as it is.
+    /// Nothing changes.
     Nothing(T),
-    /// The row, its events or both.
+    /// The row changes, its events, or both.
     Work(T),
 }
 
-/// A change of a piece of work that is there.
+/// A change of an existing piece of work.
 struct Change<'a, F> {
     journal: &'a Journal,
     owner: &'a str,
@@ -257,7 +257,7 @@ impl<T: Send, F> Decision for Change<'_, F>
 where
     F: Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
 {
-    /// What it tells, the row, and the state if it is another one.
+    /// The answer, the row, and the state if it is a new one.
     type Output = (T, Work, Option<State>);
     type Error = ServiceError;
 

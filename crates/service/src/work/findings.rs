@@ -1,4 +1,4 @@
-//! What was found out in a piece of work, offered to memory when the work is closed, and what ties both together.
+//! Findings of a piece of work become memories when the work is closed, and are connected with it.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ impl Journal {
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
             let saved = match self.memories.save(caller, remembered(text, session, &stored.work)).await {
                 Ok(saved) => saved.memory,
-                // Nobody decided on it at this moment: what stands against it stands.
+                // Nobody decides at this moment, so an earlier correction holds.
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
                 Err(error) => return Err(error),
             };
@@ -102,7 +102,7 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         valid: Validity::default(),
         nature: None,
         trigger: None,
-        // An agent noted it, whoever closes the work.
+        // An agent noted it, even if a person closes the work.
         door: Door::Brought(Origin::Agent),
     }
 }

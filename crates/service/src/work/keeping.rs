@@ -1,5 +1,4 @@
-//! What the daemon does for the journal by itself: it looks what was left open, seals, and takes away what is over its
-//! time. Nobody waits for any of it.
+//! The journal's background task: it counts what was left open, records gaps, seals, and prunes. Nobody waits for it.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +46,7 @@ impl Unsealed {
 }
 
 impl Held {
-    /// Events of a piece of work are on disk: what they come to is kept at hand, and they are to be sealed.
+    /// Events of a piece of work are on disk: keeps its state in memory, and counts them as not sealed yet.
     pub(super) fn wrote(&self, id: WorkId, state: State, events: usize) {
         let is_end = state.closed.is_some() || state.lost.is_some() || state.ended;
         self.remember(id, state);
@@ -93,7 +92,7 @@ impl Journal {
         self.seal_all().await;
     }
 
-    /// One round: tells what is missing, takes away what is over its time, and seals.
+    /// One round: records gaps, prunes, and seals.
     async fn keep_once(&self, retention: Retention) {
         self.remember_missed().await;
         self.tell_missed().await;
@@ -124,7 +123,7 @@ impl Journal {
         self.with_keys(move |keyring| keyring.pruned(now)).await
     }
 
-    /// Seals what this process wrote and leaves what is still to be told to the next one, as the last thing it does.
+    /// Seals what this process wrote, and leaves gaps that are not recorded yet to the next one. The last thing it does.
     pub(crate) async fn stop(&self) {
         if self.held.retention.is_none() {
             return;
@@ -143,7 +142,7 @@ impl Journal {
         }
     }
 
-    /// Counts what is open, by what is known of it. Rows only: whoever wants to know more folds one.
+    /// Counts the open pieces of work by their rows; nothing is folded.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! The journal of work: what agents do, kept so that the next one can go on.
+//! The journal of work records what agents do, so that the next one can continue.
 //!
 //! A piece of work is a chain of events. The pure part of it, with their fold and their proofs, is `cerebro_ledger`.
 //!
@@ -6,10 +6,10 @@
 //! | --- | --- |
 //! | [`begin`], [`append`], [`claim`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of claims and intents; of a session that was lost |
 //! | [`draft`] | the events of one write, before it is committed |
-//! | [`reader`] | lists, one piece, and what an agent is told to go on with |
-//! | [`findings`] | what was found out, offered to memory |
+//! | [`reader`] | lists, one piece of work, and the hint for the agent that continues it |
+//! | [`findings`] | findings, which become memories |
 //! | [`backfill`], [`reported`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
-//! | [`slow`] | how long callers wait, and what is missing because nobody waited |
+//! | [`slow`] | how long callers wait, and the gaps that are left when they stop waiting |
 //! | [`keeping`], [`prune`] | the background task, and what it removes |
 //! | [`keys`], [`sealing`], [`verifying`] | keys, seals, heads and proofs; verification |
 //! | [`export`] | events in an export, and taking them in |
@@ -64,14 +64,14 @@ pub const KEYS_FILE: &str = "journal.key";
 
 /// What the journal has in memory.
 pub(crate) struct Held {
-    /// How long what is kept; none where the journal is off.
+    /// How long texts and work are kept; `None` if the journal is off.
     retention: Option<Retention>,
     key: Key,
     key_id: String,
     keyring: Arc<Mutex<keys::Keyring>>,
     states: Mutex<BTreeMap<WorkId, State>>,
     slow: Mutex<slow::Slow>,
-    /// Where what is still to be told as missing lies over a restart.
+    /// The file that keeps the gaps to be recorded across a restart.
     missed_file: PathBuf,
     /// What is not under a seal yet.
     unsealed: Mutex<keeping::Unsealed>,
@@ -114,17 +114,17 @@ impl Held {
         })
     }
 
-    /// The last state of a piece of work that is at hand.
+    /// The state of a piece of work, if it is in memory.
     fn remembered(&self, id: &WorkId) -> Option<State> {
         lock(&self.states).get(id).cloned()
     }
 
-    /// Whether one is.
+    /// Whether it is in memory.
     fn remembers(&self, id: &WorkId) -> bool {
         lock(&self.states).contains_key(id)
     }
 
-    /// Keeps a state at hand, unless a later one is.
+    /// Keeps a state in memory, unless a later one is there.
     fn remember(&self, id: WorkId, state: State) {
         let mut states = lock(&self.states);
         if states.get(&id).is_some_and(|present| present.seq > state.seq) {
@@ -136,7 +136,7 @@ impl Held {
         states.insert(id, state);
     }
 
-    /// Lets go of all states, where texts or work are taken away: a fork has those of what it goes on from, too.
+    /// Drops all states after texts or work were removed: a fork's state contains those of its origin, too.
     fn forget(&self) {
         lock(&self.states).clear();
     }
@@ -176,7 +176,7 @@ impl Journal {
         }
     }
 
-    /// How long what is kept; none where the journal is off.
+    /// How long texts and work are kept; `None` if the journal is off.
     pub fn retention(&self) -> Option<Retention> {
         self.held.retention
     }

@@ -10,7 +10,7 @@ use crate::{Journal, ServiceError};
 
 /// Most pieces of work of one transaction.
 const BATCH: usize = 100;
-/// Most batches of one call; the next call goes on.
+/// Most batches of one call; the next call continues.
 const BATCHES_MAX: usize = 100;
 
 impl Journal {

@@ -1,4 +1,4 @@
-//! Reading the journal: lists, one piece of work, its events, and what whoever goes on is told.
+//! Reading the journal: lists, one piece of work, its events, and the hint for the agent that continues.
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
@@ -14,7 +14,7 @@ use crate::{Journal, ServiceError, lock};
 
 /// How many events are read at once.
 pub(super) const PAGE: usize = 1_000;
-/// Most pieces of work that one goes on from, one from the other.
+/// Longest line of forks, each from the other.
 const FORKS_MAX: usize = 8;
 /// Most pages of works that are looked through for one list.
 const LIST_PAGES_MAX: usize = 20;
@@ -70,7 +70,7 @@ impl Journal {
         Ok(listed)
     }
 
-    /// One piece of work with all that its events come to.
+    /// One piece of work with its state.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
@@ -97,8 +97,8 @@ impl Journal {
         Ok(kept.iter().map(Entry::from).collect())
     }
 
-    /// The whole body of an event of which the row has only the beginning; none where the row has all of it, or the text was
-    /// purged. It is checked against its name.
+    /// The whole body of an event whose row has only the beginning, checked against its name. `None` if the row has all of
+    /// it, or if its text was purged.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have, or an artifact that is not
@@ -148,10 +148,10 @@ impl Journal {
         Ok(unsettled)
     }
 
-    /// What to do with a piece of work, and the hint for whoever goes on with it. Where none is named, it is the one of
-    /// the actor's project that was active last, is not at its end, and is no live session's.
+    /// What to do with a piece of work, and the hint for the agent that continues it. If none is named, it is that of the
+    /// actor's project that was active last, has something left to do, and belongs to no live session.
     ///
-    /// Looking is no activity: nothing changes.
+    /// Reading is no activity: nothing changes.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`] for one that is named, or a failing store.
@@ -245,7 +245,7 @@ impl Journal {
         found.ok_or(ServiceError::NoWork(*id))
     }
 
-    /// What the events of a piece of work come to: as it was kept in memory, else folded anew.
+    /// The state of a piece of work: from memory, else folded from its events.
     pub(super) async fn state_of(&self, stored: &StoredWork) -> Result<State, ServiceError> {
         let (id, seq) = (&stored.work.id, stored.work.seq);
         let at_hand = self.held.remembered(id).filter(|state| state.seq <= seq);
@@ -261,7 +261,7 @@ impl Journal {
         Ok(state)
     }
 
-    /// What a long piece of work had come to when that was last kept.
+    /// The last checkpoint of a long piece of work.
     async fn kept_state(&self, work: &Work) -> Result<Option<State>, ServiceError> {
         if work.seq < CHECKPOINT_EVERY {
             return Ok(None);
@@ -281,7 +281,7 @@ impl Journal {
 
     /// The same up to one of its events.
     pub(super) async fn state_at(&self, stored: &StoredWork, at: u64) -> Result<State, ServiceError> {
-        // From the piece of work itself back to the first one that it goes on from.
+        // From the piece of work itself back to the first one of its line of forks.
         let mut line = vec![(stored.work.id, at)];
         let mut from = stored.work.forked_from;
         while let Some((id, at)) = from {

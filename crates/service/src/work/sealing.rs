@@ -114,7 +114,7 @@ impl Journal {
         Ok(WorkHead { size: sealed.log.size(), root: text::hex(&sealed.log.root()), note })
     }
 
-    /// The proof that a piece of work stands under a seal, as far as it does.
+    /// The proof that a piece of work is under a seal, up to its last sealed event.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or as [`Self::head`].
@@ -178,7 +178,7 @@ impl Journal {
         let decision = Sealing { seal: &seal, leaves: &leaves };
         let done = self.base.store.transact(&decision).await;
         if !matches!(done, Ok(true)) {
-            // The tree in memory is ahead of what is kept.
+            // The tree in memory is ahead of the stored one.
             *slot = None;
             return done;
         }
@@ -190,7 +190,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Does something with the keys that may write their file, where it holds nobody up.
+    /// Executes something with the keys that may write their file, on a thread that may block.
     pub(super) async fn with_keys<T: Send + 'static>(
         &self,
         task: impl FnOnce(&mut Keyring) -> io::Result<T> + Send + 'static,

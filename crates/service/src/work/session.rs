@@ -1,4 +1,4 @@
-//! The piece of work of an agent's session: what its hooks write to, and what becomes of it when its agent is gone.
+//! The piece of work of an agent's session, to which its hooks report, and the loss of its agent.
 
 use cerebro_ledger::{State, Step, Work};
 
@@ -6,7 +6,7 @@ use super::{Actor, Target};
 use crate::{Journal, ServiceError};
 
 impl Journal {
-    /// The piece of work of the actor's session with what it has come to, if there is one.
+    /// The piece of work of the actor's session with its state, if there is one.
     ///
     /// # Errors
     /// A failing store.
@@ -19,8 +19,8 @@ impl Journal {
         Ok(Some((stored.work, state)))
     }
 
-    /// Notes that the agent of a session went away without an end. What had begun has an outcome that nobody knows.
-    /// A session that has no work, or whose end is known, is left alone; says whether it was not.
+    /// Records that the agent of a session was lost without an end: calls that had begun have an unknown outcome. Returns
+    /// `false` if the session has no work, or its end is known.
     ///
     /// # Errors
     /// As [`Self::append`].
