@@ -8,8 +8,9 @@ use crate::work_hooks::works;
 
 /// What a tool may take once the journal is known to be slow.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How long a daemon may stay on a disk that failed: the engine gives a commit up after a minute.
-const LEAVES_MAX: Duration = Duration::from_secs(100);
+/// How long a daemon may stay on a disk that failed: the engine gives a commit up after a minute, and what still waits
+/// for the disk holds up the end.
+const LEAVES_MAX: Duration = Duration::from_secs(150);
 
 fn ask(home: &Home, session: &str, words: &str) {
     report(home, "codex", "UserPromptSubmit", session, json!({ "prompt": words, "turn_id": words }));

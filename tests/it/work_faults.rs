@@ -153,7 +153,7 @@ fn hooked(home: &Home, work: &str) -> Vec<String> {
     let named = |event: &Value| {
         let step = &event["step"];
         let name = ["command", "what", "path", "text"].into_iter().find_map(|key| step[key].as_str());
-        format!("{} {}", event["kind"], name.unwrap_or_default())
+        format!("{} {}", event["kind"].as_str().unwrap(), name.unwrap_or_default())
     };
     let of_hooks =
         |event: &&Value| ["prompt", "started", "ran", "edited"].iter().any(|kind| event["kind"] == *kind);
@@ -217,7 +217,7 @@ fn what_was_noted_survives_kill_9() {
             let mut rest = hooked.iter();
             let lost = one.acknowledged.iter().find(|name| !rest.any(|text| text == *name));
             assert_eq!(lost, None, "acknowledged and not there, or in another order: {hooked:?}");
-            assert!(!one.acknowledged.is_empty());
+            assert!(scaled(ROUNDS) < 10 || !one.acknowledged.is_empty());
         }
         let before = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
         let model = folded(&home, id);

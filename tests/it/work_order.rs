@@ -10,6 +10,8 @@ use crate::support::{Home, Value, json};
 
 /// From which age on a report is known to be late; below it, what came first happened first.
 const LATE: Duration = Duration::from_millis(120);
+/// What lies between two reports where their order counts: ages are known to two hundredths of a second.
+const APART: Duration = Duration::from_millis(60);
 
 /// What a session reports.
 fn session(home: &Home) -> Vec<(&'static str, Value)> {
@@ -66,6 +68,13 @@ impl Held {
         Self { hook: hook.spawn().unwrap(), input: input.to_string(), begun: Instant::now() }
     }
 
+    /// Lets time pass: another session reports meanwhile.
+    fn wait(&self, home: &Home, time: Duration) {
+        while self.begun.elapsed() < time {
+            report(home, "claude-code", "Stop", "another", json!({ "last_assistant_message": "Done" }));
+        }
+    }
+
     fn finish(mut self) {
         self.hook.stdin.take().unwrap().write_all(self.input.as_bytes()).unwrap();
         assert!(self.hook.wait().unwrap().success());
@@ -78,16 +87,17 @@ fn state(home: &Home, late: &[(usize, usize)]) -> Value {
     let mut held: Vec<(usize, Held)> = Vec::new();
     for (n, (event, more)) in session(home).iter().enumerate() {
         match late.iter().find(|(which, _)| *which == n) {
-            Some((_, by)) => held.push((n + by, Held::start(home, event, more))),
+            Some((_, by)) => {
+                let hook = Held::start(home, event, more);
+                hook.wait(home, APART);
+                held.push((n + by, hook));
+            }
             None => drop(report(home, "claude-code", event, "s", more.clone())),
         }
         let (due, still): (Vec<_>, Vec<_>) = held.into_iter().partition(|(until, _)| *until <= n);
         held = still;
         for (_, hook) in due {
-            // Other sessions report meanwhile.
-            while hook.begun.elapsed() < LATE {
-                report(home, "claude-code", "Stop", "another", json!({ "last_assistant_message": "Done" }));
-            }
+            hook.wait(home, LATE);
             hook.finish();
         }
     }
