@@ -99,10 +99,10 @@ fn a_disk_that_fails_to_sync_loses_nothing_that_was_acknowledged_and_the_journal
     let failed = home.daemon_pid();
     disk.begin("fail");
     let arguments = json!({ "work": work, "event": "note", "text": "during" });
-    let refused = agent.send("work_note", arguments);
-    let refused =
-        agent.answer(refused).map_or(true, |answer| answer["structuredContent"]["outcome"] != "recorded");
-    assert!(refused, "what is not on the disk is not acknowledged");
+    let during = agent.send("work_note", arguments);
+    let is_acknowledged =
+        agent.answer(during).is_ok_and(|answer| answer["structuredContent"]["outcome"] == "recorded");
+    assert!(!is_acknowledged, "what is not on the disk is not acknowledged");
     for _ in 0..3 {
         ask(&home, "hooked", "during");
     }
