@@ -1,7 +1,8 @@
 //! How fast the journal is: in a process of its own on a real store, and through the real client and real hooks, beside a
 //! bare write and fdatasync of the same minute.
 //!
-//! `make work` runs it; `EVENTS` (default 100,000) is how many events the journal holds when it is large.
+//! `make work` runs it; `EVENTS` (default 100,000) is how many events the journal holds when it is large. With fewer, such
+//! as `EVENTS=5000`, long pieces of work are shorter too: a trial run, whose figures are not those of the table.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 #![expect(clippy::cast_precision_loss, reason = "counts and bytes far below 2^52")]
@@ -30,7 +31,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use client::{Client, Home};
-use journal::{Journal, Measured};
+use journal::{Journal, Measured, Size};
 use reference::BareLog;
 use stats::{median, percentile};
 use table::{Row, Target};
@@ -72,7 +73,8 @@ impl Report {
 }
 
 fn main() -> Result<()> {
-    let events = std::env::var("EVENTS").map_or(Ok(100_000), |text| text.parse())?;
+    let events = std::env::var("EVENTS").map_or(Ok(100_000), |text| text.parse());
+    let events = events.context("EVENTS is the number of events, such as 5000")?;
     let mut report = Report::default();
     let home = Home::new()?;
     home.configure("[work]\ntools = true\n")?;
@@ -82,7 +84,7 @@ fn main() -> Result<()> {
     let empty = starts(&home)?;
     home.stop()?;
 
-    alone(&mut report, &home, events)?;
+    alone(&mut report, &home, Size::of(events))?;
 
     let full = starts(&home)?;
     report.beside(
@@ -206,7 +208,7 @@ fn starts(home: &Home) -> Result<f64> {
 }
 
 /// What is measured in this process, on the same home's store; in the end it holds so many events.
-fn alone(report: &mut Report, home: &Home, events: usize) -> Result<()> {
+fn alone(report: &mut Report, home: &Home, scale: Size) -> Result<()> {
     // The database needs deeper stacks than a thread has by default.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_stack_size(16 << 20).enable_all().build()?;
@@ -219,24 +221,29 @@ fn alone(report: &mut Report, home: &Home, events: usize) -> Result<()> {
             Some(("one", one)),
             Target::AtMost(2.0 * one),
         );
-        for (size, name, most) in
-            [(200, "hint at hand, p99", 10.0), (10_000, "hint at hand over a long piece, p99", 25.0)]
-        {
+        for (size, name, most) in [
+            (scale.short, "hint, state in memory, p99", 10.0),
+            (scale.long, "hint over a long piece, state in memory, p99", 25.0),
+        ] {
             report.add(size, (name, journal.hint(size).await?, "ms"), Target::AtMost(most));
         }
-        let filled = journal.fill_up(events).await?;
+        let filled = journal.fill_up(scale).await?;
         journal.close().await?;
 
         let journal = Journal::open(&home.path().join(".cerebro")).await?;
         let swept = journal.sweep().await?;
         report.add(swept.0, ("sweep of open pieces at start", swept.1, "ms"), Target::AtMost(150.0));
         report.add(
-            200,
-            ("hint folded anew, worst", journal.cold(&filled.short).await?, "ms"),
+            scale.short,
+            ("hint, folded anew, worst", journal.cold(&filled.short).await?, "ms"),
             Target::AtMost(10.0),
         );
         let long = journal.cold(&filled.long).await?;
-        report.add(10_000, ("hint over a long piece folded anew, worst", long, "ms"), Target::AtMost(25.0));
+        report.add(
+            scale.long,
+            ("hint over a long piece, folded anew, worst", long, "ms"),
+            Target::AtMost(25.0),
+        );
         let (size, seconds) = journal.verify().await?;
         report.add(size, ("verify", seconds, "s"), Target::AtMost(5.0 * size as f64 / 100_000.0));
         let (bytes, ms) = journal.proof(&filled.short).await?;

@@ -78,6 +78,7 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
+            tokio::spawn(leave_a_failed_disk(context.clone(), service.clone()));
             service.intake.set_options(history);
             tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
@@ -123,6 +124,18 @@ async fn open_store(
 /// Makes scheduled backups until the daemon ends.
 async fn keep_backups(context: Context, service: Service) {
     service.backups.keep_backups(context.home().root(), context.control().stopping()).await;
+}
+
+/// Ends the daemon after the disk failed under it: the database writes again only after it was opened again, and the
+/// next daemon opens it.
+async fn leave_a_failed_disk(context: Context, service: Service) {
+    tokio::select! {
+        () = service.disk_failed() => {
+            tracing::error!("the disk failed under the store; the next daemon opens the store again");
+            context.control().stop();
+        }
+        () = context.control().stopping() => {}
+    }
 }
 
 /// Plans scheduled consolidations, and carries them out if the settings say so, until the daemon ends.

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{Access, Mode, OFlags};
 use tokio::net::UnixStream;
@@ -37,6 +37,19 @@ pub fn ancestors() -> Vec<u32> {
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
     // The first process adopts orphans, so it says nothing.
     [Some(parent), grandparent].into_iter().flatten().filter(|pid| *pid > 1).collect()
+}
+
+/// How long ago this process was started, to a few hundredths of a second and never more than that, with the time that
+/// the machine slept. `None` where the system does not say.
+pub fn own_age() -> Option<Duration> {
+    // Linux gives programs the starts of processes in hundredths of a second, whatever the kernel's own clock.
+    const TICK_MS: u64 = 10;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in brackets may contain anything; 19 fields lie between it and the moment of the start.
+    let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let now = Duration::try_from_secs_f64(uptime.split_whitespace().next()?.parse().ok()?).ok()?;
+    now.checked_sub(Duration::from_millis((ticks + 1) * TICK_MS))
 }
 
 /// From now on, files that this process and its children create are for this user alone, unless a file sets another
@@ -254,6 +267,15 @@ mod tests {
         assert_eq!(without_deleted_mark(marked.clone()), program);
         fs::write(&marked, "").unwrap();
         assert_eq!(without_deleted_mark(marked.clone()), marked);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_knows_its_age() {
+        // Of this one, nobody else knows it; but it is older than nothing, and the machine is older than it.
+        let age = own_age().unwrap_or_default();
+        let uptime = fs::read_to_string("/proc/uptime").unwrap();
+        assert!(age.as_secs_f64() < uptime.split(' ').next().unwrap().parse().unwrap());
     }
 
     #[test]

@@ -20,16 +20,35 @@ const BATCHES: usize = 100;
 const HINTS: usize = 200;
 /// How many pieces of work are open when the journal is swept.
 const OPEN: usize = 1_000;
-/// How many events a long piece of work has: so many as fit, with room for what begins it.
+/// How many events a short and a long piece of work have: as many as fit, with room for those that begin it.
+const SHORT: usize = 200;
 const LONG: usize = 9_920;
 /// How many pieces, short and long, are folded anew.
 const SHORT_PIECES: usize = 20;
 const LONG_PIECES: usize = 3;
 /// How often a proof is asked for.
 const PROOFS: usize = 50;
+/// The length of a hash in a proof, which is printed in hex.
+const HASH_BYTES: usize = 32;
 
 /// The journal of a home that no daemon has open.
 pub struct Journal(Service);
+
+/// How much is written. In a small trial run, long pieces are shorter and fewer are open.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub short: usize,
+    pub long: usize,
+    open: usize,
+    events: usize,
+}
+
+impl Size {
+    /// The sizes for a journal of so many events.
+    pub fn of(events: usize) -> Self {
+        Self { short: SHORT, long: LONG.min(events / 10).max(SHORT), open: OPEN.min(events / 10), events }
+    }
+}
 
 /// Pieces of work that were filled.
 pub struct Filled {
@@ -60,7 +79,7 @@ impl Journal {
 
     /// The 99th in a hundred of hints over a piece of work of so many events.
     pub async fn hint(&self, events: usize) -> Result<f64> {
-        let work = self.filled(events.min(LONG)).await?;
+        let work = self.filled(events).await?;
         let mut took = Vec::new();
         for _ in 0..HINTS {
             took.push(timed(self.resume(&work)).await?);
@@ -69,18 +88,18 @@ impl Journal {
     }
 
     /// Fills the journal until it holds about so many events, and begins pieces that stay open.
-    pub async fn fill_up(&self, events: usize) -> Result<Filled> {
+    pub async fn fill_up(&self, size: Size) -> Result<Filled> {
         let mut filled = Filled { short: Vec::new(), long: Vec::new() };
         for _ in 0..SHORT_PIECES {
-            filled.short.push(self.filled(200).await?);
+            filled.short.push(self.filled(size.short).await?);
         }
-        let mut made = SHORT_PIECES * 200 + BATCHES * (limits::BATCH_MAX + 1) + LONG + OPEN;
-        while made < events || filled.long.len() < LONG_PIECES {
-            filled.long.push(self.filled(LONG).await?);
-            made += LONG;
+        let mut made = SHORT_PIECES * size.short + BATCHES * (limits::BATCH_MAX + 1) + size.long + size.open;
+        while made < size.events || filled.long.len() < LONG_PIECES {
+            filled.long.push(self.filled(size.long).await?);
+            made += size.long;
         }
         filled.long.truncate(LONG_PIECES);
-        for _ in 0..OPEN {
+        for _ in 0..size.open {
             self.begin().await?;
         }
         Ok(filled)
@@ -110,7 +129,8 @@ impl Journal {
         Ok((usize::try_from(verified.events)?, millis(begun) / 1e3))
     }
 
-    /// The bytes of a proof's hashes, the most of these pieces, and the median of making one where all is sealed.
+    /// The bytes of the largest proof of these pieces (leaf, hashes and the signed note), and the median time of making
+    /// one where all is sealed.
     pub async fn proof(&self, works: &[WorkId]) -> Result<(f64, f64)> {
         self.0.journal.head().await?;
         let (mut bytes, mut took) = (0, Vec::new());
@@ -118,7 +138,7 @@ impl Journal {
             let begun = Instant::now();
             let proof = self.0.journal.prove(&actor(), &works[n % works.len()]).await?.context("no proof")?;
             took.push(millis(begun));
-            bytes = bytes.max(32 * proof.path.len());
+            bytes = bytes.max(proof.leaf.len() + HASH_BYTES * proof.path.len() + proof.note.len());
         }
         Ok((bytes as f64, median(&took)))
     }
@@ -130,14 +150,17 @@ impl Journal {
 
     async fn filled(&self, events: usize) -> Result<WorkId> {
         let work = self.begin().await?;
-        for n in 0..events / limits::BATCH_MAX {
-            self.append(&work, n, limits::BATCH_MAX).await?;
+        let mut written = 0;
+        while written < events {
+            let count = limits::BATCH_MAX.min(events - written);
+            self.append(&work, written, count).await?;
+            written += count;
         }
         Ok(work)
     }
 
-    async fn append(&self, work: &WorkId, n: usize, count: usize) -> Result<()> {
-        let happenings = (0..count).map(|i| ran(n * count + i)).collect();
+    async fn append(&self, work: &WorkId, from: usize, count: usize) -> Result<()> {
+        let happenings = (from..from + count).map(ran).collect();
         let appended = self.0.journal.append(&actor(), Target::Work(*work), happenings).await?;
         ensure!(appended.recorded == count, "{appended:?}");
         Ok(())

@@ -25,7 +25,7 @@ pub struct Row {
 impl Row {
     fn verdict(&self) -> &'static str {
         match self.target {
-            Target::AtMost(bound) if self.measured <= bound => "ok",
+            Target::AtMost(bound) if self.measured <= bound => "met",
             Target::AtMost(_) => "missed",
             Target::None => "",
         }

@@ -206,7 +206,7 @@ fn hint(refusal: &Refusal) -> Option<String> {
         }
         Code::NoModel => "`cerebro model install` installs one".to_owned(),
         Code::StudioOpen => format!("`cerebro {} --stop` closes it", command(Operation::StudioOpen)),
-        Code::IndexBusy | Code::StoreOpening => "try again in a minute".to_owned(),
+        Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => "try again in a minute".to_owned(),
         Code::DaemonLeaving | Code::Interrupted => "the same command may be repeated".to_owned(),
         Code::IndexFailed => format!("`cerebro {}` looks at the index", command(Operation::Examine)),
         Code::Internal => "`cerebro daemon logs` shows what happened".to_owned(),

@@ -130,7 +130,7 @@ pub enum Deed {
 /// A report of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What to do for the session; `None` if only the journal gets the report.
+    /// What to do for the session; `None` if the report is for the journal only.
     pub deed: Option<Deed>,
     /// Its steps for the journal.
     pub moment: Option<Moment>,

@@ -3,7 +3,7 @@
 //! The connection's hello names the session and the folder. The agent is an argument: the name of its own MCP
 //! client, so that both write under one name.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::Value;
 
@@ -133,11 +133,12 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     let directory = call.arguments.text("directory")?;
     let commit = call.arguments.text("commit")?;
     let once = call.arguments.text("once")?;
+    let ago = Duration::from_millis(call.arguments.count("ago_ms")?.unwrap_or_default() as u64);
     let told = call.arguments.objects("steps")?.into_iter().take(STEPS_MAX);
     let steps = told.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
     let mut happened: Vec<Happening> = steps
         .enumerate()
-        .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step })
+        .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
         .collect();
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);
@@ -193,7 +194,7 @@ fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Optio
         commit,
         steps: Vec::new(),
     };
-    Some(Happening { step, once: Some("begun".to_owned()) })
+    Some(Happening { once: Some("begun".to_owned()), ..Happening::from(step) })
 }
 
 /// Whether a hook may report this step. Steps that the journal derives itself are not accepted from outside.

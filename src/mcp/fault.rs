@@ -24,6 +24,11 @@ impl Fault {
         Self { code, message: message.into(), data: Map::new() }
     }
 
+    /// What kind of failure it is.
+    pub(super) fn code(&self) -> Code {
+        self.code
+    }
+
     /// The result for a person's program, which adds advice itself.
     pub(super) fn for_person(self, ignored: &[String]) -> CallToolResult {
         let words = reply::with_ignored(self.message.clone(), ignored);
@@ -96,7 +101,7 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
         }
         Code::NoSession => format!("begin one with {}", Operation::SessionStart),
         Code::NoWork => "`work_list` and `cerebro work list` name what there is".to_owned(),
-        Code::IndexBusy | Code::StoreOpening => "call again in a minute".to_owned(),
+        Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => "call again in a minute".to_owned(),
         Code::DaemonLeaving => "call again".to_owned(),
         Code::Internal => "see `cerebro daemon logs`; nothing was acknowledged, call again".to_owned(),
         Code::InvalidArgument

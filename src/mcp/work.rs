@@ -11,6 +11,7 @@ use super::{
     fault::Fault,
     reply::{Reply, moment},
 };
+use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, WorkId};
 use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
@@ -26,6 +27,9 @@ use cerebro_service::{Caller, Retention, ServiceError};
 const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Most of its files that are examined.
 const FILES_LOOKED_AT_MAX: usize = 32;
+/// Most ids that are named where several begin alike, and most characters of one that is unknown.
+const IDS_SHOWN_MAX: usize = 8;
+const GIVEN_CHARS_MAX: usize = 40;
 /// Most events of one page of a journal.
 const ENTRIES_MAX: usize = 500;
 /// The longest time that anything is kept or looked back over, in days.
@@ -59,13 +63,23 @@ async fn named(call: &mut Call) -> Result<WorkId, Fault> {
     }
     let query = WorkQuery { filter: WorkFilter::All, limit: WORKS_LISTED_MAX, ..WorkQuery::default() };
     let listed = call.service.journal.list(&person(call), query).await?;
-    let mut found = listed.iter().map(|one| one.work.id).filter(|id| id.as_str().starts_with(&given));
-    let problem = match (found.next().filter(|_| !given.is_empty()), found.next()) {
-        (Some(id), None) => return Ok(id),
-        (Some(_), Some(_)) => "several pieces of work have ids that begin so",
-        (None, _) => "no piece of work among the latest has an id that begins so",
-    };
-    Err(ArgumentError::new("work", Some(&given), problem).into())
+    if given.is_empty() {
+        return Err(ArgumentError::new("work", Some(&given), "it must be an id").into());
+    }
+    let ids = listed.iter().map(|one| one.work.id).filter(|id| id.as_str().starts_with(&given));
+    let found: Vec<WorkId> = ids.collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => {
+            let given = text::cut_chars(&given, GIVEN_CHARS_MAX);
+            Err(Fault::new(Code::NoWork, format!("no work has an id that begins with `{given}`")))
+        }
+        [..] => {
+            let shown: Vec<&str> = found.iter().take(IDS_SHOWN_MAX).map(WorkId::as_str).collect();
+            let problem = format!("several ids begin with it: {}", shown.join(", "));
+            Err(ArgumentError::new("work", Some(&given), problem).into())
+        }
+    }
 }
 
 /// One piece of work in a list.
@@ -351,7 +365,7 @@ pub(super) async fn verify(call: &mut Call) -> Answer {
     }
     let found = call.service.journal.verify(&heads).await?;
     let findings = found.findings.iter().map(|finding| {
-        json!({ "work": finding.work.map(|id| id.to_string()), "finding": finding.finding.name(), "detail": format!("{:?}", finding.finding) })
+        json!({ "work": finding.work.map(|id| id.to_string()), "finding": finding.finding.name(), "detail": finding.finding.to_string() })
     });
     Ok(Reply::saying(format!("{} findings", found.findings.len()))
         .fact("works", found.works)

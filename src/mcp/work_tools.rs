@@ -10,7 +10,7 @@ use super::{
     reply::Reply,
     work::{actor, closed, degraded, filter, pieces, resumed, row},
 };
-use cerebro_core::domain::WorkId;
+use cerebro_core::{code::Code, domain::WorkId};
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
 use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step};
 use cerebro_service::work::{
@@ -27,8 +27,27 @@ fn caller(call: &Call) -> Actor {
     actor(call, &call.caller, None)
 }
 
+/// A tool neither waits for the journal nor fails because of it: where the journal does not answer in time, the answer
+/// says so, and the agent goes on.
+fn or_degraded(call: &Call, answer: Answer) -> Answer {
+    answer.or_else(|fault| unanswered(fault, degraded(call)))
+}
+
+fn unanswered(fault: Fault, until: Option<String>) -> Answer {
+    if fault.code() != Code::JournalBusy {
+        return Err(fault);
+    }
+    let words = "degraded: the journal does not answer in time, so this may not be recorded; it can be called again in a minute";
+    Ok(Reply::saying(words).fact("outcome", "degraded").fact("degraded_until", until))
+}
+
 /// Begins a piece of work, or finds the one with that key, and claims it.
 pub(super) async fn begin(call: &mut Call) -> Answer {
+    let answer = begun(call).await;
+    or_degraded(call, answer)
+}
+
+async fn begun(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let begin = BeginWork {
         title: arguments.needed("title")?,
@@ -67,6 +86,11 @@ async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> 
 
 /// Adds a note to a piece of work.
 pub(super) async fn note(call: &mut Call) -> Answer {
+    let answer = added(call).await;
+    or_degraded(call, answer)
+}
+
+async fn added(call: &mut Call) -> Answer {
     let event = call.arguments.needed("event")?;
     let actor = caller(call);
     let work = meant(call, &actor).await?;
@@ -208,6 +232,11 @@ pub(super) async fn list(call: &mut Call) -> Answer {
 
 /// The hint for a piece of work; claims or releases it if asked to.
 pub(super) async fn resume(call: &mut Call) -> Answer {
+    let answer = going_on(call).await;
+    or_degraded(call, answer)
+}
+
+async fn going_on(call: &mut Call) -> Answer {
     let named = call.arguments.work_id("work")?;
     let claim = call.arguments.flag(&["claim"])?;
     let takeover = call.arguments.flag(&["takeover"])?;
@@ -237,4 +266,25 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         .fact("holder", holder)
         .fact("fence", claimed.map(|claimed| claimed.fence))
         .fact("degraded_until", degraded(call)))
+}
+
+#[cfg(test)]
+mod tests {
+    use cerebro_service::ServiceError;
+
+    use super::*;
+
+    #[test]
+    fn a_journal_that_does_not_answer_fails_no_tool() {
+        let reply = unanswered(ServiceError::JournalBusy.into(), Some("2026-01-01T00:01:00Z".to_owned()));
+        let result = reply.unwrap().finish();
+        assert_ne!(result.is_error, Some(true));
+        let facts = result.structured_content.unwrap();
+        assert_eq!(
+            (&facts["outcome"], &facts["degraded_until"]),
+            (&json!("degraded"), &json!("2026-01-01T00:01:00Z"))
+        );
+        let other = Fault::from(ServiceError::NoModel);
+        assert_eq!(unanswered(other.clone(), None).unwrap_err(), other);
+    }
 }

@@ -163,7 +163,7 @@ fn hint(code: Option<Code>) -> Option<&'static str> {
     match code? {
         Code::MemoryDeleted => Some("u brings it back"),
         Code::NoMemory | Code::MemoryPurged | Code::BadMemoryId => Some("/ finds others"),
-        Code::IndexBusy | Code::StoreOpening => Some("try again in a minute"),
+        Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => Some("try again in a minute"),
         Code::DaemonLeaving | Code::Interrupted => Some("try again"),
         _ => None,
     }

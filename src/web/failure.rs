@@ -118,7 +118,7 @@ fn refused(refusal: Refusal) -> Failure {
         Code::Interrupted | Code::Unanswered => {
             (StatusCode::GATEWAY_TIMEOUT, "It takes long.", "What was asked may have been done: look again.")
         }
-        Code::IndexBusy | Code::StoreOpening | Code::DaemonLeaving => {
+        Code::IndexBusy | Code::JournalBusy | Code::StoreOpening | Code::DaemonLeaving => {
             (StatusCode::SERVICE_UNAVAILABLE, "Not yet.", "Try again in a minute.")
         }
         Code::HomeGone => (StatusCode::SERVICE_UNAVAILABLE, "The memory's folder is gone.", ""),

@@ -185,6 +185,9 @@ fn the_tools_of_the_journal_are_published_only_where_they_are_wanted() {
     assert_eq!(all[..plain.len()], plain);
     assert_eq!(all[plain.len()..], ["work_begin", "work_note", "work_list", "work_resume"]);
     assert!(bytes - plain_bytes < 5_000, "{bytes} - {plain_bytes}");
+    // Off means off, whatever else is wanted.
+    let off = Home::with_config("[work]\nenabled = false\ntools = true\n");
+    assert_eq!(tools(&mut off.agent()), (plain, plain_bytes));
     // Without them, to call one is to call nothing.
     let home = Home::new();
     let mut agent = home.agent();

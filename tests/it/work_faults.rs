@@ -5,6 +5,8 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use cerebro_core::redact::redact_text;
+use cerebro_ledger::{Entry, Kept, Mac, State, fold::fold_all};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::hooks::report;
@@ -67,22 +69,82 @@ impl Noting {
     }
 }
 
-/// What the hooks of a session report in one round: a request, a command and an edit.
-fn sitting(home: &Home, agent: &str, session: &str, round: usize) {
-    let words = format!("request of round {round}");
-    let payload = json!({ "prompt": words, "prompt_id": words, "turn_id": words });
-    report(home, agent, "UserPromptSubmit", session, payload);
-    let command = json!({
-        "tool_name": "Bash", "tool_use_id": format!("c{round}"),
-        "tool_input": { "command": format!("make part-{round}") }, "tool_response": { "stdout": "ok" },
-    });
-    report(home, agent, "PreToolUse", session, command.clone());
-    report(home, agent, "PostToolUse", session, command);
-    let edit = json!({
-        "tool_name": "Write", "tool_use_id": format!("e{round}"), "tool_response": {},
-        "tool_input": { "file_path": format!("part-{round}.rs"), "content": "fn a() {}" },
-    });
-    report(home, agent, "PostToolUse", session, edit);
+/// A session that reports by hooks, and what the daemon acknowledged of it.
+struct Reporting {
+    agent: &'static str,
+    session: &'static str,
+    acknowledged: Vec<String>,
+}
+
+impl Reporting {
+    fn begin(agent: &'static str, session: &'static str) -> Self {
+        Self { agent, session, acknowledged: Vec::new() }
+    }
+
+    /// What its hooks report in one round: a request, a command and an edit.
+    fn round(&mut self, home: &Home, round: usize) {
+        let words = format!("request of round {round}");
+        let line = format!("make part-{round}");
+        let file = format!("part-{round}.rs");
+        let request = json!({ "prompt": words, "prompt_id": words, "turn_id": words });
+        let command = json!({
+            "tool_name": "Bash", "tool_use_id": format!("c{round}"), "tool_input": { "command": line },
+            "tool_response": { "stdout": "ok" },
+        });
+        let edit = json!({
+            "tool_name": "Write", "tool_use_id": format!("e{round}"), "tool_response": {},
+            "tool_input": { "file_path": file, "content": "fn a() {}" },
+        });
+        for (event, input, name) in [
+            ("UserPromptSubmit", request, format!("prompt {words}")),
+            ("PreToolUse", command.clone(), format!("started {line}")),
+            ("PostToolUse", command, format!("ran {line}")),
+            ("PostToolUse", edit, format!("edited {file}")),
+        ] {
+            if self.report(home, event, input) {
+                self.acknowledged.push(name);
+            }
+        }
+    }
+
+    /// Runs a hook; whether the daemon acknowledged the report. A hook says that in its log only.
+    fn report(&self, home: &Home, event: &str, mut input: Value) -> bool {
+        input["session_id"] = json!(self.session);
+        input["cwd"] = json!(home.work());
+        let mut hook = home.command();
+        hook.args(["hook", self.agent, event]).env("CEREBRO_LOG", "debug");
+        let mut hook =
+            hook.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        let done = hook.wait_with_output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        let log = String::from_utf8_lossy(&done.stderr).into_owned();
+        let counts = log.lines().filter_map(|line| line.split("recorded=").nth(1)?.split(' ').next());
+        counts.filter_map(|count| count.parse::<u64>().ok()).any(|count| count > 0)
+    }
+}
+
+/// What the events of a piece of work come to, folded here from an export.
+fn folded(home: &Home, work: &str) -> State {
+    let lines = home.run(&["work", "export", work]).success();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let event = |line: Value| {
+        (line["kind"] == "work_event").then(|| Kept {
+            seq: line["seq"].as_u64().unwrap(),
+            at: line["at"].as_str().unwrap().parse().unwrap(),
+            kind: line["type"].as_str().unwrap().to_owned(),
+            once: None,
+            late: line["late"] == true,
+            full: line["full"].as_u64().unwrap(),
+            artifact: line["artifact"].as_str().map(str::to_owned),
+            body: line["body"].as_str().map(|body| redact_text(body).kept),
+            salt: None,
+            commitment: Mac::default(),
+            mac: Mac::default(),
+        })
+    };
+    let entries: Vec<Entry> = lines.filter_map(event).map(|kept| Entry::from(&kept)).collect();
+    fold_all(&entries)
 }
 
 /// What distinguishes the events of hooks: the request, or the command or file with the kind.
@@ -91,7 +153,7 @@ fn hooked(home: &Home, work: &str) -> Vec<String> {
     let named = |event: &Value| {
         let step = &event["step"];
         let name = ["command", "what", "path", "text"].into_iter().find_map(|key| step[key].as_str());
-        format!("{} {}", event["kind"], name.unwrap_or_default())
+        format!("{} {}", event["kind"].as_str().unwrap(), name.unwrap_or_default())
     };
     let of_hooks =
         |event: &&Value| ["prompt", "started", "ran", "edited"].iter().any(|kind| event["kind"] == *kind);
@@ -112,16 +174,17 @@ fn what_was_noted_survives_kill_9() {
     let mut rng = StdRng::seed_from_u64(seed);
     let home = Home::with_config("[work]\ntools = true\n");
     let mut noting = [Noting::begin(&home, "claude-code"), Noting::begin(&home, "codex-mcp-client")];
+    let mut reporting = [Reporting::begin("claude-code", "hooked-1"), Reporting::begin("codex", "hooked-2")];
     for round in 0..scaled(ROUNDS) {
         // There is a daemon to be killed.
         home.json(&["projects"]);
         let sent = noting.each_mut().map(|one| one.send(round));
         let pause = Duration::from_millis(rng.random_range(0..80));
         std::thread::scope(|scope| {
-            // Two more sessions, by hooks, which nobody answers.
-            for (agent, session) in [("claude-code", "hooked-1"), ("codex", "hooked-2")] {
+            // Two more sessions, by hooks.
+            for one in &mut reporting {
                 let home = &home;
-                scope.spawn(move || sitting(home, agent, session, round));
+                scope.spawn(move || one.round(home, round));
             }
             std::thread::sleep(pause);
             home.kill_daemon();
@@ -146,9 +209,21 @@ fn what_was_noted_survives_kill_9() {
         let id = work["work"].as_str().unwrap();
         texts(&home, id);
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        hooked(&home, id).into_iter().for_each(|text| *counts.entry(text).or_default() += 1);
+        let hooked = hooked(&home, id);
+        hooked.iter().cloned().for_each(|text| *counts.entry(text).or_default() += 1);
         assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+        if let Some(one) = reporting.iter().find(|one| work["session_id"] == one.session) {
+            // A session's reports come one after the other, so what was acknowledged is there in that order.
+            let mut rest = hooked.iter();
+            let lost = one.acknowledged.iter().find(|name| !rest.any(|text| text == *name));
+            assert_eq!(lost, None, "acknowledged and not there, or in another order: {hooked:?}");
+            assert!(scaled(ROUNDS) < 10 || !one.acknowledged.is_empty());
+        }
         let before = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
+        let model = folded(&home, id);
+        assert_eq!(json!(model), before.0, "the fold of its events");
+        let request = model.request.map_or_else(String::new, |request| request.text);
+        assert!(before.1.contains(&request), "the hint has it: {}", before.1);
         home.kill_daemon();
         let after = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
         assert_eq!(after, before, "folded again, it is the same");

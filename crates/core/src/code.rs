@@ -75,6 +75,8 @@ codes! {
     BackupFailed "backup_failed";
     /// The keys of the journal of work cannot be used.
     JournalFailed "journal_failed";
+    /// The journal of work does not answer in time; what was asked may still be done.
+    JournalBusy "journal_busy";
     /// The store is still being opened.
     StoreOpening "store_opening";
     /// The store failed, or cannot be opened.
@@ -116,6 +118,7 @@ impl Code {
             | Self::IndexFailed
             | Self::BackupFailed
             | Self::JournalFailed
+            | Self::JournalBusy
             | Self::StoreOpening
             | Self::StoreFailed
             | Self::HomeGone

@@ -27,6 +27,12 @@ pub enum EngineError {
     /// The disk is full, or the database made itself read-only because it nearly is.
     #[error("no space left on the disk: nothing was written; free some space and call again ({0})")]
     DiskFull(String),
+    /// The disk failed or hung while the database wrote to it. After that the database writes nothing until it is opened
+    /// again.
+    #[error(
+        "the disk failed while this was being written, and it is not known whether it was; the memory is opened again, call again in a minute ({0})"
+    )]
+    DiskFailed(String),
     /// A statement failed.
     #[error("statement `{statement}` failed: {reason}")]
     Query {
@@ -82,6 +88,9 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
     }
     if text.contains("No space left on device") || text.contains("read-and-delete-only") {
         return Some(EngineError::DiskFull(text));
+    }
+    if text.contains("IO error") || text.contains("transaction timed out") {
+        return Some(EngineError::DiskFailed(text));
     }
     Some(EngineError::Query { statement, reason: text })
 }

@@ -1,13 +1,21 @@
 //! The body of an event: its step as redacted JSON, cut to what fits into its row.
 
+use std::time::Duration;
+
+use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::{RedactedText, redact_json};
 use cerebro_core::text;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::{
     Entry, Kept, Step,
-    limits::{ARTIFACT_BYTES_MAX, BODY_BYTES_MAX},
+    limits::{AGO_MAX, ARTIFACT_BYTES_MAX, BODY_BYTES_MAX},
 };
+
+/// The field of a body that says how many milliseconds before its record the step happened. Without it, it happened
+/// when it was recorded.
+const AGO: &str = "ago_ms";
 
 /// The successive cuts of a body's texts and lists until it fits: longest text in bytes, most items.
 const CUTS: [(usize, usize); 5] = [(1_500, 50), (800, 50), (400, 16), (240, 8), (100, 8)];
@@ -26,10 +34,14 @@ pub struct Body {
 }
 
 impl Body {
-    /// Redacts a step and fits it into its row.
-    pub fn of(step: &Step) -> Self {
+    /// Redacts a step that happened so long before its record, and fits it into its row.
+    pub fn of(step: &Step, ago: Duration) -> Self {
         // A step has only texts, numbers and lists, so it always converts to JSON.
-        let value = serde_json::to_value(step).unwrap_or_default();
+        let mut value = serde_json::to_value(step).unwrap_or_default();
+        let ago = u64::try_from(ago.min(AGO_MAX).as_millis()).unwrap_or_default();
+        if ago > 0 {
+            value[AGO] = json!(ago);
+        }
         let whole = redact_json(&value);
         let full = whole.kept.len() as u64;
         if whole.kept.len() <= BODY_BYTES_MAX {
@@ -70,11 +82,34 @@ fn cut(value: &mut Value, bytes: usize, items: usize) {
     }
 }
 
+/// When the step of a body that was recorded at a moment happened.
+fn happened(at: Timestamp, body: &str) -> Timestamp {
+    #[derive(Deserialize)]
+    struct Ago {
+        ago_ms: u64,
+    }
+    // Most bodies have none, and long pieces of work are folded often.
+    if !body.contains(AGO) {
+        return at;
+    }
+    let ago =
+        serde_json::from_str(body).map_or(Duration::ZERO, |Ago { ago_ms }| Duration::from_millis(ago_ms));
+    at.checked_sub(ago.min(AGO_MAX)).unwrap_or(at)
+}
+
 impl From<&Kept> for Entry {
     fn from(kept: &Kept) -> Self {
-        let step = kept.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
-        let (kind, artifact) = (kept.kind.clone(), kept.artifact.clone());
-        Self { seq: kept.seq, at: kept.at, kind, step, late: kept.late, full: kept.full, artifact }
+        let body = kept.body.as_deref();
+        Self {
+            seq: kept.seq,
+            at: kept.at,
+            happened: body.map_or(kept.at, |body| happened(kept.at, body)),
+            kind: kept.kind.clone(),
+            step: body.and_then(|body| serde_json::from_str(body).ok()),
+            late: kept.late,
+            full: kept.full,
+            artifact: kept.artifact.clone(),
+        }
     }
 }
 
@@ -85,9 +120,23 @@ mod tests {
     #[test]
     fn a_short_step_is_stored_in_its_row_and_read_back() {
         let step = Step::Prompt { text: "now do the PEM case".to_owned() };
-        let body = Body::of(&step);
+        let body = Body::of(&step, Duration::ZERO);
         assert_eq!((body.full, &body.artifact), (body.text.len() as u64, &None));
         assert_eq!(serde_json::from_str::<Step>(&body.text).unwrap(), step);
+    }
+
+    #[test]
+    fn a_body_says_how_long_before_its_record_its_step_happened() {
+        let at = Timestamp::from_second(1_767_225_600).unwrap();
+        let step = Step::Prompt { text: "say \"ago_ms\":7".to_owned() };
+        for (ago, want) in [(0, 0), (1_250, 1_250), (u64::MAX, 24 * 60 * 60 * 1_000)] {
+            let body = Body::of(&step, Duration::from_millis(ago));
+            assert_eq!(at.duration_since(happened(at, &body.text)).as_millis(), want, "{body:?}");
+            assert_eq!(serde_json::from_str::<Step>(&body.text).unwrap(), step);
+        }
+        for odd in ["{\"ago_ms\":-1}", "{\"ago_ms\":\"x\"}", "ago_ms"] {
+            assert_eq!(happened(at, odd), at, "{odd}");
+        }
     }
 
     #[test]
@@ -101,7 +150,7 @@ mod tests {
                 commit: None,
                 steps: vec![text.clone(); list],
             };
-            let body = Body::of(&step);
+            let body = Body::of(&step, Duration::from_secs(1));
             assert!(body.text.len() <= BODY_BYTES_MAX, "{}", body.text.len());
             assert!(matches!(serde_json::from_str(&body.text).unwrap(), Step::Begun { .. }));
             let artifact = body.artifact.unwrap();
@@ -121,7 +170,7 @@ mod tests {
             tests: None,
             tail: format!("{} {token}", "z".repeat(1_490)),
         };
-        let body = Body::of(&step);
+        let body = Body::of(&step, Duration::ZERO);
         assert!(body.redacted >= 2);
         for text in [&body.text, &body.artifact.unwrap()] {
             assert!(!text.contains("a1B2"), "{text:?}");

@@ -1,5 +1,8 @@
 //! Folds events into a state: one pure, total function. It handles every kind of work, including unknown ones.
 //! Kinds differ only in what comes next; see [`mod@crate::hint`].
+//!
+//! Reports may arrive in another order than things happened. What a state says of the newest of something (request,
+//! test, content of a file, plan) is therefore decided by when it happened, not by when it was recorded.
 
 use std::collections::VecDeque;
 
@@ -8,7 +11,7 @@ use cerebro_core::text;
 
 use crate::{
     CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, Outcome,
-    PlanStep, Standing, State, Step, TestState, TimedText,
+    PlanStep, Planned, Standing, State, Step, TestState, TimedText,
     limits::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
         TEXT_BYTES_MAX,
@@ -30,7 +33,7 @@ pub fn fold(mut state: State, entry: &Entry) -> State {
     }
     state.active_at = Some(entry.at);
     match &entry.step {
-        Some(step) => state.apply(entry.at, entry.seq, step),
+        Some(step) => state.apply(entry.happened, entry.seq, step),
         // Its text was purged, or a newer program wrote its kind.
         None if is_known(&entry.kind) => state.apply_purged(&entry.kind),
         None => state.unknown += 1,
@@ -82,20 +85,13 @@ impl State {
             }
             Step::Ran { .. } => self.ran(at, step),
             Step::Edited { call, path, added, removed, digest } => {
-                self.end_call(call.as_deref());
+                // The beginning of an edit is not reported.
+                self.forget_call(call.as_deref());
                 self.edited(at, path, (*added, *removed), digest.as_ref());
             }
-            Step::Called { call, .. } => self.end_call(call.as_deref()),
-            Step::ModelEnded { call, .. } => self.end_call(Some(call)),
-            Step::Planned { steps } => {
-                self.steps.clear();
-                for planned in steps {
-                    self.add_step(&planned.text);
-                    if let Some(step) = self.steps.last_mut() {
-                        step.standing = planned.standing;
-                    }
-                }
-            }
+            Step::Called { call, .. } => self.end_call(at, call.as_deref()),
+            Step::ModelEnded { call, .. } => self.end_call(at, Some(call)),
+            Step::Planned { steps } => self.plan(at, steps),
             Step::StepAdded { text } => self.add_step(text),
             Step::StepSet { step, standing, text } => self.set_step(*step, *standing, text.as_deref()),
             Step::Compacted { .. } => self.compactions += 1,
@@ -160,7 +156,11 @@ impl State {
                 self.last.remove(at);
             }
         }
-        push(&mut self.last, TimedText { at, text: one_line(&line) }, LAST_MAX);
+        let place = self.last.partition_point(|last| last.at <= at);
+        self.last.insert(place, TimedText { at, text: one_line(&line) });
+        if self.last.len() > LAST_MAX {
+            self.last.pop_front();
+        }
     }
 
     fn turn(&mut self, at: Timestamp, step: &Step) {
@@ -168,55 +168,121 @@ impl State {
             Step::Prompt { text } => {
                 let request = timed(at, text);
                 self.first_request.get_or_insert_with(|| request.clone());
+                if self.has_request_after(at) {
+                    return;
+                }
                 self.request = Some(request);
-                (self.turn_open, self.turn_failed, self.lost, self.ended) = (true, None, None, false);
+                self.turn_open = !self.has_turn_ended_after(at);
+                (self.turn_failed, self.lost, self.ended) = (None, None, false);
             }
             Step::TurnEnded { said: last } => {
-                self.turn_open = false;
-                self.turn_failed = None;
+                if self.has_turn_ended_after(at) {
+                    return;
+                }
+                self.turn_ended = Some(at);
                 // Everything that ran in the turn has ended with it.
-                self.under_way.clear();
+                self.under_way.retain(|call| call.at > at);
                 if let Some(text) = last {
                     self.said = Some(timed(at, text));
                 }
+                if !self.has_request_after(at) {
+                    (self.turn_open, self.turn_failed) = (false, None);
+                }
             }
-            Step::TurnFailed { error } => self.turn_failed = Some(timed(at, error)),
+            Step::TurnFailed { error } if !self.has_request_after(at) && !self.has_turn_ended_after(at) => {
+                self.turn_failed = Some(timed(at, error));
+            }
             _ => {}
         }
     }
 
+    fn has_request_after(&self, at: Timestamp) -> bool {
+        self.request.as_ref().is_some_and(|request| request.at > at)
+    }
+
+    fn has_turn_ended_after(&self, at: Timestamp) -> bool {
+        self.turn_ended.is_some_and(|ended| ended > at)
+    }
+
     fn ran(&mut self, at: Timestamp, step: &Step) {
         let Step::Ran { call, command, ending, tests, .. } = step else { return };
-        self.end_call(call.as_deref());
+        self.end_call(at, call.as_deref());
+        let was_run_after = self.was_run_after(at, command);
         let command = text::cut_bytes(command, TEXT_BYTES_MAX);
         if let Some(tests) = tests {
-            let command = command.to_owned();
-            self.test = Some(TestState { command, ending: *ending, tests: tests.clone(), at });
+            // The outcome of a run whose end was recorded without one may come from the transcript, with the moment at
+            // which the run began.
+            let is_its_outcome = |last: &TestState| last.ending == Ending::Unknown && last.command == command;
+            let before = self.test.as_ref();
+            if before.is_none_or(|last| last.at <= at || is_its_outcome(last)) {
+                let at = before.filter(|last| is_its_outcome(last)).map_or(at, |last| at.max(last.at));
+                let command = command.to_owned();
+                self.test = Some(TestState { command, ending: *ending, tests: tests.clone(), at });
+            }
         }
+        let failed_after = self.failed.as_ref().is_some_and(|failed| failed.at > at);
         match ending {
+            _ if failed_after => {}
+            Ending::Failed | Ending::Interrupted if was_run_after => {}
             Ending::Failed | Ending::Interrupted => self.failed = Some(timed(at, command)),
             _ if self.failed.as_ref().is_some_and(|failed| failed.text == command) => self.failed = None,
             _ => {}
         }
     }
 
+    /// Whether a later run of a command is among what was done last.
+    fn was_run_after(&self, at: Timestamp, command: &str) -> bool {
+        let run = one_line(&format!("{command}{OUTCOME}"));
+        self.last.iter().any(|last| last.at > at && last.text.starts_with(&run))
+    }
+
     fn edited(&mut self, at: Timestamp, path: &str, lines: (u32, u32), digest: Option<&String>) {
         let before = self.files.iter().position(|file| file.path == path).map(|i| self.files.remove(i));
-        let (added, removed) = before.map_or((0, 0), |file| (file.added, file.removed));
-        if self.files.len() == FILES_MAX {
-            self.files.remove(0);
-        }
-        self.files.push(FileState {
+        let edit = FileState {
             path: path.to_owned(),
-            added: added.saturating_add(lines.0),
-            removed: removed.saturating_add(lines.1),
+            added: lines.0,
+            removed: lines.1,
             digest: digest.cloned(),
             at,
-        });
+        };
+        let file = match before {
+            Some(before) => {
+                let (added, removed) = (before.added, before.removed);
+                let newest = if before.at > at { before } else { edit };
+                let (added, removed) = (added.saturating_add(lines.0), removed.saturating_add(lines.1));
+                FileState { added, removed, ..newest }
+            }
+            None => edit,
+        };
+        let place = self.files.partition_point(|other| other.at <= file.at);
+        self.files.insert(place, file);
+        if self.files.len() > FILES_MAX {
+            self.files.remove(0);
+        }
+    }
+
+    /// Takes the agent's own list of steps in place of the one before.
+    fn plan(&mut self, at: Timestamp, steps: &[Planned]) {
+        if self.planned.is_some_and(|planned| planned > at) {
+            return;
+        }
+        self.planned = Some(at);
+        self.steps.clear();
+        for planned in steps {
+            self.add_step(&planned.text);
+            if let Some(step) = self.steps.last_mut() {
+                step.standing = planned.standing;
+            }
+        }
     }
 
     fn begin_call(&mut self, at: Timestamp, call: &str, tool: &str, what: &str) {
-        if self.ended_calls.iter().any(|ended| ended == call) {
+        // It has ended: by itself, or with its turn.
+        if let Some(ended) = self.ended_calls.iter().position(|ended| ended == call) {
+            self.ended_calls.remove(ended);
+            return;
+        }
+        if self.has_turn_ended_after(at) {
             return;
         }
         self.under_way.retain(|under_way| under_way.call != call);
@@ -224,15 +290,23 @@ impl State {
             self.under_way.remove(0);
         }
         let what = text::cut_bytes(what, TEXT_BYTES_MAX).to_owned();
-        self.under_way.push(CallState { call: call.to_owned(), tool: tool.to_owned(), what, at });
+        let place = self.under_way.partition_point(|other| other.at <= at);
+        self.under_way.insert(place, CallState { call: call.to_owned(), tool: tool.to_owned(), what, at });
     }
 
-    fn end_call(&mut self, call: Option<&str>) {
-        let Some(call) = call else { return };
-        let begun = self.under_way.len();
-        self.under_way.retain(|under_way| under_way.call != call);
-        // Only of a call whose beginning was not reported yet may the beginning still come.
-        if self.under_way.len() == begun {
+    /// Whether a call was under way; now it is not.
+    fn forget_call(&mut self, call: Option<&str>) -> bool {
+        let before = self.under_way.len();
+        self.under_way.retain(|under_way| call != Some(under_way.call.as_str()));
+        self.under_way.len() < before
+    }
+
+    fn end_call(&mut self, at: Timestamp, call: Option<&str>) {
+        // If its beginning was not reported yet, it will be. After the end of the turn that changes nothing.
+        if let Some(call) = call
+            && !self.forget_call(Some(call))
+            && !self.has_turn_ended_after(at)
+        {
             push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
         }
     }
@@ -333,9 +407,12 @@ fn one_line(text: &str) -> String {
     text::cut_chars(&text::one_line(text), LINE_CHARS_MAX).into_owned()
 }
 
+/// What separates a command from its outcome in a line.
+const OUTCOME: &str = " → ";
+
 /// The line of a command that ended with an unknown outcome.
 fn with_unknown_outcome(command: &str) -> String {
-    format!("{command} → outcome not told")
+    format!("{command}{OUTCOME}outcome not reported")
 }
 
 /// The entry for a step, if it counts as something done.
@@ -354,9 +431,9 @@ fn line(step: &Step) -> Option<String> {
                 (_, Some(exit)) => format!("exit {exit}"),
                 (Ending::Passed, _) => "ok".to_owned(),
                 (Ending::Failed, _) => "failed".to_owned(),
-                (Ending::Unknown, _) => "outcome not told".to_owned(),
+                (Ending::Unknown, _) => "outcome not reported".to_owned(),
             };
-            format!("{command} → {ending}{names}")
+            format!("{command}{OUTCOME}{ending}{names}")
         }
         Step::Edited { path, added, removed, .. } => format!("edit {path} +{added} −{removed}"),
         Step::Read { path } => format!("read {path}"),

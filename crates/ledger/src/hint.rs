@@ -1,4 +1,4 @@
-//! The hint for the agent that goes on: facts of the journal, checked against the world, never orders.
+//! The hint for the agent that continues: facts of the journal, checked against the world, never orders.
 //!
 //! The text goes into an agent's context: each line is inert ([`inert`]), the whole is bounded, and the least
 //! important lines are dropped first.
@@ -162,7 +162,7 @@ fn failing(state: &State) -> Option<String> {
     let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
     let names = test.tests.names.join(", ");
     let failures = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-    let failures = if failures.is_empty() { "outcome not told".to_owned() } else { failures };
+    let failures = if failures.is_empty() { "outcome not reported".to_owned() } else { failures };
     Some(format!("Last test run: `{}` → {failures}", piece(&test.command)))
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const BODY_BYTES_MAX: usize = 4_096;
 /// Largest artifact. Longer data is cut, and its full length recorded.
 pub const ARTIFACT_BYTES_MAX: usize = 1024 * 1024;
+/// Longest time between what happened and its record that is believed: a machine that slept takes hours.
+pub const AGO_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most events of one commit.
 pub const BATCH_MAX: usize = 64;
 /// Most events of one piece of work.

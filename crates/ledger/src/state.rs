@@ -23,7 +23,7 @@ pub struct PlanStep {
     pub standing: Standing,
 }
 
-/// A condition that must hold before the work goes on.
+/// A condition that must be met before the work continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateState {
     pub name: String,
@@ -122,6 +122,9 @@ pub struct State {
     pub request: Option<TimedText>,
     /// A turn began and has not ended.
     pub turn_open: bool,
+    /// When the last turn ended properly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_ended: Option<Timestamp>,
     /// Why the last turn broke off, if it did.
     pub turn_failed: Option<TimedText>,
     /// The agent's last words at the end of a turn.
@@ -131,6 +134,9 @@ pub struct State {
     /// Whether the session ended properly.
     pub ended: bool,
     pub steps: Vec<PlanStep>,
+    /// When the agent's own list of steps was last reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Timestamp>,
     pub gates: Vec<GateState>,
     pub intents: Vec<IntentState>,
     /// The holders that did not let go, the latest last. All but the latest are late.
@@ -138,10 +144,11 @@ pub struct State {
     pub files: Vec<FileState>,
     /// The last run of tests.
     pub test: Option<TestState>,
-    /// The last failed command that was not run again since.
+    /// The last failed command that did not pass since.
     pub failed: Option<TimedText>,
     pub under_way: Vec<CallState>,
-    /// The calls that ended last. Hooks run side by side, so the beginning of a short call may be reported after its end.
+    /// The last calls whose end was reported and whose beginning was not: hooks run side by side, so the report of a
+    /// beginning may arrive after that of the end.
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     pub ended_calls: VecDeque<String>,
     /// The last five things that were done, oldest first, each on one line.

@@ -105,7 +105,6 @@ pub struct Planned {
 ///
 /// `call` is the agent's own id of a tool call. It joins the beginning and the end of a call, even if one comes
 /// from a hook and the other from the transcript.
-/// comes from a hook and the other from the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields say it; what needs words has them")]
@@ -216,7 +215,7 @@ pub enum Step {
     Note { text: String },
     /// Something blocks the work.
     Blocked { text: String },
-    /// A condition must be met before the work goes on.
+    /// A condition must be met before the work continues.
     Gate {
         name: String,
         standing: Standing,

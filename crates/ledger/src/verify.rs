@@ -1,6 +1,7 @@
 //! Verifies a stored piece of work and names what is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::{
     Work,
@@ -73,6 +74,46 @@ impl Finding {
             Self::AnchorDiffers { .. } => "anchor_differs",
             Self::KeyMissing => "key_missing",
         }
+    }
+}
+
+impl fmt::Display for Finding {
+    /// What is wrong, in words for a person.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let some = |from: u64, to: u64| {
+            if from == to {
+                format!("event {from} is missing")
+            } else {
+                format!("events {from} to {to} are missing")
+            }
+        };
+        out.write_str(&match *self {
+            Self::Edited { seq } => format!("event {seq} is not as it was written"),
+            Self::Inserted { seq } => {
+                format!("event {seq} was not written by this journal, or is there twice")
+            }
+            Self::Deleted { from, to } => some(from, to),
+            Self::Reordered { seq, was } => format!("event {seq} was written as event {was}"),
+            Self::CutTail { from, to } => format!("{} at the end", some(from, to)),
+            Self::RolledBack { row, found } => {
+                format!("its row is that of event {row}, and event {found} was written")
+            }
+            Self::RowEdited => "its row is not as it was written".to_owned(),
+            Self::Rewritten => "its events come from two histories".to_owned(),
+            Self::ArtifactChanged { seq } => format!("the artifact of event {seq} is not as it was written"),
+            Self::ArtifactMissing { seq } => format!("the artifact of event {seq} is missing"),
+            Self::WorkMissing => "a seal names it, and it is missing".to_owned(),
+            Self::WorkReturned => "it was pruned, and is there again".to_owned(),
+            Self::SealDiffers { seal, seq } => {
+                format!("seal {seal} has another head at event {seq} than its events lead to")
+            }
+            Self::SealMissing { seal } => format!("seal {seal} is missing"),
+            Self::SealEdited { seal } => format!("seal {seal} is not as it was written"),
+            Self::AnchorDiffers { size } => {
+                format!("the head of size {size} that was kept outside is no earlier state of this journal")
+            }
+            Self::KeyMissing => "seals were made with a key that is not in `journal.key`".to_owned(),
+        })
     }
 }
 

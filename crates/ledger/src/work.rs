@@ -113,7 +113,7 @@ impl Work {
     }
 
     /// The name by which it should be found, if any. The name of a session belongs to the piece of work in which
-    /// the session goes on, so a closed one need not have it.
+    /// the session continues, so a closed one need not have it.
     pub fn proper_name(&self) -> Option<String> {
         match &self.key {
             Some(key) => Some(key_name(&self.owner, &self.project, key)),
@@ -151,7 +151,11 @@ pub fn key_name(owner: &str, project: &Project, key: &str) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub seq: u64,
+    /// When it was recorded.
     pub at: Timestamp,
+    /// When it happened. Agents do not wait for their hooks, so reports may arrive in another order than things
+    /// happened.
+    pub happened: Timestamp,
     /// The stored name of its kind.
     pub kind: String,
     /// `None` if the text was purged, or if a newer program wrote a kind that this one does not know.

@@ -90,6 +90,9 @@ pub enum ServiceError {
     /// The keys of the journal cannot be used.
     #[error("the journal of work failed: {0}")]
     Journal(String),
+    /// The journal does not answer in time. What was asked may still be done.
+    #[error("the journal of work answers too slowly at present; what was asked may still be done")]
+    JournalBusy,
     /// Nothing belongs to the project.
     #[error("there is nothing of project `{0}`")]
     EmptyProject(Project),
@@ -150,6 +153,7 @@ impl ServiceError {
             Self::NoSession(_) => Code::NoSession,
             Self::NoWork(_) => Code::NoWork,
             Self::Journal(_) => Code::JournalFailed,
+            Self::JournalBusy => Code::JournalBusy,
             Self::EmptyProject(_) => Code::EmptyProject,
             Self::NoModel => Code::NoModel,
             Self::StudioOpen(_) => Code::StudioOpen,
@@ -190,6 +194,7 @@ impl ServiceError {
             | Self::IndexBusy
             | Self::Backup(_)
             | Self::Journal(_)
+            | Self::JournalBusy
             | Self::Store(_)
             | Self::Index(_) => Value::Null,
         };

@@ -366,6 +366,11 @@ impl Service {
         Ok(())
     }
 
+    /// Completes when the disk has failed under a commit: nothing more can be written until another process opens the store.
+    pub async fn disk_failed(&self) {
+        self.base.store.disk_failed().await;
+    }
+
     /// Notes that a caller waits for an answer, until the guard is dropped. The worker gives way meanwhile.
     pub fn busy(&self) -> Busy {
         Busy::begin(&self.runner.traffic)

@@ -14,7 +14,7 @@ use cerebro_models::provider::ProviderError;
 use cerebro_store::JobState;
 
 /// Milliseconds of each test's clock: a clock is a plain function, so each test has one of its own.
-static CLOCKS: [AtomicI64; 16] = [const { AtomicI64::new(BEGIN_MS) }; 16];
+static CLOCKS: [AtomicI64; 18] = [const { AtomicI64::new(BEGIN_MS) }; 18];
 /// When every clock begins: 2026-01-01T00:00:00Z.
 const BEGIN_MS: i64 = 1_767_225_600_000;
 
@@ -30,7 +30,7 @@ impl<const TEST: usize> TestClock<TEST> {
         CLOCKS[TEST].fetch_add(i64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
     }
 
-    fn go_back(by: Duration) {
+    pub(crate) fn go_back(by: Duration) {
         CLOCKS[TEST].fetch_sub(i64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
     }
 }

@@ -96,6 +96,8 @@ pub struct Store {
     dir: Option<std::path::PathBuf>,
     engine: Engine,
     closing: std::sync::atomic::AtomicBool,
+    /// Rung when the disk failed under a commit.
+    disk_failed: tokio::sync::Notify,
     /// The id of the store.
     id: String,
     writer: String,
@@ -158,6 +160,7 @@ impl Store {
             dir: dir.map(Path::to_path_buf),
             engine,
             closing: false.into(),
+            disk_failed: tokio::sync::Notify::new(),
             mason: tombstone::Stonemason::new(id.as_bytes()),
             former: former::FormerNames::default(),
             id,
@@ -200,6 +203,12 @@ impl Store {
     /// Holds writers off until the guard is dropped.
     pub async fn pause(&self) -> impl Drop + '_ {
         self.position.lock().await
+    }
+
+    /// Completes when the disk has failed under a commit. Then nothing can be written until the store is opened again, in
+    /// another process.
+    pub async fn disk_failed(&self) {
+        self.disk_failed.notified().await;
     }
 
     /// Closes the database and releases its lock.

@@ -10,6 +10,7 @@ use super::{
     retry::Attempts,
 };
 use cerebro_core::domain::{Event, Memory, Timestamp};
+use cerebro_engine::EngineError;
 
 /// What was committed, for those who follow the log.
 #[derive(Debug)]
@@ -164,6 +165,9 @@ impl Write<'_> {
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
         if let Err(error) = self.store.engine()?.script("commit", &script, vars).await {
+            if matches!(error, EngineError::DiskFailed(_)) && self.store.dir.is_some() {
+                self.store.disk_failed.notify_one();
+            }
             self.store.resolve(error.into(), &events).await?;
         }
         self.position.seq = events.last().map(|event| event.seq);

@@ -15,7 +15,7 @@ use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed, world};
-use crate::project_dir;
+use crate::{platform, project_dir};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 use cerebro_core::operation::Operation;
@@ -29,6 +29,9 @@ const CONTEXT_TRIES: usize = 3;
 const WORLD_MAX: Duration = Duration::from_millis(150);
 /// How long it may take until a daemon has greeted, of [`HOOK_TIME_MAX`]: enough is left to note that none did.
 const REACH_MAX: Duration = Duration::from_millis(800);
+/// From which age on a hook says how old its report is. A younger one is in order as it comes: ages are known to two
+/// hundredths of a second.
+const LATE_MIN: Duration = Duration::from_millis(50);
 /// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
 const LOOK_MAX: Duration = Duration::from_millis(700);
 
@@ -91,17 +94,17 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     said
 }
 
-/// Notes that an event could not be told to the journal, where nothing else tells of it and somebody wants it.
+/// Counts an event that could not be reported to the journal, unless the transcript reports it or the journal is off.
 fn miss(home: &Home, agent: Agent, event: &Event) {
     let tells = |moment: &Moment| moment.steps.iter().any(|step| *step != Step::Connected);
     let is_lost = event.moment.as_ref().is_some_and(tells) && !agent.has_second_source();
     if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
-        // An agent's hook has nobody to tell that it could not even do that.
+        // There is nobody to whom a hook could report that even this failed.
         let _ = missed::note(home.root(), &event.session, Timestamp::now());
     }
 }
 
-/// Who tells the daemon.
+/// A hook's connection to the daemon.
 struct Reporter {
     client: Client,
     agent: Agent,
@@ -132,7 +135,7 @@ async fn deed(reporter: &Reporter, event: &Event) {
     reporter.ask(operation, arguments).await;
 }
 
-/// Tells the journal what happened.
+/// Reports what happened to the journal.
 async fn journal(reporter: &Reporter, event: &Event) {
     let Some(mut moment) = event.moment.clone() else { return };
     let folder = event.cwd.clone();
@@ -159,13 +162,20 @@ async fn journal(reporter: &Reporter, event: &Event) {
     }
 }
 
-/// Tells the journal one moment; gives how many events became of it.
+/// Reports one moment to the journal; returns how many events it recorded.
 async fn step(reporter: &Reporter, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
-    let arguments =
-        json!({ "steps": moment.steps, "once": moment.once, "directory": directory, "commit": commit });
+    // The agent started this process when it happened, and may not have waited for it: a later report can overtake
+    // this one.
+    let age = platform::own_age().filter(|age| *age >= LATE_MIN);
+    let ago = age.and_then(|age| u64::try_from(age.as_millis()).ok());
+    let arguments = json!({
+        "steps": moment.steps, "once": moment.once, "ago_ms": ago, "directory": directory, "commit": commit,
+    });
     let answer = reporter.ask(Operation::HookStep, arguments).await;
-    answer.and_then(|answer| answer["recorded"].as_u64()).unwrap_or(0)
+    let recorded = answer.and_then(|answer| answer["recorded"].as_u64());
+    tracing::debug!(once = moment.once, recorded, "reported to the journal");
+    recorded.unwrap_or(0)
 }
 
 /// Whether Gemini CLI has shortened the conversation since this was looked at last, which no hook says. It is looked at
@@ -190,7 +200,7 @@ async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -
     tokio::time::timeout(WORLD_MAX, tokio::task::spawn_blocking(look)).await.ok()?.ok()
 }
 
-/// What the agent tells; a person at a terminal tells nothing.
+/// The agent's report; a person at a terminal has none.
 async fn input() -> Option<Value> {
     if std::io::stdin().is_terminal() {
         return None;
@@ -268,7 +278,7 @@ async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String
             |path: &String| json!({ "path": path, "digest": world::digest(&place(folder.as_deref(), path)) });
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(world::commit))
     });
-    // Without an answer of the file system it is still told, unchecked.
+    // If the file system does not answer, the hint is shown unchecked.
     let Some((files, commit)) = looked.await else { return Some(text) };
     let arguments = json!({ "source": source, "work": found["work"], "files": files, "commit": commit });
     let checked = reporter.ask(Operation::HookHint, arguments).await;

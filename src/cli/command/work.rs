@@ -22,8 +22,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 /// See, resume and check what agents do: the journal of work
 ///
-/// Each session of an agent is a piece of work. Hooks report its prompts, edits, commands and tests. If a crash cut a
-/// session off, the next session of the project is told. docs/work.md says what is kept and what is proved.
+/// Each session of an agent is a piece of work. Hooks report its prompts, edits, commands and tests. After a crash, the
+/// next session of the project is shown what was left half-way. docs/work.md says what is kept and what is proved.
 #[derive(Debug, Args)]
 pub struct WorkArgs {
     #[command(subcommand)]
@@ -78,7 +78,7 @@ enum State {
     Free,
     /// Open and held up by a gate or a block
     Waiting,
-    /// Open, with something wrong
+    /// Open, and lost, idle for a day, or with a claim that ended
     Stale,
     /// Closed
     Closed,
@@ -115,9 +115,9 @@ struct ShowArgs {
     artifact: Option<u64>,
 }
 
-/// Claim a piece of work, so that you can close it and others know
+/// Claim a piece of work, so that you can close it and agents leave it to you
 ///
-/// Each of your `cerebro` commands on it keeps the claim.
+/// Each of your `cerebro` commands on it renews the claim.
 #[derive(Debug, Args)]
 struct ClaimArgs {
     /// The id of the piece of work, or its first characters
@@ -143,7 +143,7 @@ struct TailArgs {
 /// Print what the next agent should know of a piece of work
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// The id of the piece of work, or its first characters
+    /// The id of the piece of work, or its first characters [default: the newest unfinished one here]
     work: Option<String>,
     /// Print at most this many bytes, 256 to 32768 [default: 2500]
     #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]
@@ -164,11 +164,11 @@ struct CloseArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Ending {
-    /// What was wanted is done
+    /// The goal is reached
     Done,
-    /// It cannot be done
+    /// It cannot be reached
     Failed,
-    /// Nobody wants it any more
+    /// It was given up
     Abandoned,
 }
 
@@ -198,15 +198,14 @@ struct PruneArgs {
 /// Read the journal again and say whether anything in it was changed
 ///
 /// It finds edits, insertions, deletions, changes of order, cut ends, rows that went back, removed seals and changed
-/// artifacts. It does not find everything: a process of the same user that has the home's key can rewrite what is not
-/// sealed yet, and only a head that you wrote down elsewhere shows that the whole home was put back to an earlier
-/// state.
+/// artifacts. Two things it finds only by a head that you wrote down elsewhere: that a process of the same user took the
+/// home's key and rewrote what was not sealed yet, and that the whole home was put back to an earlier state.
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// A line that `cerebro work head` printed earlier, or the last line of a hint; can be repeated
+    /// A line that `cerebro work head` printed, or the last line of a hint; can be repeated
     #[arg(long, value_name = "LINE")]
     head: Vec<String>,
-    /// A file with such lines, notes of `cerebro work anchor` or hints in it: a transcript, for example
+    /// A file with such lines, notes of `cerebro work anchor`, or hints: a transcript, for example
     #[arg(long, value_name = "FILE")]
     anchor: Option<std::path::PathBuf>,
 }
@@ -251,12 +250,12 @@ async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
 }
 
 const WORKS: &[(&str, Layout)] = &[
-    ("work", Layout::Fixed),
-    ("active", Layout::Moment),
+    ("work", Layout::Id),
+    ("active", Layout::Ago),
     ("state", Layout::Fixed),
     ("but", Layout::Fixed),
-    ("agent", Layout::Fixed),
-    ("project", Layout::Fixed),
+    ("agent", Layout::Spare),
+    ("project", Layout::Spare),
     ("events", Layout::Count),
     ("title", Layout::Flexible),
 ];
@@ -305,10 +304,6 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     let memories = answer["memories"].as_array().into_iter().flatten();
     let remembered: Vec<String> =
         memories.map(|memory| format!("{} {}", shown(&memory["id"]), shown(&memory["title"]))).collect();
-    let test = &state["test"];
-    let tests = &test["tests"];
-    let of_test =
-        format!("{} {} {}", shown(&test["command"]), shown(&test["ending"]), shown(&tests["names"]));
     context.output.facts(&[
         ("work", shown(&work["work"])),
         ("title", shown(&work["title"])),
@@ -332,19 +327,41 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         ("last words", said(&state["said"])),
         ("blocked", said(&state["blocked"])),
         ("failed", said(&state["failed"])),
-        ("tests", of_test.trim().to_owned()),
+        ("tests", tests(&state["test"])),
         ("under way", list("under_way", |call| shown(&call["what"]))),
         ("outcome unknown", intents(state)),
         ("gates", list("gates", gate)),
-        ("files", list("files", |file| shown(&file["path"]))),
+        ("files", list("files", file)),
         ("last", list("last", said)),
-        ("gaps", shown(&state["gaps"]["times"]).trim_start_matches('0').to_owned()),
+        ("gaps", gaps(&state["gaps"])),
         ("remembered", remembered.join(" · ")),
     ])?;
     steps(context, state)
 }
 
-/// A condition, and how it stands.
+/// The last run of tests.
+fn tests(test: &Value) -> String {
+    let counted = |key: &str| test["tests"][key].as_u64().map(|count| format!("{count} {key}"));
+    let counts: Vec<String> = ["failed", "passed"].into_iter().filter_map(counted).collect();
+    let outcome = if counts.is_empty() { shown(&test["ending"]) } else { counts.join(", ") };
+    let parts = [shown(&test["command"]), outcome, shown(&test["tests"]["names"])];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" → ")
+}
+
+/// A file that was edited.
+fn file(file: &Value) -> String {
+    format!("{} +{} −{}", shown(&file["path"]), shown(&file["added"]), shown(&file["removed"]))
+}
+
+/// Events that were not recorded.
+fn gaps(gaps: &Value) -> String {
+    match gaps["times"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(_) => format!("{} events not recorded: {}", shown(&gaps["events"]), shown(&gaps["reason"])),
+    }
+}
+
+/// A gate with its standing.
 fn gate(gate: &Value) -> String {
     [shown(&gate["name"]), shown(&gate["standing"]), shown(&gate["text"])].join(" ").trim().to_owned()
 }
@@ -404,7 +421,7 @@ async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     }
     let work = &answer["work"];
     if is_free {
-        context.output.outcome(&shown(&work["work"]), "free", &format!(" {}", shown(&work["title"])))?;
+        context.output.outcome(&shown(&work["work"]), "released", &format!(" {}", shown(&work["title"])))?;
     } else {
         context.output.note(&format!("{} holds it; nothing was changed", shown(&work["holder"])));
     }
@@ -412,9 +429,9 @@ async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
 }
 
 const EFFECTS: &[(&str, Layout)] = &[
-    ("work", Layout::Fixed),
+    ("work", Layout::Id),
     ("event", Layout::Count),
-    ("project", Layout::Fixed),
+    ("project", Layout::Spare),
     ("key", Layout::Fixed),
     ("repeat", Layout::Fixed),
     ("effect", Layout::Flexible),
@@ -450,11 +467,22 @@ fn what(event: &Value) -> String {
         return "(its text was removed)".to_owned();
     }
     let step = &event["step"];
-    let words =
-        ["text", "command", "what", "path", "title", "error", "said", "name", "key", "reason", "trigger"];
+    let words = [
+        "text", "command", "what", "path", "title", "error", "said", "name", "key", "reason", "trigger",
+        "holder", "from", "call", "place",
+    ];
     let word =
         words.into_iter().map(|key| shown(&step[key])).find(|word| !word.is_empty()).unwrap_or_default();
     let more = match step["kind"].as_str() {
+        Some("planned") => planned(&step["steps"]),
+        Some("gate") => format!(" {}", shown(&step["standing"])),
+        Some("step_set") => format!(" (step {} {})", shown(&step["step"]), shown(&step["standing"])),
+        Some("gap") => match step["count"].as_u64() {
+            Some(count) => format!(" ({count} events)"),
+            None => String::new(),
+        },
+        Some("closed") => format!(" ({})", shown(&step["outcome"])),
+        Some("forked") => format!(" at event {}", shown(&step["at"])),
         Some("ran") => match step["exit"].as_i64() {
             Some(exit) => format!(" → exit {exit}"),
             None => format!(" → {}", shown(&step["ending"])),
@@ -467,7 +495,13 @@ fn what(event: &Value) -> String {
         Some(full) => format!(" (cut; {full} bytes: work show ID --artifact {})", shown(&event["seq"])),
         None => String::new(),
     };
-    format!("{word}{more}{late}{cut}")
+    format!("{word}{more}{late}{cut}").trim_start().to_owned()
+}
+
+/// An agent's own list of steps.
+fn planned(steps: &Value) -> String {
+    let step = |step: &Value| format!("{} ({})", shown(&step["text"]), shown(&step["standing"]));
+    steps.as_array().into_iter().flatten().map(step).collect::<Vec<_>>().join("; ")
 }
 
 fn events(list: &Value) -> Table {
@@ -647,11 +681,16 @@ mod tests {
             { "seq": 4, "at": "t", "kind": "edited", "late": true,
               "step": { "kind": "edited", "path": "a.rs", "added": 3, "removed": 1 } },
             { "seq": 5, "at": "t", "kind": "note", "step": null, "purged": true },
+            { "seq": 6, "at": "t", "kind": "planned",
+              "step": { "kind": "planned", "steps": [{ "text": "rules", "standing": "passed" }] } },
+            { "seq": 7, "at": "t", "kind": "gap", "step": { "kind": "gap", "count": 3, "reason": "away" } },
+            { "seq": 8, "at": "t", "kind": "closed", "step": { "kind": "closed", "outcome": "done" } },
         ]);
         assert_eq!(
             events(&list).plain(),
             "1\tt\tprompt\tMend it\n2\tt\tran\tcargo test → exit 101\n3\tt\tran\tx → unknown\n\
-             4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n"
+             4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n\
+             6\tt\tplanned\trules (passed)\n7\tt\tgap\taway (3 events)\n8\tt\tclosed\t(done)\n"
         );
     }
 }

@@ -5,6 +5,7 @@
 mod agent;
 mod browser;
 mod disk;
+mod faulty;
 mod fickle;
 mod home;
 pub mod http;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 pub use agent::{Agent, Pump};
 pub use browser::Browser;
 pub use disk::Disk;
+pub use faulty::FaultyDisk;
 pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish, kill};
 pub use model::{library, model_files, model_home, shelf};

@@ -134,6 +134,7 @@ fn what_is_asked_first_is_decided_first() {
         let entry = Entry {
             seq: state.seq + 1,
             at: at(90),
+            happened: at(90),
             kind: step.kind().to_owned(),
             step: Some(step),
             late: false,
@@ -178,7 +179,7 @@ fn a_call_whose_end_is_reported_before_its_beginning_is_not_under_way() {
     assert_eq!(fold_all(&piece.entries()).under_way.len(), 1);
     piece.note(&called(1));
     let state = fold_all(&piece.entries());
-    assert_eq!((state.under_way.len(), state.ended_calls.len()), (0, 1));
+    assert_eq!((state.under_way.len(), state.ended_calls.len()), (0, 0));
     (2..100).for_each(|n| piece.note(&called(n)));
     assert_eq!(fold_all(&piece.entries()).ended_calls.len(), limits::CALLS_MAX);
 }
@@ -260,4 +261,16 @@ proptest! {
         prop_assert!(!text.contains('<'));
         prop_assert_eq!(&text, &hint(&piece.work, &state, &world(), max), "pure");
     }
+}
+
+#[test]
+fn a_call_of_a_model_without_an_end_has_an_unknown_outcome() {
+    let mut piece = Piece::begin("task");
+    let (call, provider) = ("review".to_owned(), "openai".to_owned());
+    piece.note(&Step::ModelStarted { call: call.clone(), provider, response: Some("resp_7".to_owned()) });
+    let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(text.contains("Unknown outcome: openai `resp_7` had begun"), "{text}");
+    piece.note(&Step::ModelEnded { call, ending: Ending::Passed });
+    let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(!text.contains("resp_7"), "{text}");
 }

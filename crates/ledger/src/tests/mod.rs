@@ -2,8 +2,11 @@
 
 mod hints;
 mod machine;
+mod order;
 mod seals;
 mod tampering;
+
+use std::time::Duration;
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::redact_text;
@@ -68,7 +71,7 @@ impl Piece {
 
     pub fn note_as(&mut self, step: &Step, late: bool) {
         let seq = self.work.seq + 1;
-        let body = Body::of(step);
+        let body = Body::of(step, Duration::ZERO);
         let mut kept = Kept {
             seq,
             at: at(i64::try_from(seq).unwrap()),

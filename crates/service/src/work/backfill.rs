@@ -1,6 +1,6 @@
 //! The second source: what hooks did not report of a session comes from its transcript. What both report is one event.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
@@ -139,7 +139,7 @@ impl Journal {
 /// A prompt of the journal.
 fn asked(entry: Entry) -> Option<(Timestamp, String)> {
     match entry.step {
-        Some(Step::Prompt { text }) => Some((entry.at, text)),
+        Some(Step::Prompt { text }) => Some((entry.happened, text)),
         _ => None,
     }
 }
@@ -162,13 +162,17 @@ fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Tim
         let (from, to) = (first.at.unwrap_or(now), last.at.unwrap_or(now));
         let step = Step::Gap { from, to, count: Some(untold.len() as u64), reason, filled: true };
         let once = first.once.as_ref().map(|once| format!("gap:{once}"));
-        happenings.push(Happening { step, once });
+        happenings.push(Happening { once, ..Happening::from(step) });
     }
     if unread > 0 {
         let reason = "records of the transcript could not be taken in".to_owned();
         let step = Step::Gap { from: now, to: now, count: Some(unread), reason, filled: false };
-        happenings.push(Happening { step, once: Some(format!("gap:unread:{all}:{unread}")) });
+        happenings
+            .push(Happening { once: Some(format!("gap:unread:{all}:{unread}")), ..Happening::from(step) });
     }
-    happenings.extend(missing.into_iter().map(|(Reported { step, once, .. }, _)| Happening { step, once }));
+    happenings.extend(missing.into_iter().map(|(Reported { at, step, once }, _)| {
+        let ago = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok()).unwrap_or_default();
+        Happening { step, once, ago }
+    }));
     happenings
 }

@@ -8,7 +8,6 @@ use super::{
     Actor, Appended, BeginWork, CloseWork, Happening, Target,
     append::new_work,
     draft::{Draft, Prepared, line},
-    slow::too_slow,
 };
 use crate::{Journal, ServiceError};
 
@@ -17,7 +16,7 @@ impl Journal {
     /// Returns also whether it is new.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a bound, or where the journal is off or does not answer in time;
+    /// [`ServiceError::Invalid`] for a bound, or where the journal is off; [`ServiceError::JournalBusy`];
     /// [`ServiceError::NoWork`] for the parent.
     pub async fn begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
@@ -117,7 +116,7 @@ impl Journal {
             return Err(held_by_another(id));
         }
         if appended.degraded {
-            return Err(too_slow());
+            return Err(ServiceError::JournalBusy);
         }
         Ok(appended)
     }

@@ -21,7 +21,7 @@ const HELD_MAX: usize = 64;
 
 impl Journal {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
-    /// or its release; what its holder does after another one has it is late.
+    /// or its release. What its holder writes after another one claimed the work is late.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a lease out of its bounds.
@@ -241,7 +241,7 @@ type Moments = (Timestamp, Timestamp);
 enum Changed<T> {
     /// Nothing changes.
     Nothing(T),
-    /// The row, its events or both.
+    /// The row changes, its events, or both.
     Work(T),
 }
 

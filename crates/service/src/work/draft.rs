@@ -1,4 +1,4 @@
-//! A piece of work while a decision changes it: its row, its state, and what is added.
+//! A piece of work while a decision changes it: its row, its state, and the new events.
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -29,7 +29,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub fn of(happening: Happening) -> Result<Self, ServiceError> {
-        let body = Body::of(&happening.step);
+        let body = Body::of(&happening.step, happening.ago);
         let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
         let (kind, salt) = (happening.step.kind(), rand::random());
         Ok(Self { kind, step: happening.step, body, salt, artifact, once: happening.once })
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
             None if state.is_waiting() => Status::Waiting,
             None => Status::Open,
         };
-        // The row keeps the outcome whose text was purged.
+        // If the text of the closing event was purged, the row still has the outcome.
         if state.closed != Some(Outcome::Unknown) {
             work.outcome = state.closed;
         }

@@ -9,7 +9,7 @@
 //! | [`reader`] | lists, one piece, and the hint for the agent that continues it |
 //! | [`findings`] | findings, which become memories |
 //! | [`backfill`], [`reported`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
-//! | [`slow`] | how long callers wait, and what is missing because nobody waited |
+//! | [`slow`] | how long callers wait, and the gaps that are left when they stop waiting |
 //! | [`keeping`], [`prune`] | the background task, and what it removes |
 //! | [`keys`], [`sealing`], [`verifying`] | keys, seals, heads and proofs; verification |
 //! | [`export`] | events in exports and imports |
@@ -64,7 +64,7 @@ pub const KEYS_FILE: &str = "journal.key";
 
 /// What the journal has in memory.
 pub(crate) struct Held {
-    /// How long the journal keeps what; `None` if it is off.
+    /// How long texts and work are kept; `None` if the journal is off.
     retention: Option<Retention>,
     key: Key,
     key_id: String,
@@ -119,7 +119,7 @@ impl Held {
         lock(&self.states).get(id).cloned()
     }
 
-    /// Whether one is.
+    /// Whether it is in memory.
     fn remembers(&self, id: &WorkId) -> bool {
         lock(&self.states).contains_key(id)
     }
@@ -174,7 +174,7 @@ impl Journal {
         }
     }
 
-    /// How long the journal keeps what; `None` if it is off.
+    /// How long texts and work are kept; `None` if the journal is off.
     pub fn retention(&self) -> Option<Retention> {
         self.held.retention
     }

@@ -32,7 +32,7 @@ pub fn once(first: &Step, id: &str) -> Option<String> {
     (!id.is_empty()).then(|| format!("{kind}{open}:{id}"))
 }
 
-/// The same of the step that is the `n`th of its call, from 0.
+/// The name of the `n`th step of a call, counted from 0.
 pub fn nth(once: &str, n: usize) -> String {
     format!("{once}:{n}")
 }
@@ -169,7 +169,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
             }
             // The other agents' hooks report it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
-                let step = Step::TurnFailed { error: "the model's journal failed".to_owned() };
+                let step = Step::TurnFailed { error: "the model's service failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
                 told.push(Reported { at: Some(*at), step, once });
             }

@@ -1,7 +1,7 @@
 //! How long callers wait for the journal, and the gaps: events that are missing because nobody waited or a write failed.
 //!
-//! Missing events are counted by session or piece of work, and recorded there as a gap as soon as something can be written
-//! again. A file beside the store keeps the counts over a restart; hooks that find no daemon write to that file too.
+//! Missing events are counted for each session or piece of work, and recorded there as a gap as soon as something can be
+//! written again. A file beside the store keeps the counts across a restart.
 
 use std::{
     collections::BTreeMap,
@@ -119,7 +119,12 @@ impl Slow {
     }
 
     fn is_degraded(&self, now: Timestamp) -> bool {
-        self.until.is_some_and(|until| now < until)
+        self.degraded_until(now).is_some()
+    }
+
+    /// Until when nobody waits. A moment too far ahead was set before the clock went back, and is not believed.
+    fn degraded_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.until.filter(|until| now < *until && *until <= lease_end(now, DEGRADED))
     }
 }
 
@@ -130,7 +135,7 @@ impl Journal {
         let now = self.base.now();
         JournalReport {
             enabled: self.held.retention.is_some(),
-            degraded_until: slow.until.filter(|until| now < *until),
+            degraded_until: slow.degraded_until(now),
             unwaited: slow.unwaited,
             missed: slow.missed.values().map(|missed| missed.count).sum(),
         }
@@ -170,7 +175,7 @@ impl Journal {
     /// The same for an action that is useless if it is not waited for.
     ///
     /// # Errors
-    /// The action's error; [`ServiceError::Invalid`] if it took too long, or another action did a moment ago.
+    /// The action's error; [`ServiceError::JournalBusy`] if it took too long, or another action did a moment ago.
     pub(super) async fn in_time_or_not<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -178,10 +183,10 @@ impl Journal {
     ) -> Result<T, ServiceError> {
         self.needs_journal()?;
         let done = if self.is_degraded() { None } else { self.in_time(name, work).await? };
-        done.ok_or_else(too_slow)
+        done.ok_or(ServiceError::JournalBusy)
     }
 
-    /// Reads what an earlier process, or hooks without a daemon, left to be recorded.
+    /// Reads the gaps that an earlier process left to be recorded.
     pub(super) async fn remember_missed(&self) {
         let path = self.held.missed_file.clone();
         let read = tokio::task::spawn_blocking(move || take_file(&path)).await;
@@ -220,11 +225,6 @@ impl Journal {
             tracing::warn!("what is missing from the journal could not be kept");
         }
     }
-}
-
-/// Why something was not done.
-pub(super) fn too_slow() -> ServiceError {
-    ServiceError::invalid("work", "", "the journal answers too slowly at present; call again in a minute")
 }
 
 /// Notes in the file that something of a local session is missing.

@@ -27,11 +27,13 @@ pub struct Happening {
     pub step: Step,
     /// A key: an event with the same key is a repetition and changes nothing. At most 200 characters.
     pub once: Option<String>,
+    /// How long ago it happened.
+    pub ago: Duration,
 }
 
 impl From<Step> for Happening {
     fn from(step: Step) -> Self {
-        Self { step, once: None }
+        Self { step, once: None, ago: Duration::ZERO }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The journal over a real store: what is kept over a kill, who holds what, and what is found again.
 
+mod faults;
 mod fencing;
 mod keeping;
 mod machine;

@@ -1,0 +1,83 @@
+//! A disk that hangs or fails while a test wants it: the daemon is run with its own `fdatasync`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::{Home, skip, wait_for};
+
+/// What is between the daemon and the disk: while the file `hang` is there, nothing is synced and nothing fails;
+/// while the file `fail` is there, every sync does.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <limits.h>
+#include <stdio.h>
+static int there(const char *name) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", getenv("CEREBRO_IT_DISK"), name);
+    return access(path, F_OK) == 0;
+}
+static int synced(const char *name, int fd) {
+    while (there("hang")) usleep(10000);
+    if (there("fail")) { errno = EIO; return -1; }
+    int (*real)(int) = (int (*)(int)) dlsym(RTLD_NEXT, name);
+    return real(fd);
+}
+int fdatasync(int fd) { return synced("fdatasync", fd); }
+int fsync(int fd) { return synced("fsync", fd); }
+"#;
+
+/// A home whose daemon has such a disk.
+pub struct FaultyDisk<'a> {
+    home: &'a Home,
+    folder: PathBuf,
+    daemon: Child,
+}
+
+impl<'a> FaultyDisk<'a> {
+    /// Starts the daemon of a home that has none; skips the test where there is no C compiler.
+    pub fn start(home: &'a Home) -> Option<Self> {
+        let folder = home.folder("faulty");
+        fs::write(folder.join("shim.c"), SHIM).unwrap();
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"])
+            .current_dir(&folder)
+            .output();
+        if !compiled.as_ref().is_ok_and(|output| output.status.success()) {
+            skip(&format!("there is no C compiler: {compiled:?}"));
+            return None;
+        }
+        let mut command = home.command();
+        command.args(["daemon", "run"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("LD_PRELOAD", folder.join("shim.so")).env("CEREBRO_IT_DISK", &folder);
+        let disk = Self { home, daemon: command.spawn().unwrap(), folder };
+        wait_for("the daemon to answer", || (home.run(&["daemon", "status"]).code() == 0).then_some(()));
+        home.json(&["projects"]);
+        Some(disk)
+    }
+
+    /// From now on, the disk does this to every sync: `hang` or `fail`.
+    pub fn begin(&self, what: &str) {
+        fs::write(self.folder.join(what), "").unwrap();
+    }
+
+    /// The disk is well again.
+    pub fn heal(&self) {
+        for what in ["hang", "fail"] {
+            let _ = fs::remove_file(self.folder.join(what));
+        }
+    }
+}
+
+impl Drop for FaultyDisk<'_> {
+    fn drop(&mut self) {
+        self.heal();
+        self.home.end();
+        let _ = self.daemon.wait();
+    }
+}
