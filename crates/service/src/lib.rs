@@ -34,6 +34,7 @@ mod history;
 mod index;
 mod intake;
 mod jobs;
+pub mod looks;
 mod memories;
 mod peers;
 mod portable;

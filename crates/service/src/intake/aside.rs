@@ -30,7 +30,7 @@ impl History {
         let Some(options) = self.intake.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
-        for (found, _) in named_files(options.places.clone(), paths).await? {
+        for (found, _) in named_files(&options.places, paths).await {
             let Ok(found) = found else { continue };
             if found.form != Form::Lines {
                 continue;
