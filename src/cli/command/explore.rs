@@ -67,7 +67,7 @@ pub struct SearchArgs {
     without: Option<String>,
 }
 
-/// Show whole memories, exchanges of past sessions or passages of documents
+/// Show whole memories, exchanges or passages of documents
 #[derive(Debug, Args)]
 pub struct GetArgs {
     /// The ids, or their first characters
