@@ -107,7 +107,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     let Story { session, entries, prompts, more } = call.service.recall.story(&id, after, limit).await?;
     // At full precision, because many may be in one second.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
-    let told = |entry: &Entry| {
+    let row_of = |entry: &Entry| {
         let mut row = entry_json(entry, &[]);
         if let Some(prompt) = prompts.get(&entry.id).filter(|_| bytes > 0) {
             row["content"] = json!(text::cut_bytes(prompt, bytes));
@@ -117,7 +117,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     };
     Ok(Reply::saying(text::counted(entries.len(), "entry"))
         .fact("session", session.as_ref().map_or(Value::Null, session_row))
-        .list("entries", entries.iter().map(told).collect())
+        .list("entries", entries.iter().map(row_of).collect())
         .fact("more", more)
         .fact("next", next))
 }

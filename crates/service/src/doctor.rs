@@ -42,27 +42,27 @@ impl Service {
     pub async fn examine(&self, fix: bool) -> Vec<Check> {
         let roll = self.roll().await;
         let mut checks = vec![self.rows(&roll).await];
-        let told = |name, found: Found| {
+        let check = |name, found: Found| {
             found.unwrap_or_else(|error| Check::unknown(name, format!("could not be looked at: {error}")))
         };
-        checks.push(told("events", self.events_checked().await));
-        checks.push(told("edges", self.edges(fix).await));
-        checks.push(told("links", self.links().await));
-        checks.push(told("jobs", self.queue(fix).await));
-        checks.push(told("cycles", self.cycles_checked().await));
+        checks.push(check("events", self.events_checked().await));
+        checks.push(check("edges", self.edges(fix).await));
+        checks.push(check("links", self.links().await));
+        checks.push(check("jobs", self.queue(fix).await));
+        checks.push(check("cycles", self.cycles_checked().await));
         checks.extend(self.beside_checked(fix).await);
-        checks.push(told("journal", self.journal.journal_checked().await));
-        checks.push(told("transcripts", self.transcripts_checked().await));
-        checks.push(told("history", self.history.checked(fix).await));
-        checks.push(told("documents", self.documents.checked(fix).await));
+        checks.push(check("journal", self.journal.journal_checked().await));
+        checks.push(check("transcripts", self.transcripts_checked().await));
+        checks.push(check("history", self.history.checked(fix).await));
+        checks.push(check("documents", self.documents.checked(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
             return in_order(checks);
         };
-        checks.push(told("revisions", self.kept_revisions(&roll).await));
-        checks.push(told("vectors", self.vectors(&roll, fix).await));
-        checks.push(told("index", self.index_checked(fix).await));
+        checks.push(check("revisions", self.kept_revisions(&roll).await));
+        checks.push(check("vectors", self.vectors(&roll, fix).await));
+        checks.push(check("index", self.index_checked(fix).await));
         in_order(checks)
     }
 
@@ -376,9 +376,9 @@ impl Service {
             (stale, "memories are in it as they were before"),
             (ghosts, "memories are in it that are not live"),
         ];
-        let told: Vec<String> =
+        let differences: Vec<String> =
             words.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
-        Ok((!told.is_empty()).then(|| told.join("; ")))
+        Ok((!differences.is_empty()).then(|| differences.join("; ")))
     }
 
     /// The version of the open store's schema.

@@ -198,8 +198,8 @@ impl Feedback {
             let found = feedback.base.store.memories_by_id(&shown).await?;
             let text = |memory: Memory| (memory.id, format!("{}\n{}", memory.title, memory.content));
             let texts: Vec<_> = found.into_iter().filter(Memory::is_live).map(text).collect();
-            let told = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
-            feedback.put_signs(&of, &told.unwrap_or_default()).await
+            let signs = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
+            feedback.put_signs(&of, &signs.unwrap_or_default()).await
         });
         true
     }

@@ -52,11 +52,11 @@ pub struct DoctorArgs {
 
 pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> {
     let Some(root) = context.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
-        return tell(context, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
+        return print(context, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
     };
     if !root.exists() {
         let words = format!("{} is not there yet; the first agent makes it", root.display());
-        return tell(context, &[Check::sound("home", words)]);
+        return print(context, &[Check::sound("home", words)]);
     }
     // Before anything opens the home, which closes it to others by itself.
     let open_to_others = matches!(platform::privacy_fault(&root), Ok(Some(platform::OPEN_TO_OTHERS)));
@@ -65,7 +65,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
         Err(error) => {
             let mut checks = vec![Check::fault("home", error.to_string())];
             checks.extend(unknown("needs a usable home"));
-            return tell(context, &checks);
+            return print(context, &checks);
         }
     };
     let config = Config::read(&home.config_file());
@@ -82,10 +82,10 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
     bar.finish_and_clear();
     checks.extend(inside);
     checks.push(backups(&home, config.ok().as_ref(), &status));
-    tell(context, &checks)
+    print(context, &checks)
 }
 
-fn tell(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
+fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
     let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Mended));
     let rows: Vec<Value> = checks
         .iter()
@@ -287,13 +287,13 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
     let status = daemon.ask(Request::new(Operation::Status)).await.unwrap_or_default();
     let mut checks = vec![daemon_check(home, &status)];
     match daemon.ask(Request::new(Operation::Examine).with("fix", fix)).await {
-        Ok(told) => {
-            checks.push(versions(&status, &told));
-            checks.extend(told["checks"].as_array().into_iter().flatten().filter_map(read_check));
+        Ok(answer) => {
+            checks.push(versions(&status, &answer));
+            checks.extend(answer["checks"].as_array().into_iter().flatten().filter_map(read_check));
             let stats = daemon.ask(Request::new(Operation::Stats)).await.unwrap_or_default();
             checks.push(worker(&stats["worker"]));
-            let told = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
-            checks.push(relations(&told["worker"]));
+            let answer = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
+            checks.push(relations(&answer["worker"]));
         }
         Err(error) => {
             checks.push(Check::fault("store", error.to_string()));
@@ -315,14 +315,14 @@ fn daemon_check(home: &Home, status: &Value) -> Check {
     Check::sound("daemon", format!("process {} answers and holds the lock", shown(&status["pid"])))
 }
 
-fn versions(status: &Value, told: &Value) -> Check {
+fn versions(status: &Value, worker: &Value) -> Check {
     let (daemon, own) = (shown(&status["version"]), daemon::VERSION);
     if daemon != own {
         let words =
             format!("the daemon is {daemon}, this is {own}; `cerebro daemon stop` lets the new one start");
         return Check::fault("versions", words);
     }
-    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&told["schema_version"])))
+    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&worker["schema_version"])))
 }
 
 fn worker(worker: &Value) -> Check {
@@ -371,16 +371,17 @@ fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
     let good_until = status["backup"]["made_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
     let newest = kept.first().map(|newest| newest.head.at).max(good_until);
     let age = newest.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
-    let told = newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
+    let newest_words =
+        newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
     if plan.every.is_zero() {
-        return Check::sound("backup", format!("none by the clock; in {} {told}", dir.display()));
+        return Check::sound("backup", format!("none by the clock; in {} {newest_words}", dir.display()));
     }
     let just_started = status["uptime_s"].as_u64().is_some_and(|seconds| seconds < SETTLED_SECONDS);
     // The one that is due now may be under way.
     if !just_started && age.is_none_or(|age| age > plan.every * 2) {
-        return Check::fault("backup", format!("one is overdue in {}: {told}", dir.display()));
+        return Check::fault("backup", format!("one is overdue in {}: {newest_words}", dir.display()));
     }
-    Check::sound("backup", told)
+    Check::sound("backup", newest_words)
 }
 
 #[cfg(test)]
@@ -389,9 +390,9 @@ mod tests {
 
     #[test]
     fn another_version_is_a_finding() {
-        let told = json!({ "schema_version": 1 });
-        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &told).health, Health::Sound);
-        assert_eq!(versions(&json!({ "version": "0.0.1" }), &told).health, Health::Fault);
+        let answer = json!({ "schema_version": 1 });
+        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &answer).health, Health::Sound);
+        assert_eq!(versions(&json!({ "version": "0.0.1" }), &answer).health, Health::Fault);
     }
 
     #[test]

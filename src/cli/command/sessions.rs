@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::list::{Columns, ask_of_project, tell};
+use super::list::{Columns, ask_of_project, print};
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -87,7 +87,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     if context.output.screen().is_some() {
         headlines(&mut shown);
     }
-    tell(context, &answer, &shown, SESSIONS, nothing)?;
+    print(context, &answer, &shown, SESSIONS, nothing)?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
 }

@@ -194,8 +194,8 @@ pub(in crate::web) async fn show(
         is_cut = cut;
     }
     let mut room = ByteBudget(if is_whole { usize::MAX } else { PROMPTS_BYTES });
-    for told in items(&story, "entries") {
-        let (happening, cut) = happening(told, &mut room, &locale);
+    for value in items(&story, "entries") {
+        let (happening, cut) = happening(value, &mut room, &locale);
         page.happenings.push(happening);
         is_cut |= cut;
     }
@@ -205,12 +205,12 @@ pub(in crate::web) async fn show(
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(told: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
-    let entry = Entry::read(told);
-    let content = view::clean(told["content"].as_str().unwrap_or_default());
+fn happening(value: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
+    let entry = Entry::read(value);
+    let content = view::clean(value["content"].as_str().unwrap_or_default());
     let is_longer = content.trim() != entry.title.trim();
-    let told_bytes = told["content"].as_str().map_or(0, str::len) as u64;
-    let is_part = told["content_bytes"].as_u64().is_some_and(|bytes| bytes > told_bytes);
+    let shown_bytes = value["content"].as_str().map_or(0, str::len) as u64;
+    let is_part = value["content_bytes"].as_u64().is_some_and(|bytes| bytes > shown_bytes);
     let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
         title: super::titled(&entry.title),

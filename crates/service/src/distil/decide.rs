@@ -102,8 +102,8 @@ impl Decision for Accept<'_> {
         let mut candidate = write.store().candidate(id).await?.ok_or_else(gone)?;
         let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let told = write.store().told_exchanges(&cited).await?;
-        if !distil::is_supported(&candidate, &told) {
+        let exchanges = write.store().full_exchanges(&cited).await?;
+        if !distil::is_supported(&candidate, &exchanges) {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }

@@ -81,14 +81,14 @@ impl History {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-            for told in self.base.store.with_texts(exchanges).await? {
-                let sealed = told.clone().sealed().exchange.digest;
-                if sealed != told.exchange.digest {
-                    let words = format!("the text of exchange `{}` is not what was kept", told.exchange.id);
+            for full in self.base.store.with_texts(exchanges).await? {
+                let sealed = full.clone().sealed().exchange.digest;
+                if sealed != full.exchange.digest {
+                    let words = format!("the text of exchange `{}` is not what was kept", full.exchange.id);
                     return Ok(Err(format!("{words}. Restore a backup from before")));
                 }
-                kept.insert(told.exchange.id.into());
-                *counted.entry(told.exchange.session).or_default() += 1;
+                kept.insert(full.exchange.id.into());
+                *counted.entry(full.exchange.session).or_default() += 1;
             }
         }
         let mut after: Option<String> = None;
@@ -99,9 +99,9 @@ impl History {
             for (_, session) in page {
                 let found = counted.remove(&session.id).unwrap_or(0);
                 if found != session.exchanges {
-                    let told = session.exchanges;
+                    let full = session.exchanges;
                     return Ok(Err(format!(
-                        "session `{}` has {found} exchanges and tells of {told}",
+                        "session `{}` has {found} exchanges and tells of {full}",
                         session.id
                     )));
                 }

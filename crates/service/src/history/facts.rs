@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::{History, ServiceError};
 use cerebro_core::domain::{
-    Exchange, ExchangeId, PastCommit, PastFailure, PastFix, PastSession, Project, Proven, SessionId,
-    ToldExchange,
+    Exchange, ExchangeId, FullExchange, PastCommit, PastFailure, PastFix, PastSession, Project, Proven,
+    SessionId,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
@@ -91,16 +91,16 @@ impl History {
         from: u32,
         limit: usize,
         with_texts: bool,
-    ) -> Result<Option<(PastSession, Vec<ToldExchange>)>, ServiceError> {
+    ) -> Result<Option<(PastSession, Vec<FullExchange>)>, ServiceError> {
         let Some(session) = self.base.store.past_session(id).await? else { return Ok(None) };
         let exchanges = self.base.store.exchanges_since(id, from, limit).await?;
-        let mut told = self.base.store.with_texts(exchanges).await?;
+        let mut exchanges = self.base.store.with_texts(exchanges).await?;
         if !with_texts {
-            for told in &mut told {
-                told.text = RedactedText::default();
+            for exchange in &mut exchanges {
+                exchange.text = RedactedText::default();
             }
         }
-        Ok(Some((session, told)))
+        Ok(Some((session, exchanges)))
     }
 
     /// The first of some exchanges whose text has a line like this one.
@@ -114,8 +114,8 @@ impl History {
     ) -> Result<Option<usize>, ServiceError> {
         let line = redact_text(line.trim()).kept;
         for (at, fact) in facts.iter().enumerate() {
-            let told = self.base.store.told_exchange(&fact.exchange.id).await?;
-            if told.is_some_and(|told| told.text.lines().any(|written| written.trim() == line.as_str())) {
+            let full = self.base.store.full_exchange(&fact.exchange.id).await?;
+            if full.is_some_and(|full| full.text.lines().any(|written| written.trim() == line.as_str())) {
                 return Ok(Some(at));
             }
         }
@@ -172,12 +172,12 @@ impl History {
         if matches!(about, FactsAbout::Command(_)) {
             return Ok(());
         }
-        let Some(told) = self.base.store.told_exchange(&fact.exchange.id).await? else { return Ok(()) };
+        let Some(full) = self.base.store.full_exchange(&fact.exchange.id).await? else { return Ok(()) };
         match about {
             FactsAbout::Command(_) => {}
-            FactsAbout::File(asked) => fact.links = links(told.proven, asked),
+            FactsAbout::File(asked) => fact.links = links(full.proven, asked),
             FactsAbout::Error(_) => {
-                let failures = told.proven.failures.into_iter();
+                let failures = full.proven.failures.into_iter();
                 let mut met = failures.filter(|failure| has_all(&failure.error, words)).peekable();
                 if let Some(first) = met.peek() {
                     fact.what = first.error.to_string();

@@ -68,8 +68,8 @@ impl Intake {
             if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
                 return Ok(());
             }
-            if let Some(told) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.journal.fill(told).await?;
+            if let Some(reading) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
+                self.journal.fill(reading).await?;
             }
             if is_last {
                 let mut aside = lock(&self.state.aside);

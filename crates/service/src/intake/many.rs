@@ -137,10 +137,10 @@ impl Intake {
         let cursor = of_rows(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::default(), None).await?;
-        let told = work::Reading::of(&batch, None);
+        let reading = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
-        match told {
-            Some(told) => Ok(self.journal.fill(told).await?),
+        match reading {
+            Some(reading) => Ok(self.journal.fill(reading).await?),
             None => Ok(()),
         }
     }

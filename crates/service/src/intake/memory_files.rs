@@ -244,8 +244,8 @@ fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> 
 /// it.
 fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
     if agent == GeminiCli {
-        let told = bytes_of(&notes.join(".project_root"))?;
-        return Some(PathBuf::from(String::from_utf8(told).ok()?.trim())).filter(|path| path.is_absolute());
+        let path = bytes_of(&notes.join(".project_root"))?;
+        return Some(PathBuf::from(String::from_utf8(path).ok()?.trim())).filter(|path| path.is_absolute());
     }
     let name = plain(notes.file_name()?.to_str()?);
     known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()

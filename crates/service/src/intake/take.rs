@@ -209,11 +209,11 @@ impl Intake {
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
                 self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
                 self.holds(found, &key, &batch.session.id);
-                let told = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
+                let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
                 let ends_at = end.filter(|_| is_last);
                 self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at).await?;
-                if let Some(told) = told {
-                    self.journal.fill(told).await?;
+                if let Some(reading) = reading {
+                    self.journal.fill(reading).await?;
                 }
             }
             lock(&self.state.progress).bytes_done += bytes;
@@ -278,9 +278,9 @@ impl Intake {
             let done = self.history.commit(batch).await?;
             {
                 let mut progress = lock(&self.state.progress);
-                let told = progress.of(standing.agent);
-                told.exchanges += (done.added + done.replaced) as u64;
-                told.redacted += done.redacted as u64;
+                let counts = progress.of(standing.agent);
+                counts.exchanges += (done.added + done.replaced) as u64;
+                counts.redacted += done.redacted as u64;
             }
             if is_last {
                 return Ok(());
