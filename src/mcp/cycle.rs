@@ -19,14 +19,14 @@ use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 const LOG_MAX: usize = 50;
 
 pub(super) async fn archive(call: &mut Call) -> Answer {
-    put_aside(call, true).await
+    set_archived(call, true).await
 }
 
 pub(super) async fn unarchive(call: &mut Call) -> Answer {
-    put_aside(call, false).await
+    set_archived(call, false).await
 }
 
-async fn put_aside(call: &mut Call, archived: bool) -> Answer {
+async fn set_archived(call: &mut Call, archived: bool) -> Answer {
     let id = call.arguments.memory_id()?;
     let updated = call.service.memories.archive(&call.caller, &call.session, &id, archived).await?;
     Ok(changed(&updated, if archived { "archived" } else { "unarchived" }))

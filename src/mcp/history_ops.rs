@@ -240,21 +240,21 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
 }
 
 fn fact_row(fact: &Fact) -> Value {
-    let mended = fact.mended.as_ref();
+    let fix = fact.fixed.as_ref();
     let mut row = json!({
         "id": fact.exchange.id.to_string(), "at": fact.exchange.at.to_string(), "agent": fact.session.agent,
         "session": fact.session.id.as_str(), "project": fact.session.project.as_str(),
         "title": fact.exchange.title, "what": fact.what, "ok": fact.ok, "succeeded": fact.succeeded,
-        "failed": fact.failed, "then": mended.map(|mended| &mended.fix.command).into_iter().collect::<Vec<_>>(),
+        "failed": fact.failed, "then": fix.map(|fix| &fix.fix.command).into_iter().collect::<Vec<_>>(),
     });
-    if let Some(mended) = mended {
-        row["mended_in"] = json!(mended.exchange.to_string());
-        row["same_command"] = json!(mended.fix.same);
-        row["changed"] = json!(mended.fix.edited);
+    if let Some(fix) = fix {
+        row["mended_in"] = json!(fix.exchange.to_string());
+        row["same_command"] = json!(fix.fix.same);
+        row["changed"] = json!(fix.fix.edited);
     }
-    let Links { mended, commits } = &fact.links;
-    if !mended.is_empty() {
-        row["mended"] = json!(mended);
+    let Links { fixed, commits } = &fact.links;
+    if !fixed.is_empty() {
+        row["mended"] = json!(fixed);
     }
     if !commits.is_empty() {
         row["commits"] = json!(commits);

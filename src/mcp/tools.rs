@@ -207,7 +207,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         valid,
         nature,
         trigger,
-        door: Door::Said { revive },
+        door: Door::Explicit { revive },
     };
     let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
@@ -300,7 +300,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         nature: arguments.nature()?,
         trigger: arguments.text("trigger")?,
         done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
-        door: Door::Said { revive: arguments.flag(&["revive"])? },
+        door: Door::Explicit { revive: arguments.flag(&["revive"])? },
     };
     let verified = arguments.flag(&["verified"])?;
     let empty = !verified

@@ -222,7 +222,7 @@ impl Part for DistilChanges {
 /// The changes of candidates.
 impl Write<'_> {
     /// A session was distilled and gave these new candidates.
-    pub fn keep_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
+    pub fn store_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
         let distil = &mut self.record(history::happened(EventKind::HistoryDistilled, session)).distil;
         distil.runs.push(run);
         distil.put.extend(candidates);

@@ -255,12 +255,12 @@ impl Store {
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
     async fn look_back(&self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
         let mut position = self.position.lock().await;
-        let mut heard = logs.places.clone();
+        let mut received = logs.places.clone();
         // What this process wrote since it began to listen is not news.
-        heard.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
-        let writers: Vec<String> = heard.0.keys().cloned().collect();
+        received.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
+        let writers: Vec<String> = received.0.keys().cloned().collect();
         let ends = self.ends(&writers).await?;
-        if !heard.are_beyond(&ends) {
+        if !received.are_beyond(&ends) {
             return Ok(false);
         }
         tracing::warn!("the database was put back to an earlier state; its log goes on from there");
@@ -357,7 +357,7 @@ mod tests {
         let places = |all: &[(&str, u64)]| -> LogPositions {
             LogPositions(all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect())
         };
-        let heard = places(&[("a", 3), ("b", 0)]);
+        let received = places(&[("a", 3), ("b", 0)]);
         for (ends, beyond) in [
             (places(&[("a", 3), ("b", 0)]), false),
             (places(&[("a", 9), ("b", 1), ("c", 4)]), false),
@@ -365,7 +365,7 @@ mod tests {
             (places(&[("b", 9)]), true),
             (places(&[("a", 3)]), false),
         ] {
-            assert_eq!(heard.are_beyond(&ends), beyond, "{ends:?}");
+            assert_eq!(received.are_beyond(&ends), beyond, "{ends:?}");
         }
     }
 

@@ -162,17 +162,17 @@ pub(in crate::web) async fn show(
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
     }
-    let story = shared.backend.ask(Operation::Story, question).await?;
-    if story["session"].is_null() {
+    let contents = shared.backend.ask(Operation::Story, question).await?;
+    if contents["session"].is_null() {
         let words = format!("There is no session {}.", view::clean_line(&id));
         return Err(Failure::new(axum::http::StatusCode::NOT_FOUND, "There is nothing here.", words));
     }
-    let session = Session::read(&story["session"]);
+    let session = Session::read(&contents["session"]);
     let line = line(&session, &locale);
     let whole_part = if is_whole { "1" } else { "" };
     let mut page = SessionPage {
         shell: Shell::titled(&format!("Session: {}", line.headline), "/sessions"),
-        later: story["next"]
+        later: contents["next"]
             .as_str()
             .map(|next| link::with_query(&line.href, &[("after", next), ("whole", whole_part)])),
         summary: None,
@@ -194,7 +194,7 @@ pub(in crate::web) async fn show(
         is_cut = cut;
     }
     let mut room = ByteBudget(if is_whole { usize::MAX } else { PROMPTS_BYTES });
-    for value in items(&story, "entries") {
+    for value in items(&contents, "entries") {
         let (happening, cut) = happening(value, &mut room, &locale);
         page.happenings.push(happening);
         is_cut |= cut;
@@ -229,8 +229,8 @@ async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line
     let mut next = session.follows.clone();
     while !next.is_empty() && lines.len() < THREAD_MAX {
         let question = json!({ "session_id": next, "limit": 1 });
-        let Ok(story) = shared.backend.ask(Operation::Story, question).await else { break };
-        let earlier = Session::read(&story["session"]);
+        let Ok(contents) = shared.backend.ask(Operation::Story, question).await else { break };
+        let earlier = Session::read(&contents["session"]);
         if earlier.id.is_empty() {
             break;
         }

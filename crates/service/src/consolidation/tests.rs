@@ -57,7 +57,7 @@ async fn save(
         valid: Validity::default(),
         nature,
         trigger: None,
-        door: Door::SAID,
+        door: Door::EXPLICIT,
     };
     service.memories.save(&caller(), request).await.unwrap().memory.id
 }

@@ -72,7 +72,7 @@ impl Distilling {
             Ok(prepared) => prepared,
             Err(state) => {
                 run.state = state;
-                self.keep_distilled(&session, run, Vec::new(), &model).await?;
+                self.store_distilled(&session, run, Vec::new(), &model).await?;
                 return Ok(false);
             }
         };
@@ -87,14 +87,14 @@ impl Distilling {
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
-        self.keep_distilled(&session, run, claims, &model).await?;
+        self.store_distilled(&session, run, claims, &model).await?;
         if settings.review == Review::Corroborated {
             self.corroborate(&session).await?;
         }
         Ok(true)
     }
 
-    pub(super) async fn keep_distilled(
+    pub(super) async fn store_distilled(
         &self,
         session: &PastSession,
         run: DistilRun,
@@ -214,7 +214,7 @@ impl Decision for KeepDistilled<'_> {
         let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
         let known = write.store().candidates_by_id(&ids).await?;
         candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
-        write.keep_distilled(&session, run, candidates);
+        write.store_distilled(&session, run, candidates);
         Ok(())
     }
 }

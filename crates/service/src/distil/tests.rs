@@ -61,7 +61,7 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         ended_at: past.ended_at,
         at: Timestamp::now(),
     };
-    service.distilling.keep_distilled(past, run, claims, MODEL).await.unwrap();
+    service.distilling.store_distilled(past, run, claims, MODEL).await.unwrap();
 }
 
 fn texts(candidates: &[Candidate]) -> Vec<&str> {
@@ -200,7 +200,7 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
     let answer = Arranged { operations, ..Arranged::default() };
     let project = project();
     let kept =
-        service.distilling.keep_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+        service.distilling.store_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
     assert_eq!(kept.state, ArrangementState::Waiting);
     (past, memories, kept)
 }
@@ -289,8 +289,11 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         let plan = service.distilling.arrange_plan(Some(&project())).await.unwrap();
         assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
         let empty = Arranged::default();
-        let kept =
-            service.distilling.keep_arrangement(Some(&project()), empty, MODEL, Review::Inbox).await.unwrap();
+        let kept = service
+            .distilling
+            .store_arrangement(Some(&project()), empty, MODEL, Review::Inbox)
+            .await
+            .unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
         assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
     });
@@ -325,7 +328,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
         let kept =
-            service.distilling.keep_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+            service.distilling.store_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);

@@ -24,20 +24,20 @@ impl History {
         }
         let kept = match self.history_roll().await? {
             Ok(kept) => kept,
-            Err(words) => return Ok(Check::fault(NAME, words)),
+            Err(words) => return Ok(Check::failed(NAME, words)),
         };
         if let Some(words) = self.candidates_differ(&kept).await? {
-            return Ok(Check::fault(NAME, words));
+            return Ok(Check::failed(NAME, words));
         }
         let ghosts = self.ghost_vectors(&kept).await?;
         if !ghosts.is_empty() {
             let vectors = text::counted(ghosts.len(), "vector");
             let words = format!("{vectors} of exchanges that are not there");
             if !fix {
-                return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
+                return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
             }
             self.base.store.remove_exchange_vectors(&ghosts).await?;
-            return Ok(Check::fault(NAME, words).mended());
+            return Ok(Check::failed(NAME, words).repaired());
         }
         let Some(words) = self.history_differs(&kept).await? else {
             return Ok(Check::sound(
@@ -46,12 +46,12 @@ impl History {
             ));
         };
         if !fix {
-            return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+            return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
         self.evidence.rebuild(Evidence::History).await?;
         Ok(match self.history_differs(&kept).await? {
-            None => Check::fault(NAME, words).mended(),
-            Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
+            None => Check::failed(NAME, words).repaired(),
+            Some(still) => Check::failed(NAME, format!("{still}, even after its index was built anew")),
         })
     }
 

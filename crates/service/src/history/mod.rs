@@ -19,7 +19,7 @@ pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
 };
-pub use facts::{Fact, Facts, FactsAbout, Links, Mended};
+pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
 pub use prepare::agent_slug;

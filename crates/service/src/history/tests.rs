@@ -452,7 +452,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
         let index = service.recall.evidence.index(Evidence::History, WAIT).await.unwrap();
         let gone = ExchangeId::of("claude-code", &session("s1"), 3);
         index.push(cerebro_search::lexical::Change::Erase(gone.into())).unwrap();
-        assert_eq!(check(&service).await.health, doctor::Health::Mended);
+        assert_eq!(check(&service).await.health, doctor::Health::Repaired);
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "mended");
         let other = Project::parse("renamed").unwrap();
         assert_eq!(service.memories.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
@@ -497,7 +497,7 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 valid: Validity::default(),
                 nature: None,
                 trigger: None,
-                door: Door::SAID,
+                door: Door::EXPLICIT,
             };
             service.memories.save(&caller, request).await.unwrap();
         }

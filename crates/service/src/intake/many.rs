@@ -77,11 +77,11 @@ impl Intake {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.state.progress).mended(&at);
+                    lock(&self.state.progress).recovered(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.state.progress).fault(&at, &fault.to_string());
+                    lock(&self.state.progress).failed(&at, &fault.to_string());
                 }
             }
             self.make_way().await;

@@ -28,7 +28,7 @@ use cerebro_transcript::{
 /// Agents do not load longer files.
 const PAPER_BYTES_MAX: u64 = 256 << 10;
 /// Most files that are read, and most files of one folder.
-const PAPERS_MAX: usize = 1_000;
+const MEMORY_FILES_MAX: usize = 1_000;
 const FOLDER_MAX: usize = 100;
 /// The number of latest past sessions whose folders are searched, and the most of these folders.
 const SESSIONS_MAX: usize = 500;
@@ -85,19 +85,19 @@ impl Intake {
         if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
         }
-        let mut known = self.known_papers().await?;
+        let mut known = self.known_memory_files().await?;
         if wants {
-            for paper in self.memory_files(&settings).await? {
+            for memory_file in self.memory_files(&settings).await? {
                 let session = Session {
-                    cwd: paper.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
+                    cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
                     ..Session::default()
                 };
                 let project = self.project_of(&session, pass).await;
-                if !settings.wants(&project, session.cwd.as_deref(), &paper.path) {
+                if !settings.wants(&project, session.cwd.as_deref(), &memory_file.path) {
                     continue;
                 }
-                let before = known.remove(&*paper.path.to_string_lossy());
-                self.take_paper(paper, project, before.as_ref()).await?;
+                let before = known.remove(&*memory_file.path.to_string_lossy());
+                self.take_memory_file(memory_file, project, before.as_ref()).await?;
             }
         }
         for gone in known.into_values() {
@@ -107,7 +107,7 @@ impl Intake {
     }
 
     /// The memory files that searches find now, by their paths.
-    async fn known_papers(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
+    async fn known_memory_files(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
@@ -141,19 +141,19 @@ impl Intake {
         for folder in folders {
             memory_files.extend(looked(move || of_project(&folder)).await);
         }
-        memory_files.retain(|paper| paper.agents.iter().any(|agent| wanted.contains(agent)));
-        memory_files.truncate(PAPERS_MAX);
+        memory_files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
+        memory_files.truncate(MEMORY_FILES_MAX);
         Ok(memory_files)
     }
 
-    async fn take_paper(
+    async fn take_memory_file(
         &self,
-        paper: MemoryFile,
+        memory_file: MemoryFile,
         project: Project,
         before: Option<&Document>,
     ) -> Result<(), ServiceError> {
-        let path = paper.path.to_string_lossy().into_owned();
-        let read = looked(move || bytes_of(&paper.path)).await;
+        let path = memory_file.path.to_string_lossy().into_owned();
+        let read = looked(move || bytes_of(&memory_file.path)).await;
         let Some(bytes) = read else { return Ok(()) };
         let hash = hex(&Sha256::digest(&bytes));
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
@@ -174,7 +174,7 @@ impl Intake {
             return Ok(());
         }
         let Ok(reading) = cerebro_documents::read(Format::Markdown, &bytes) else { return Ok(()) };
-        let loaded_by = paper.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
+        let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let (format, bytes) = (Format::Markdown, bytes.len() as u64);
         let read = DocumentRead { project, path, format, hash, bytes, loaded_by, reading };
         self.documents.ingest(read, false).await.map(drop)
@@ -213,8 +213,9 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 /// The memory files of a project. Blocks.
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
     let each = |(pattern, agents): &(&str, &[Agent])| {
-        let paper = |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
-        matching(folder, pattern).into_iter().map(paper).collect::<Vec<_>>()
+        let memory_file =
+            |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
+        matching(folder, pattern).into_iter().map(memory_file).collect::<Vec<_>>()
     };
     OF_PROJECTS.iter().flat_map(each).collect()
 }
@@ -225,16 +226,16 @@ fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> 
     for place in places.iter().filter(|place| place.depth > 0 && !place.root.ends_with("archived_sessions")) {
         let Some(own) = place.root.parent() else { continue };
         for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
-            let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
-            memory_files.extend(matching(own, pattern).into_iter().map(paper));
+            let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
+            memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
         }
         if !matches!(place.agent, ClaudeCode | GeminiCli) {
             continue;
         }
-        for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(PAPERS_MAX) {
+        for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
             let folder = folder_of(place.agent, &entry.path(), known);
-            let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
-            memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(paper));
+            let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
+            memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
         }
     }
     memory_files
@@ -277,7 +278,8 @@ mod tests {
         }
         std::os::unix::fs::symlink(root.join("app/README.md"), root.join("app/CLAUDE.md")).unwrap();
         let found = of_project(&root.join("app"));
-        let names: Vec<_> = found.iter().map(|paper| paper.path.strip_prefix(root).unwrap()).collect();
+        let names: Vec<_> =
+            found.iter().map(|memory_file| memory_file.path.strip_prefix(root).unwrap()).collect();
         assert_eq!(
             names,
             [".claude/rules/a.md", ".claude/rules/b.md", "AGENTS.md"].map(|name| Path::new("app").join(name))
@@ -288,7 +290,7 @@ mod tests {
             TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
         let mut found = of_agents(&[place], &[PathBuf::from("/app")]);
         found.sort_by(|a, b| a.path.cmp(&b.path));
-        let folders: Vec<_> = found.iter().map(|paper| paper.folder.clone()).collect();
+        let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
         assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
     }
 }

@@ -177,11 +177,11 @@ impl Intake {
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
-        if reading.began_anew() {
+        if reading.restarted() {
             before = None;
         }
         let mut copying = Copying::default();
-        let mut end = reading.began_anew().then_some(0);
+        let mut end = reading.restarted().then_some(0);
         loop {
             let (back, piece) = blocking(move || {
                 let piece = reading.step();
@@ -330,7 +330,7 @@ impl Intake {
     /// Stores that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.state.progress).fault(&found.path, &words);
+        lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let mut source = match self.history.source(found.agent, &key).await? {
             Some(source) => source,

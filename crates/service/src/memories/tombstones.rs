@@ -78,7 +78,7 @@ impl Memories {
     ///
     /// # Errors
     /// A failing store. What was begun is begun anew at the next opening.
-    pub(crate) async fn keep_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
+    pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
         let (is_known, any_is_known) = self.base.store.knows_secret().await?;
         if !is_known {
             // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.

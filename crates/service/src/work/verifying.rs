@@ -136,7 +136,7 @@ impl Journal {
             "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before",
             text::counted(report.findings.len(), "fault")
         );
-        Ok(Check::fault(NAME, words))
+        Ok(Check::failed(NAME, words))
     }
 
     async fn verify_work(
