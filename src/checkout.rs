@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{hook::world, looks, platform};
+use crate::{hook::world, platform};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Digest, FILE_BYTES_MAX, Source, Verdict, anchors_in, names};
 use cerebro_core::domain::{Memory, MemoryId, Workplace};
 use cerebro_core::redact::redact;
@@ -24,6 +24,7 @@ use cerebro_core::relate::{MentionKind, mentions};
 use cerebro_core::sync::lock;
 use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_MAX};
 use cerebro_ledger::SeenFile;
+use cerebro_service::looks;
 
 /// How long a search waits for verdicts; verdicts that are not known by then are left out.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);

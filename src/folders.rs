@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::daemon::hello::Hello;
 use crate::home::{Home, user_home};
-use crate::looks;
 use crate::platform;
 use crate::project_dir::{self, ProjectFolder};
 use cerebro_durable as durable;
+use cerebro_service::looks;
 
 /// Most folders that are recorded; beyond that the oldest is dropped.
 const FOLDERS_MAX: usize = 1_000;

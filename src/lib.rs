@@ -7,7 +7,6 @@
 pub mod checkout;
 pub mod edits;
 pub mod home;
-pub mod looks;
 pub mod platform;
 pub mod project_dir;
 pub mod reading;

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::{looks, platform};
+use crate::platform;
 use cerebro_core::domain::Project;
 use cerebro_core::domain::limits::PROJECT_CHARS_MAX;
 use cerebro_core::redact::redact;
+use cerebro_service::looks;
 
 /// Largest file of a repository that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -236,7 +236,10 @@ fn saved_reply(saved: &Saved) -> Reply {
     if !memory.taint.flags.is_empty() {
         let flags: Vec<&str> = memory.taint.flags.iter().map(|flag| flag.as_str()).collect();
         reply = reply
-            .line(format!("flags: {} (it reads like an instruction; it is saved and marked)", flags.join(" ")))
+            .line(format!(
+                "flags: {} (it reads like an instruction; it is saved and marked)",
+                flags.join(" ")
+            ))
             .fact("flags", json!(flags));
     }
     if let Some(key) = &saved.suggested_topic_key {

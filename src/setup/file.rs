@@ -1,10 +1,11 @@
 //! Agents' files: read and replaced as a whole, keeping their permissions.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::SetupError;
+use crate::platform;
 use cerebro_durable::{Draft, Kind};
 
 /// Largest file that is edited, in bytes.
@@ -16,11 +17,15 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// When it cannot be read, is not text, or is too large.
 pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     let unreadable = |source| SetupError::Unreadable { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    // A pipe would be waited for.
+    let file = match platform::open_without_waiting(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
+    }
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -100,4 +105,21 @@ pub fn back_up(path: &Path, text: &str) -> Result<(), SetupError> {
             draft.finish()
         });
     written.map_err(|source| SetupError::Unwritable { path: backup, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_neither_waited_for_nor_replaced() {
+        let temp = tempfile::tempdir().unwrap();
+        let pipe = temp.path().join("settings.json");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe.as_path(), temp.path()] {
+            assert!(matches!(read(path), Err(SetupError::Unreadable { .. })), "{}", path.display());
+            assert!(write(path, "{}", None).is_err());
+        }
+        assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
+    }
 }

@@ -294,14 +294,17 @@ fn an_overdue_backup_is_made_by_the_daemon() {
 
 #[test]
 fn a_scheduled_backup_that_fails_is_reported() {
-    let home = Home::with_config("[backup]\nevery = \"1s\"\ndir = \"/proc/nowhere\"\n");
-    let mut agent = home.agent();
-    agent.save("One", "First text.");
-    let status = wait_for("the failure to be reported", || {
-        let status = home.json(&["daemon", "status"]);
-        status["backup"]["failure"].is_string().then_some(status)
-    });
-    assert!(status["backup"]["failure"].as_str().unwrap().contains("/proc/nowhere"), "{status}");
-    assert!(home.log_tail().contains("scheduled backup failed"), "{}", home.log_tail());
-    agent.save("Two", "The daemon serves all the same.");
+    // One that cannot be made, and a file.
+    for dir in ["/proc/nowhere", "config.toml"] {
+        let home = Home::with_config(&format!("[backup]\nevery = \"1s\"\ndir = \"{dir}\"\n"));
+        let mut agent = home.agent();
+        agent.save("One", "First text.");
+        let status = wait_for("the failure to be reported", || {
+            let status = home.json(&["daemon", "status"]);
+            status["backup"]["failure"].is_string().then_some(status)
+        });
+        assert!(status["backup"]["failure"].as_str().unwrap().contains(dir), "{status}");
+        assert!(home.log_tail().contains("scheduled backup failed"), "{}", home.log_tail());
+        agent.save("Two", "The daemon serves all the same.");
+    }
 }

@@ -100,7 +100,11 @@ fn what_is_not_there_is_an_error_that_names_it() {
 #[test]
 fn prompts_quote_what_is_stored_and_nothing_of_it_can_leave_its_frame() {
     let home = Home::new();
-    let id = home.agent().save(&format!("The lease {EVIL}"), &format!("It lasts for a minute. {EVIL}"));
+    let mut first = home.agent();
+    first.ok("mem_session_start", json!({ "id": EVIL, "project": EVIL }));
+    first.ok("mem_save", json!({ "title": "Of another project", "content": "x", "project": EVIL }));
+    let id = first.save(&format!("The lease {EVIL}"), &format!("It lasts for a minute. {EVIL}"));
+    let session = EVIL.bytes().fold("cerebro://session/".to_owned(), |uri, byte| format!("{uri}%{byte:02X}"));
     for mut agent in both(&home) {
         for (name, arguments, quotes) in [
             ("recall", json!({ "about": "the lease" }), true),
@@ -120,7 +124,7 @@ fn prompts_quote_what_is_stored_and_nothing_of_it_can_leave_its_frame() {
         }
         let memory = read(&mut agent, &format!("cerebro://memory/{id}"));
         let listed = agent.request("resources/list", json!({})).unwrap().to_string();
-        for text in [memory, listed, read(&mut agent, "cerebro://context")] {
+        for text in [memory, listed, read(&mut agent, "cerebro://context"), read(&mut agent, &session)] {
             assert!(text.contains("The lease") && !text.contains("system-reminder>"), "{text}");
         }
     }

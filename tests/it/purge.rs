@@ -83,6 +83,16 @@ fn a_trial_that_still_holds_the_text_is_named() {
 }
 
 #[test]
+fn backups_that_cannot_be_looked_at_are_no_backups_without_the_text() {
+    let home = Home::with_config("[backup]\ndir = \"config.toml\"\n");
+    let id = home.agent().save("A pangolin", "Its text is pangolinesque.");
+    let deleted = home.json(&["delete", &id, "--hard", "--yes"]);
+    assert!(deleted["remains"]["unread"].as_str().unwrap().contains("config.toml"), "{deleted}");
+    let told = home.run(&["compact"]);
+    assert!(told.stderr.contains("is not known") && told.stderr.contains("config.toml"), "{told:?}");
+}
+
+#[test]
 fn neither_anchors_nor_tombstones_nor_plans_hold_what_was_destroyed() {
     const WORDS: [&str; 5] = ["zorilla_engine", "quagga_start", "pangolinish", "numbatlike", "fossaresque"];
     let home = Home::with_config(AGENTS_MAY_PURGE);

@@ -248,6 +248,12 @@ fn the_base64_of_an_inline_image_is_no_text() {
     assert!(html.contains("Before") && html.contains("after.") && !html.contains(&written[..40]), "{html}");
     let prose = format!("The token ;base64,{written} is no URL.");
     assert_eq!(text(Format::Markdown, prose.clone()), prose);
+    // A blank of more than one byte before it, and so many of them that each must not look through the whole text.
+    let wide = format!("A\u{a0}token;base64,{written} and\u{3000}data:image/png;base64,{written}!");
+    let kept = format!("A\u{a0}token;base64,{written} and\u{3000}data:image/png;base64,!");
+    assert_eq!(text(Format::Markdown, wide), kept);
+    let many = ";base64,".repeat(1 << 17);
+    assert_eq!(text(Format::Markdown, many.clone()), many);
 }
 
 #[test]

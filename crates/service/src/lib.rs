@@ -36,6 +36,7 @@ mod history;
 mod index;
 mod intake;
 mod jobs;
+pub mod looks;
 mod memories;
 mod peers;
 mod portable;
@@ -124,6 +125,9 @@ use worker::{Embed, ExchangeBacklog, RelationInference};
 
 /// How long closing waits for background tasks and for calls that were cancelled.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
+/// How long closing waits for the indexes, which commit what is queued. They are derived: the store does not wait for
+/// them any longer.
+const INDEX_CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// A handle to the use cases over an open store. [`Service::close`] waits for all of them.
 #[derive(Clone)]
@@ -352,9 +356,17 @@ impl Service {
         // Its connections hold the database open.
         self.studio.close(None).await;
         store.drain().await;
-        self.recall.index.close();
-        self.recall.past.close().await;
-        self.recall.evidence.close();
+        let (memories, evidence) = (self.recall.index.closing(), self.recall.evidence.closing());
+        let closing = tokio::task::spawn_blocking(move || {
+            memories();
+            evidence();
+        });
+        let indexes = async { tokio::join!(closing, self.recall.past.close()) };
+        if tokio::time::timeout(INDEX_CLOSE_WAIT, indexes).await.is_err() {
+            tracing::warn!(
+                "the indexes were not closed in time; the next opening completes them from the log"
+            );
+        }
         drop(self);
         // Calls that were cancelled still hold a handle for the moment it takes them to unwind.
         let ended = tasks.ended(CLOSE_WAIT).await;

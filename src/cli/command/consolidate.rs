@@ -74,7 +74,10 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
     }
     if is_list {
         let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "derive", "done", "left"];
-        context.output.table(&Table::of(LOG, &fields, &answer["cycles"]), "no plans yet; `cerebro consolidate` makes one")?;
+        context.output.table(
+            &Table::of(LOG, &fields, &answer["cycles"]),
+            "no plans yet; `cerebro consolidate` makes one",
+        )?;
         return Ok(Outcome::Done);
     }
     let fields = ["action", "id", "title", "into", "outcome", "why"];

@@ -164,7 +164,9 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     }
     if args.dry_run {
         let fields = ["session", "started_at", "project", "exchanges", "tokens", "title"];
-        context.output.table(&Table::of(PLANNED, &fields, &answer["sessions"]), "no session waits to be distilled")?;
+        context
+            .output
+            .table(&Table::of(PLANNED, &fields, &answer["sessions"]), "no session waits to be distilled")?;
         let (requests, tokens) = (&answer["requests"], &answer["tokens"]);
         context.output.note(&format!(
             "about {tokens} tokens in {requests} requests; a session without tokens is not sent"

@@ -128,7 +128,9 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
         Drawing::Mermaid => graph.mermaid(),
     })?;
     if graph.relations.is_empty() {
-        context.output.note("it has no relations; the worker finds them with an embedding model (`cerebro model list`)");
+        context.output.note(
+            "it has no relations; the worker finds them with an embedding model (`cerebro model list`)",
+        );
     }
     if answer["truncated"].as_bool().unwrap_or_default() {
         context.output.note("there is more around it; see `--limit`");

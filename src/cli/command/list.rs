@@ -119,7 +119,9 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         _ if !args.conditions.is_empty() => "no memory meets these conditions",
         (true, _) => "no deleted memories",
         (false, _) if args.archived => "no archived memories; `cerebro archive ID` puts one into the archive",
-        (false, true) => "no memories yet; `cerebro save TITLE TEXT` saves one, and `cerebro setup` lets agents do so",
+        (false, true) => {
+            "no memories yet; `cerebro save TITLE TEXT` saves one, and `cerebro setup` lets agents do so"
+        }
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
     let meant = if is_empty {

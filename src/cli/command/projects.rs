@@ -83,7 +83,10 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     name_personal(&mut answer["projects"]);
-    context.output.table(&Table::of(PROJECTS, FIELDS, &answer["projects"]), "no projects yet; the first memory that is saved in a folder makes its project")?;
+    context.output.table(
+        &Table::of(PROJECTS, FIELDS, &answer["projects"]),
+        "no projects yet; the first memory that is saved in a folder makes its project",
+    )?;
     Ok(Outcome::Done)
 }
 

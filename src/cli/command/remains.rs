@@ -22,6 +22,8 @@ pub struct Remains {
     pub trials: Vec<PathBuf>,
     /// Backups of this home in the configured folder.
     pub backups: Vec<PathBuf>,
+    /// Why it is not known which backups there are.
+    pub unread: Option<String>,
 }
 
 impl Remains {
@@ -32,14 +34,17 @@ impl Remains {
         let is_replaced = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(backup::REPLACED))
         };
-        let config = Config::read(&home.config_file()).unwrap_or_default();
-        let dir = config.settings().backup.dir_in(home.root());
-        let backups = backup::kept(&dir, home.root()).unwrap_or_default().into_iter().map(|kept| kept.path);
+        let kept = Config::read(&home.config_file()).map_err(|error| error.to_string()).and_then(|config| {
+            let dir = config.settings().backup.dir_in(home.root());
+            backup::kept(&dir, home.root()).map_err(|error| error.to_string())
+        });
+        let (kept, unread) = kept.map_or_else(|why| (Vec::new(), Some(why)), |kept| (kept, None));
         Self {
             edits: edits.collect(),
             replaced: entries.map(|entry| entry.path()).filter(is_replaced).collect(),
             trials: trial::folders(home),
-            backups: backups.collect(),
+            backups: kept.into_iter().map(|kept| kept.path).collect(),
+            unread,
         }
     }
 
@@ -50,7 +55,7 @@ impl Remains {
         };
         json!({
             "edits": shown(&self.edits), "replaced": shown(&self.replaced), "trials": shown(&self.trials),
-            "backups": shown(&self.backups),
+            "backups": shown(&self.backups), "unread": self.unread,
         })
     }
 
@@ -70,6 +75,9 @@ impl Remains {
             let count = self.backups.len();
             let dir = newest.parent().unwrap_or(newest).display();
             context.output.note(&format!("backups made before still hold destroyed text: {count} in {dir}"));
+        }
+        if let Some(why) = &self.unread {
+            context.output.warn(&format!("whether backups still hold destroyed text is not known: {why}"));
         }
     }
 }

@@ -14,6 +14,10 @@ use crate::{
 /// The line width for HTML, wide enough that no line is broken.
 const WIDTH: usize = 10_000;
 
+/// How far before the Base64 of a `data:` URL its beginning is looked for, in bytes: between them is a type such as
+/// `image/svg+xml;charset=utf-8`.
+const INLINE_TYPE_MAX: usize = 128;
+
 /// Data that is written into a text as Base64 is left out of what is searched from this length on, in bytes.
 const INLINE_DATA_MIN: usize = 64;
 
@@ -70,9 +74,9 @@ fn without_inline_data(source: &str) -> Cow<'_, str> {
     let mut begin = 0;
     for (at, _) in source.match_indices(MARK) {
         let data = at + MARK.len();
-        let is_url = source[..at]
-            .rfind(|c: char| c.is_whitespace() || "(<\"'".contains(c))
-            .is_some_and(|before| source[before + 1..at].starts_with("data:"));
+        let near = &source[source.ceil_char_boundary(at.saturating_sub(INLINE_TYPE_MAX))..at];
+        let mut words = near.rsplit(|c: char| c.is_whitespace() || "(<\"'".contains(c));
+        let is_url = words.next().is_some_and(|word| word.starts_with("data:"));
         let is_data = |c: char| c.is_ascii_alphanumeric() || "+/=-_%".contains(c);
         let end = source[data..].find(|c| !is_data(c)).map_or(source.len(), |length| data + length);
         if is_url && end - data >= INLINE_DATA_MIN {

@@ -33,11 +33,13 @@ pub use kept::{Kept, unfinished};
 use file::LogPosition;
 use kept::Owner;
 
-use super::{Clock, ServiceError, lock};
+use super::{Clock, ServiceError, lock, looks};
 use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_durable as durable;
 use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
 
+/// How long a look at the backups of a folder may take: a share may be slow.
+const LOOK_MAX: Duration = Duration::from_secs(30);
 /// How many pieces of a script wait for the disk.
 const PIECES_WAITING: usize = 16;
 /// How long nobody must have written to a draft before a backup removes it.
@@ -141,6 +143,9 @@ pub enum BackupError {
     /// The folder cannot be made or moved.
     #[error("cannot {verb} {path}: {source}")]
     Folder { verb: &'static str, path: PathBuf, source: io::Error },
+    /// The folder may be on a mount whose server is gone.
+    #[error("{0} does not answer")]
+    Silent(PathBuf),
     /// A part of the work ended without an answer.
     #[error("the backup broke off: {0}")]
     Broken(String),
@@ -183,16 +188,19 @@ impl Backups {
         // Read first: the script may hold later events, never fewer.
         let head = Head::now(&request.home, at, &self.place().await?);
         let dump = self.base.store.dump().await?;
-        let (path, packed) = match &request.target {
-            Target::Folder(dir) => {
-                make_folder(dir)?;
-                sweep(dir);
-                (dir.join(kept::name(at)), true)
-            }
-            Target::Script(path) => (path.clone(), false),
+        let (path, folder) = match &request.target {
+            Target::Folder(dir) => (dir.join(kept::name(at)), Some(dir.clone())),
+            Target::Script(path) => (path.clone(), None),
         };
-        let draft = file::Draft::begin(&path, &head, packed)?;
-        let (end, bytes) = self.copy(dump, draft).await?;
+        let (target, packed) = (path.clone(), folder.is_some());
+        let draft = blocking(move || {
+            if let Some(dir) = folder {
+                make_folder(&dir)?;
+                sweep(&dir);
+            }
+            Ok(file::Draft::begin(&target, &head, packed)?)
+        });
+        let (end, bytes) = self.copy(dump, draft.await?).await?;
         let (backups, target, home) = (self.clone(), request.target.clone(), request.home.clone());
         let (verify, keep) = (request.verify, request.keep);
         let written = path.clone();
@@ -221,6 +229,14 @@ impl Backups {
     /// The owner of this store's backups.
     fn owner<'a>(&'a self, home: &'a Path) -> Owner<'a> {
         Owner { home, store: self.base.store.id() }
+    }
+
+    /// The backups of a home's store in a folder, newest first.
+    async fn kept_in(&self, dir: &Path, home: &Path) -> Result<Vec<Kept>, BackupError> {
+        let (backups, own, home) = (self.clone(), dir.to_path_buf(), home.to_path_buf());
+        let look = move || kept::of(&own, backups.owner(&home));
+        let looked = looks::within(dir, LOOK_MAX, look).await;
+        Ok(looked.ok_or_else(|| BackupError::Silent(dir.to_path_buf()))??)
     }
 
     /// Copies the script from the database to the file.

@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::Path, time::Duration};
 
-use super::{BackupRequest, Backups, Outcome, Target, kept, lock};
+use super::{BackupRequest, Backups, Outcome, Target, lock};
 use cerebro_core::domain::Timestamp;
 
 /// How long the daemon has served before it makes an overdue backup, so that the backup does not delay those who waited for
@@ -25,7 +25,7 @@ impl Backups {
         }
         tokio::pin!(stopping);
         let dir = plan.dir_in(home);
-        let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every));
+        let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every).await);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -46,6 +46,8 @@ impl Backups {
                 Ok(()) => plan.every,
                 Err(error) => {
                     tracing::error!(%error, "the scheduled backup failed");
+                    // Also one that failed before it began to write.
+                    lock(&self.desk.outcome).failure = Some((self.base.store.now(), error.to_string()));
                     RETRY.min(plan.every)
                 }
             };
@@ -53,8 +55,8 @@ impl Backups {
     }
 
     /// How long until the next one is due; zero when it is overdue.
-    fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
-        let newest = kept::of(dir, self.owner(home)).ok().and_then(|kept| kept.into_iter().next());
+    async fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
+        let newest = self.kept_in(dir, home).await.ok().and_then(|kept| kept.into_iter().next());
         newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.base.store.now()))
     }
 
@@ -63,7 +65,7 @@ impl Backups {
     async fn back_up_if_changed(&self, request: BackupRequest) -> Result<(), super::BackupError> {
         let Target::Folder(dir) = &request.target else { return Ok(()) };
         let place = self.place().await?;
-        let newest = kept::of(dir, self.owner(&request.home))?.into_iter().next();
+        let newest = self.kept_in(dir, &request.home).await?.into_iter().next();
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It is a backup of this moment too.

@@ -100,10 +100,10 @@ impl EvidenceIndexes {
         Self { base: base.clone(), history: index(Evidence::History), documents: index(Evidence::Documents) }
     }
 
-    pub(crate) fn close(&self) {
-        for of in Evidence::ALL {
-            self.evidence(of).close();
-        }
+    /// What closes them. It blocks, and keeps no handle to the store.
+    pub(crate) fn closing(&self) -> impl FnOnce() + Send + use<> {
+        let indexes = [Arc::clone(&self.history), Arc::clone(&self.documents)];
+        move || indexes.iter().for_each(|index| index.close())
     }
 
     /// Whether there is any evidence of this kind. Read once; a commit sets it too.

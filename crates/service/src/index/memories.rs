@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use super::blocking;
 use crate::ServiceError;
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
@@ -215,9 +216,10 @@ impl MemoryIndex {
         });
     }
 
-    /// Closes the index.
-    pub(crate) fn close(&self) {
-        self.follower.close();
+    /// What closes the index. It blocks, and keeps no handle to the store.
+    pub(crate) fn closing(&self) -> impl FnOnce() + Send + use<> {
+        let follower = Arc::clone(&self.follower);
+        move || follower.close()
     }
 
     /// How many memories it has.
@@ -262,7 +264,7 @@ impl MemoryIndex {
     }
 
     /// Applies the log of each writer from the last event that the index has.
-    async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
+    async fn follow_logs(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
         let held = index.checkpoint();
         for writer in self.base.store.writers().await? {
             self.follow_log(index, &writer, held.places.get(&writer).copied().unwrap_or(0)).await?;
@@ -270,7 +272,7 @@ impl MemoryIndex {
         Ok(())
     }
 
-    async fn follow_log(&self, index: &Index, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
+    async fn follow_log(&self, index: &Arc<Index>, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
         loop {
             let events = self.base.store.events_after(writer, seq, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
@@ -279,9 +281,8 @@ impl MemoryIndex {
             ids.sort();
             ids.dedup();
             let erased = erased(&events);
-            for memory in self.base.store.memories_by_id(&ids).await? {
-                index.push(change(&memory, &erased))?;
-            }
+            let memories = self.base.store.memories_by_id(&ids).await?;
+            pushed(index, memories.iter().map(|memory| change(memory, &erased)).collect()).await?;
             index.reach(writer, seq);
         }
     }
@@ -295,7 +296,7 @@ impl MemoryIndex {
         Ok(index)
     }
 
-    async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
+    async fn fill(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
         // The position is read first: changes made meanwhile are read again from the log, which is harmless.
         let places = self.base.store.places().await?;
         let mut after: Option<String> = None;
@@ -308,9 +309,8 @@ impl MemoryIndex {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             count += page.len();
-            for (_, memory) in page.iter().filter(|(_, memory)| memory.is_live()) {
-                index.push(change(memory, &[]))?;
-            }
+            let live = page.iter().filter(|(_, memory)| memory.is_live());
+            pushed(index, live.map(|(_, memory)| change(memory, &[])).collect()).await?;
             if count % (PAGE * 10) == 0 {
                 tracing::info!(count, "building the lexical index anew");
             }
@@ -319,7 +319,7 @@ impl MemoryIndex {
             index.reach(writer, *seq);
             self.follow_log(index, writer, *seq).await?;
         }
-        Ok(index.flush()?)
+        blocking(index, Index::flush).await
     }
 
     /// Drops the index and rebuilds it from the store.
@@ -382,9 +382,53 @@ impl MemoryIndex {
     }
 }
 
+/// Hands changes to the index. With many of them it commits, which takes long.
+async fn pushed(index: &Arc<Index>, changes: Vec<Change>) -> Result<(), ServiceError> {
+    blocking(index, move |index| changes.into_iter().try_for_each(|change| index.push(change))).await
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::{Embedding, Service, Settings};
+
+    /// An index that does not close holds up neither the end of the store nor that of the thread which waits for it.
+    #[test]
+    fn a_store_does_not_wait_for_an_index_that_does_not_close() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, index) = (folder.path().join("store"), folder.path().join("index"));
+        let open = async |index: &Path| {
+            let opened = Service::open(&store, index, Settings::default(), Embedding::none(), Timestamp::now);
+            opened.await.unwrap()
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(16 << 20)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(Box::pin(async {
+            let service = open(&index).await;
+            service.recall.index.catch_up().await.unwrap();
+            let follower = Arc::clone(&service.recall.index.follower);
+            let (held, holds) = mpsc::channel::<()>();
+            let (release, hangs) = mpsc::channel::<()>();
+            let hanging = std::thread::spawn(move || {
+                let _index = write(&follower.index);
+                held.send(()).unwrap();
+                hangs.recv().is_err()
+            });
+            holds.recv().unwrap();
+            service.close().await.unwrap();
+            // The store is free: another one may open it.
+            let again = open(&folder.path().join("other")).await;
+            drop(release);
+            assert!(hanging.join().unwrap());
+            again.close().await.unwrap();
+        }));
+    }
 
     #[test]
     fn an_index_is_followed_on_only_where_it_is_of_this_store_and_its_past() {

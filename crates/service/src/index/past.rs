@@ -238,9 +238,7 @@ impl Past {
         let Some(mut known) = held.take() else { return Err(broken("it went away").into()) };
         let changed = known.follow(&self.base.store).await?;
         if changed.len() > ONE_BY_ONE_MAX && known.index.take().is_some() {
-            let dir = self.held.dir.clone();
-            let removed = tokio::task::spawn_blocking(move || remove(&dir));
-            removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?;
+            self.remove_files().await?;
         }
         if let Some(index) = &known.index {
             let ids: Vec<MemoryId> = changed.into_iter().collect();
@@ -261,13 +259,20 @@ impl Past {
     pub(crate) async fn purge_past(&self) -> Result<(), ServiceError> {
         let mut held = self.held.known.lock().await;
         if held.as_ref().is_none_or(|known| known.index.is_none()) {
-            return Ok(());
+            // One that broke off half-way left its files.
+            return self.remove_files().await;
         }
         let index = self.followed(&mut held).await?.index.clone();
         match index {
             Some(index) => push(&index, Vec::new(), true).await,
             None => Ok(()),
         }
+    }
+
+    async fn remove_files(&self) -> Result<(), ServiceError> {
+        let dir = self.held.dir.clone();
+        let removed = tokio::task::spawn_blocking(move || remove(&dir));
+        Ok(removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?)
     }
 
     /// A memory as the store held it at a moment.
@@ -327,4 +332,24 @@ fn broken(reason: &str) -> LexicalError {
 
 fn broke_off(error: tokio::task::JoinError) -> ServiceError {
     broken(&format!("work on the index of the past broke off: {error}")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::{Settings, use_cases::with_service};
+    use cerebro_core::domain::Timestamp;
+
+    #[test]
+    fn a_purge_takes_files_too_that_an_index_left_which_broke_off() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let past = &service.recall.past;
+            fs::create_dir_all(&past.held.dir).unwrap();
+            fs::write(past.held.dir.join("half"), "a purged text").unwrap();
+            past.purge_past().await.unwrap();
+            assert!(!past.held.dir.exists());
+            past.purge_past().await.unwrap();
+        });
+    }
 }

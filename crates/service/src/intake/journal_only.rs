@@ -31,7 +31,7 @@ impl Intake {
         let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
-        for (found, _) in named_files(options.places.clone(), paths).await? {
+        for (found, _) in named_files(&options.places, paths).await {
             let Ok(found) = found else { continue };
             if found.form != Form::Lines {
                 continue;

@@ -148,8 +148,8 @@ impl Intake {
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
-        let bytes = blocking(move || super::reading::small(&path)).await??;
-        let (prompts, end) = typed::read(&bytes, 0);
+        let (prompts, end) =
+            blocking(move || super::reading::small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
         let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);

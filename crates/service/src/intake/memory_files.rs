@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::Intake;
 use super::{folders::TranscriptFolder, settings::HistorySettings, slug::plain, take::Pass, walk};
-use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence};
+use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence, looks};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
     redact::redact_text,
@@ -33,7 +33,7 @@ const FOLDER_MAX: usize = 100;
 /// The number of latest past sessions whose folders are searched, and the most of these folders.
 const SESSIONS_MAX: usize = 500;
 const FOLDERS_MAX: usize = 50;
-/// How long one folder may take: it may lie on a disk that does not answer.
+/// How long one look may take: the folder may lie on a disk that does not answer.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 /// How many documents are read at once.
 const PAGE: usize = 200;
@@ -87,7 +87,14 @@ impl Intake {
         }
         let mut known = self.known_memory_files().await?;
         if wants {
+<<<<<<< HEAD
             for memory_file in self.memory_files(&settings).await? {
+=======
+            let found = self.memory_files(&settings).await?;
+            // What lies where nothing answers is not gone.
+            known.retain(|path, _| !found.silent.iter().any(|folder| Path::new(path).starts_with(folder)));
+            for memory_file in found.files {
+>>>>>>> main
                 let session = Session {
                     cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
                     ..Session::default()
@@ -124,8 +131,8 @@ impl Intake {
     }
 
     /// The memory files that are there, of wanted agents.
-    async fn memory_files(&self, settings: &HistorySettings) -> Result<Vec<MemoryFile>, ServiceError> {
-        let Some(options) = self.state.options.get() else { return Ok(Vec::new()) };
+    async fn memory_files(&self, settings: &HistorySettings) -> Result<FoundFiles, ServiceError> {
+        let Some(options) = self.state.options.get() else { return Ok(FoundFiles::default()) };
         let wanted = settings.wanted();
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for session in self.history.sessions(None, 0, SESSIONS_MAX).await? {
@@ -137,13 +144,23 @@ impl Intake {
         }
         let places = options.places.clone();
         let known: Vec<PathBuf> = folders.iter().cloned().collect();
-        let mut memory_files = looked(move || of_agents(&places, &known)).await;
-        for folder in folders {
-            memory_files.extend(looked(move || of_project(&folder)).await);
+        let mut found = FoundFiles::default();
+        for place in places {
+            let (own, known) = (place.root.parent().unwrap_or(&place.root).to_path_buf(), known.clone());
+            found.look(&own, move || of_agent(&place, &known)).await;
         }
+<<<<<<< HEAD
         memory_files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
         memory_files.truncate(MEMORY_FILES_MAX);
         Ok(memory_files)
+=======
+        for folder in folders {
+            found.look(&folder.clone(), move || of_project(&folder)).await;
+        }
+        found.files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
+        found.files.truncate(MEMORY_FILES_MAX);
+        Ok(found)
+>>>>>>> main
     }
 
     async fn take_memory_file(
@@ -152,10 +169,19 @@ impl Intake {
         project: Project,
         before: Option<&Document>,
     ) -> Result<(), ServiceError> {
+<<<<<<< HEAD
         let path = memory_file.path.to_string_lossy().into_owned();
         let read = looked(move || bytes_of(&memory_file.path)).await;
         let Some(bytes) = read else { return Ok(()) };
         let hash = hex(&Sha256::digest(&bytes));
+=======
+        let path = memory_file.path.to_string_lossy().into_owned();
+        let folder = memory_file.path.parent().unwrap_or(&memory_file.path).to_path_buf();
+        let read = looks::within(&folder, LOOK_MAX, move || {
+            bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
+        });
+        let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
+>>>>>>> main
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
             return Ok(());
         }
@@ -173,18 +199,37 @@ impl Intake {
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
         }
+<<<<<<< HEAD
         let Ok(reading) = cerebro_documents::read(Format::Markdown, &bytes) else { return Ok(()) };
         let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let (format, bytes) = (Format::Markdown, bytes.len() as u64);
         let read = DocumentRead { project, path, format, hash, bytes, loaded_by, reading };
+=======
+        let (format, size) = (Format::Markdown, bytes.len() as u64);
+        let parsed = tokio::task::spawn_blocking(move || cerebro_documents::read(format, &bytes)).await;
+        let Ok(Ok(reading)) = parsed else { return Ok(()) };
+        let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
+        let read = DocumentRead { project, path, format, hash, bytes: size, loaded_by, reading };
+>>>>>>> main
         self.documents.ingest(read, false).await.map(drop)
     }
 }
 
-/// Runs a look at a disk for a limited time. If the disk does not answer, the result is empty.
-async fn looked<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
-    let looked = tokio::time::timeout(LOOK_MAX, tokio::task::spawn_blocking(look)).await;
-    looked.ok().and_then(Result::ok).unwrap_or_default()
+/// What a look at many folders gave.
+#[derive(Debug, Default)]
+struct FoundFiles {
+    files: Vec<MemoryFile>,
+    /// The folders that did not answer in time.
+    silent: Vec<PathBuf>,
+}
+
+impl FoundFiles {
+    async fn look(&mut self, folder: &Path, look: impl FnOnce() -> Vec<MemoryFile> + Send + 'static) {
+        match looks::within(folder, LOOK_MAX, look).await {
+            Some(files) => self.files.extend(files),
+            None => self.silent.push(folder.to_path_buf()),
+        }
+    }
 }
 
 fn bytes_of(path: &Path) -> Option<Vec<u8>> {
@@ -220,9 +265,10 @@ fn of_project(folder: &Path) -> Vec<MemoryFile> {
     OF_PROJECTS.iter().flat_map(each).collect()
 }
 
-/// The memory files in the agents' own folders: those of the person, and what agents keep for a project. Blocks.
-fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> {
+/// The memory files in an agent's own folder: those of the person, and what the agent keeps for a project. Blocks.
+fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
     let mut memory_files = Vec::new();
+<<<<<<< HEAD
     for place in places.iter().filter(|place| place.depth > 0 && !place.root.ends_with("archived_sessions")) {
         let Some(own) = place.root.parent() else { continue };
         for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
@@ -237,6 +283,21 @@ fn of_agents(places: &[TranscriptFolder], known: &[PathBuf]) -> Vec<MemoryFile> 
             let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
             memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
         }
+=======
+    let own = place.root.parent().filter(|_| place.depth > 0 && !place.root.ends_with("archived_sessions"));
+    let Some(own) = own else { return memory_files };
+    for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
+        memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
+    }
+    if !matches!(place.agent, ClaudeCode | GeminiCli) {
+        return memory_files;
+    }
+    for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
+        let folder = folder_of(place.agent, &entry.path(), known);
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
+        memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
+>>>>>>> main
     }
     memory_files
 }
@@ -254,6 +315,12 @@ fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    };
+
     use super::*;
 
     #[test]
@@ -288,9 +355,34 @@ mod tests {
 
         let place =
             TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
-        let mut found = of_agents(&[place], &[PathBuf::from("/app")]);
+        let mut found = of_agent(&place, &[PathBuf::from("/app")]);
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
         assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
+    }
+
+    #[tokio::test]
+    async fn folders_that_hang_take_few_threads_and_what_lies_in_them_is_not_gone() {
+        let (begun, (release, hanging)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel::<()>());
+        let hanging = Arc::new(Mutex::new(hanging));
+        // So many scans of one folder whose server is gone.
+        let scans = (0..8).map(|_| {
+            let (begun, hanging) = (Arc::clone(&begun), Arc::clone(&hanging));
+            tokio::spawn(async move {
+                let mut found = FoundFiles::default();
+                let look = move || {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    drop(hanging.lock().map(|hanging| hanging.recv()));
+                    Vec::new()
+                };
+                found.look(Path::new("/a/hung/mount"), look).await;
+                found.silent
+            })
+        });
+        for scan in scans.collect::<Vec<_>>() {
+            assert_eq!(scan.await.unwrap(), [PathBuf::from("/a/hung/mount")]);
+        }
+        assert!(begun.load(Ordering::SeqCst) <= 2, "{begun:?} threads hang");
+        drop(release);
     }
 }

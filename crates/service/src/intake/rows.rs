@@ -3,10 +3,16 @@
 //! It is opened read-only, with a wait for its writer, and never as immutable, because its last writes are in the log
 //! beside it. If it stays locked, a private copy is read. Everything here blocks.
 
-use std::{collections::HashMap, fmt::Write as _, fs, path::Path, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs::File,
+    io::{self, ErrorKind, Read as _},
+    path::Path,
+    time::Duration,
+};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::Value};
-use tempfile::TempDir;
 
 use super::{
     reading::Fault,
@@ -66,8 +72,6 @@ pub struct Head {
 /// An open database.
 pub struct Database {
     connection: Connection,
-    /// The private copy that is read in its place; it is removed with it.
-    _copy: Option<TempDir>,
 }
 
 impl Database {
@@ -81,7 +85,7 @@ impl Database {
         let opened = Self::connect(path).and_then(|connection| {
             // A lock, or a log that cannot be shared, is noticed at the first read only.
             tables(&connection)?;
-            Ok(Self { connection, _copy: None })
+            Ok(Self { connection })
         });
         let database = match opened {
             Err(Fault::Database(error)) if is_busy(&error) => Self::copied(path)?,
@@ -115,21 +119,19 @@ impl Database {
 
     /// A copy in a folder that only this user can enter. A copy that was torn by a writer fails SQLite's own checks.
     fn copied(path: &Path) -> Result<Self, Fault> {
-        let size = fs::metadata(path)?.len();
-        if size > COPY_BYTES_MAX {
-            return Err(Fault::TooLarge(size, COPY_BYTES_MAX));
-        }
         let folder = tempfile::Builder::new().prefix("cerebro-").tempdir()?;
         let copy = folder.path().join("copy.db");
-        fs::copy(path, &copy)?;
-        let log = with_suffix(path, "-wal");
-        if log.exists() {
-            fs::copy(&log, with_suffix(&copy, "-wal"))?;
+        copy_of(path, &copy)?;
+        match copy_of(&with_suffix(path, "-wal"), &with_suffix(&copy, "-wal")) {
+            Err(Fault::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+            copied => copied?,
         }
         // The copy is ours, so SQLite may apply its log.
         let connection = Connection::open(&copy)?;
         tables(&connection)?;
-        Ok(Self { connection, _copy: Some(folder) })
+        // All of its files are open now. Without names, a process that is killed leaves no copy behind.
+        folder.close()?;
+        Ok(Self { connection })
     }
 
     fn generations(&self) -> Result<Vec<Generation>, Fault> {
@@ -372,6 +374,17 @@ impl Database {
     }
 }
 
+/// Copies a file that is one and no link, up to [`COPY_BYTES_MAX`].
+fn copy_of(path: &Path, copy: &Path) -> Result<(), Fault> {
+    let from = open(path)?;
+    let size = from.metadata()?.len();
+    if size > COPY_BYTES_MAX {
+        return Err(Fault::TooLarge(size, COPY_BYTES_MAX));
+    }
+    io::copy(&mut from.take(COPY_BYTES_MAX), &mut File::create_new(copy)?)?;
+    Ok(())
+}
+
 fn within_bounds(bytes: i64) -> Result<(), Fault> {
     if bytes > SESSION_BYTES_MAX {
         return Err(Fault::TooLarge(bytes.unsigned_abs(), SESSION_BYTES_MAX.unsigned_abs()));
@@ -481,6 +494,10 @@ mod tests {
         let database = Database::open(&path).unwrap();
         let heads = database.heads().unwrap();
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
+        // A log that is a pipe is not waited for.
+        let pipe = with_suffix(&path, "-wal");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        assert!(matches!(Database::copied(&path), Err(Fault::Io(_))));
     }
 
     #[test]

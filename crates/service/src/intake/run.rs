@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     future::Future,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,7 +16,7 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock, looks};
 use cerebro_core::domain::{Project, SourceState};
 use cerebro_transcript::READER_VERSION;
 
@@ -27,22 +28,33 @@ const EVERY: Duration = Duration::from_secs(10 * 60);
 const DEBOUNCE: Duration = Duration::from_secs(1);
 /// How long it waits after a failure of the store.
 const RETRY: Duration = Duration::from_secs(60);
+/// How long a look at a file that a hook named may take.
+const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
 /// How long nobody must have called before the next batch, and how long it waits for that at most.
 const QUIET: Duration = Duration::from_millis(10);
 const QUIET_MAX: Duration = Duration::from_millis(100);
 const QUIET_POLL: Duration = Duration::from_millis(5);
 
-/// The files that hooks named, as far as they exist and belong to an agent.
+/// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
+/// that does not answer.
 pub(super) async fn named_files(
-    places: Vec<TranscriptFolder>,
+    places: &[TranscriptFolder],
     paths: BTreeSet<PathBuf>,
-) -> Result<Vec<(Result<Found, String>, PathBuf)>, ServiceError> {
-    let looked = tokio::task::spawn_blocking(move || {
-        let known = |path: PathBuf| (walk::known(&places, &path), path);
-        // A session that begins has no file yet.
-        paths.into_iter().filter(|path| path.exists()).map(known).collect()
-    });
-    looked.await.map_err(|_| broke_off("a look at a transcript broke off"))
+) -> Vec<(Result<Found, String>, PathBuf)> {
+    let places: Arc<[TranscriptFolder]> = places.into();
+    let mut named = Vec::new();
+    for path in paths {
+        let folder = path.parent().unwrap_or(&path).to_path_buf();
+        let (places, own) = (Arc::clone(&places), path.clone());
+        let look = move || own.exists().then(|| walk::known(&places, &own));
+        match looks::within(&folder, NAMED_LOOK_MAX, look).await {
+            Some(Some(known)) => named.push((known, path)),
+            // A session that begins has no file yet.
+            Some(None) => {}
+            None => named.push((Err("its folder does not answer".to_owned()), path)),
+        }
+    }
+    named
 }
 
 impl Intake {
@@ -116,7 +128,7 @@ impl Intake {
             return Ok(());
         };
         self.know().await?;
-        for (known, path) in named_files(places, paths).await? {
+        for (known, path) in named_files(&places, paths).await {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
                 Err(why) => lock(&self.state.progress).failed(&path, &why),

@@ -9,11 +9,8 @@ use std::{
     time::Duration,
 };
 
-use super::Intake;
-use super::{
-    take::{Pass, blocking},
-    walk::Found,
-};
+use super::{Intake, take::Pass, walk::Found};
+use crate::looks;
 use cerebro_transcript::{
     Agent, Batch, Exchange,
     turn::{Action, Call},
@@ -36,14 +33,9 @@ impl Intake {
             None => match pass.slugs.get(&name) {
                 Some(folder) => folder.clone(),
                 None => {
-                    let looked = tokio::time::timeout(
-                        LOOK_MAX,
-                        blocking({
-                            let name = name.clone();
-                            move || on_disk(&name)
-                        }),
-                    );
-                    let folder = looked.await.ok().and_then(Result::ok).flatten();
+                    let wanted = name.clone();
+                    let looked = looks::within(Path::new("/"), LOOK_MAX, move || on_disk(&wanted));
+                    let folder = looked.await.flatten();
                     pass.slugs.insert(name, folder.clone());
                     folder
                 }

@@ -12,13 +12,13 @@ use cerebro_core::domain::{
     Project, Timestamp,
     limits::{LIMIT_MAX, SEARCH_DEPTH_MAX},
 };
-use cerebro_core::recall::{Match, Weights};
+use cerebro_core::recall::{Match, Signal, Weights};
 use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
 
 /// How long a search of memories waits for an index of evidence.
 const HINT_WAIT: Duration = Duration::from_millis(200);
 /// How many of the nearest exchanges are considered, of all projects.
-const NEAR: usize = 4_000;
+const NEAR: usize = 50;
 /// How many passages of files that the asking agent loads anyway are skipped in one list.
 const OWN_MAX: usize = 20;
 
@@ -121,7 +121,9 @@ impl Recall {
             valid_at: None,
             held_at: None,
             archived: Archived::With,
-            weights: Weights::default(),
+            // Nearness adds exchanges that the words miss. Whether it may also change the order of the others is not
+            // measured yet (`make history MODEL=1`).
+            weights: Weights::default().without(Signal::Meaning),
             successors: Arc::default(),
             beside: Arc::default(),
         };

@@ -186,7 +186,9 @@ fn nothing_found(status: &Value, args: &SearchArgs) -> &'static str {
             "past sessions are not taken in; `cerebro history import` asks and does"
         }
         Some(0) | None => "nothing was taken in yet; `cerebro history status` says how far it is",
-        Some(_) if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
+        Some(_) if !args.scope.of.all_projects => {
+            "`--all-projects` looks into past sessions of every project"
+        }
         Some(_) if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
         Some(_) => "other words may find it; `cerebro history show` lists the sessions",
     }
@@ -326,7 +328,10 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         }
     }
     let fields = ["session", "started_at", "agent", "project", "exchanges", "title"];
-    context.output.table(&Table::of(SESSIONS, &fields, &answer["sessions"]), "no past sessions yet; `cerebro history import` takes them in, after asking")?;
+    context.output.table(
+        &Table::of(SESSIONS, &fields, &answer["sessions"]),
+        "no past sessions yet; `cerebro history import` takes them in, after asking",
+    )?;
     Ok(Outcome::Done)
 }
 
