@@ -46,15 +46,9 @@ impl Intake {
             places.retain(|place| wanted.contains(&place.agent));
             settings.enabled.then(|| tail(&places, &transcript)).flatten()
         });
-<<<<<<< HEAD
-        let exchanges = tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()??;
+        let exchanges = looked.await.flatten()?;
         let words = in_words(&exchanges)?;
         Some(redact_text(&words).kept)
-=======
-        let exchanges = looked.await.flatten()?;
-        let told = in_words(&exchanges)?;
-        Some(redact_text(&told).kept)
->>>>>>> main
     }
 }
 

@@ -26,7 +26,7 @@ use cerebro_transcript::{
 };
 
 /// Agents do not load longer files.
-const PAPER_BYTES_MAX: u64 = 256 << 10;
+const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Most files that are read, and most files of one folder.
 const MEMORY_FILES_MAX: usize = 1_000;
 const FOLDER_MAX: usize = 100;
@@ -87,14 +87,10 @@ impl Intake {
         }
         let mut known = self.known_memory_files().await?;
         if wants {
-<<<<<<< HEAD
-            for memory_file in self.memory_files(&settings).await? {
-=======
             let found = self.memory_files(&settings).await?;
             // What lies where nothing answers is not gone.
             known.retain(|path, _| !found.silent.iter().any(|folder| Path::new(path).starts_with(folder)));
             for memory_file in found.files {
->>>>>>> main
                 let session = Session {
                     cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
                     ..Session::default()
@@ -149,18 +145,12 @@ impl Intake {
             let (own, known) = (place.root.parent().unwrap_or(&place.root).to_path_buf(), known.clone());
             found.look(&own, move || of_agent(&place, &known)).await;
         }
-<<<<<<< HEAD
-        memory_files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
-        memory_files.truncate(MEMORY_FILES_MAX);
-        Ok(memory_files)
-=======
         for folder in folders {
             found.look(&folder.clone(), move || of_project(&folder)).await;
         }
         found.files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
         found.files.truncate(MEMORY_FILES_MAX);
         Ok(found)
->>>>>>> main
     }
 
     async fn take_memory_file(
@@ -169,19 +159,12 @@ impl Intake {
         project: Project,
         before: Option<&Document>,
     ) -> Result<(), ServiceError> {
-<<<<<<< HEAD
-        let path = memory_file.path.to_string_lossy().into_owned();
-        let read = looked(move || bytes_of(&memory_file.path)).await;
-        let Some(bytes) = read else { return Ok(()) };
-        let hash = hex(&Sha256::digest(&bytes));
-=======
         let path = memory_file.path.to_string_lossy().into_owned();
         let folder = memory_file.path.parent().unwrap_or(&memory_file.path).to_path_buf();
         let read = looks::within(&folder, LOOK_MAX, move || {
             bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
->>>>>>> main
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
             return Ok(());
         }
@@ -199,18 +182,11 @@ impl Intake {
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
         }
-<<<<<<< HEAD
-        let Ok(reading) = cerebro_documents::read(Format::Markdown, &bytes) else { return Ok(()) };
-        let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
-        let (format, bytes) = (Format::Markdown, bytes.len() as u64);
-        let read = DocumentRead { project, path, format, hash, bytes, loaded_by, reading };
-=======
         let (format, size) = (Format::Markdown, bytes.len() as u64);
         let parsed = tokio::task::spawn_blocking(move || cerebro_documents::read(format, &bytes)).await;
         let Ok(Ok(reading)) = parsed else { return Ok(()) };
         let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let read = DocumentRead { project, path, format, hash, bytes: size, loaded_by, reading };
->>>>>>> main
         self.documents.ingest(read, false).await.map(drop)
     }
 }
@@ -235,8 +211,8 @@ impl FoundFiles {
 fn bytes_of(path: &Path) -> Option<Vec<u8>> {
     let file = walk::open(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(PAPER_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= PAPER_BYTES_MAX).then_some(bytes)
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= FILE_BYTES_MAX).then_some(bytes)
 }
 
 /// The files of a pattern below a folder. Links are not followed.
@@ -268,22 +244,6 @@ fn of_project(folder: &Path) -> Vec<MemoryFile> {
 /// The memory files in an agent's own folder: those of the person, and what the agent keeps for a project. Blocks.
 fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
     let mut memory_files = Vec::new();
-<<<<<<< HEAD
-    for place in places.iter().filter(|place| place.depth > 0 && !place.root.ends_with("archived_sessions")) {
-        let Some(own) = place.root.parent() else { continue };
-        for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
-            let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
-            memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
-        }
-        if !matches!(place.agent, ClaudeCode | GeminiCli) {
-            continue;
-        }
-        for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
-            let folder = folder_of(place.agent, &entry.path(), known);
-            let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
-            memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
-        }
-=======
     let own = place.root.parent().filter(|_| place.depth > 0 && !place.root.ends_with("archived_sessions"));
     let Some(own) = own else { return memory_files };
     for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
@@ -297,7 +257,6 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
         let folder = folder_of(place.agent, &entry.path(), known);
         let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
         memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
->>>>>>> main
     }
     memory_files
 }
