@@ -143,7 +143,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
     match answer["rendered"].as_array().and_then(|rendered| rendered.first()) {
         Some(first) => context.output.text(&shown(&first["content"]))?,
         None => {
-            context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait")
+            context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait");
         }
     }
     Ok(Outcome::Done)
