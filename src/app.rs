@@ -103,7 +103,7 @@ async fn open_store(
 ) -> Result<Service, ServiceError> {
     let home = context.home();
     let begun = Instant::now();
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
         let (settings, embedding) = (settings.clone(), embedding.clone());
         match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding, context.clock()).await
@@ -111,7 +111,7 @@ async fn open_store(
             Err(error)
                 if error.is_held() && begun.elapsed() < HELD_MAX && !context.control().is_stopping() =>
             {
-                if !std::mem::replace(&mut is_told, true) {
+                if !std::mem::replace(&mut is_logged, true) {
                     tracing::info!(%error, "waits for the store");
                 }
                 tokio::time::sleep(HELD_PAUSE).await;

@@ -149,8 +149,8 @@ impl Checkout {
         let checkout = Arc::clone(self);
         let look = move || {
             let (root, folder) = checkout.root()?;
-            let told_in = directory.map(PathBuf::from).filter(|told_in| told_in.starts_with(&root));
-            let folder = told_in.unwrap_or(folder);
+            let directory = directory.map(PathBuf::from).filter(|directory| directory.starts_with(&root));
+            let folder = directory.unwrap_or(folder);
             let file = |path: String| SeenFile { digest: world::digest(&folder.join(&path)), path };
             Some((paths.into_iter().take(FILES_MAX).map(file).collect(), world::commit(&root)))
         };
@@ -297,22 +297,23 @@ enum File {
 /// that concurrent changes cannot lead elsewhere.
 fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     const OUTSIDE: &str = "it does not lie below your working folder";
-    let told = |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => "a link is not followed".to_owned(),
-        _ => error.to_string(),
-    };
-    let folder = folder.canonicalize().map_err(told)?;
+    let unreadable =
+        |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+            Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => "a link is not followed".to_owned(),
+            _ => error.to_string(),
+        };
+    let folder = folder.canonicalize().map_err(unreadable)?;
     let way = if path.is_absolute() { path.strip_prefix(&folder).map_err(|_| OUTSIDE)? } else { path };
     let parts: Vec<Component<'_>> = way.components().filter(|part| *part != Component::CurDir).collect();
     if parts.is_empty() || parts.iter().any(|part| !matches!(part, Component::Normal(_))) {
         return Err(OUTSIDE.to_owned());
     }
-    let file = platform::open_below(&folder, &parts).map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
+    let file = platform::open_below(&folder, &parts).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
         return Err("it is no file".to_owned());
     }
     let mut bytes = Vec::new();
-    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
+    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > DOCUMENT_BYTES_MAX {
         return Err(DocumentError::TooLarge.to_string());
     }
@@ -406,8 +407,8 @@ mod tests {
         repo.write("src/a.rs", "fn one() { 1 }\nfn two() { 2 }\n");
         repo.write("notes.md", "notes");
         let anchors = repo.stamped(&["src/a.rs", "notes.md", "nowhere.rs"], &["one", "two"]);
-        let told: Vec<String> = anchors.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["src/a.rs:one", "src/a.rs:two", "notes.md"]);
+        let shown: Vec<String> = anchors.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["src/a.rs:one", "src/a.rs:two", "notes.md"]);
         assert_eq!(repo.stamped(&["a.rs"], &["one"])[0].path, "src/a.rs", "below the client's own folder");
         assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; 3]);
         repo.write("src/a.rs", "// Above.\nfn one() { 3 }\nfn two() { 2 }\n");

@@ -27,7 +27,7 @@ const CPU_MAX: Duration = Duration::from_secs(600);
 /// Longest line of a request.
 const ASKED_BYTES_MAX: u64 = 8 << 10;
 /// Longest line of an answer: texts are bounded, and escapes at most double them.
-const TOLD_BYTES_MAX: u64 = 64 << 20;
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// The hidden command that runs [`serve`].
 pub const COMMAND: &str = "read-document";
@@ -83,11 +83,11 @@ pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
         let mut bytes = vec![0; asked.bytes];
         from.read_exact(&mut bytes)?;
         let Some(place) = asked.image else {
-            let told = match read(asked.format, &bytes) {
+            let outcome = match read(asked.format, &bytes) {
                 Ok(reading) => Answer::Reading(Box::new(reading)),
                 Err(error) => Answer::Fault(error.to_string()),
             };
-            answer(&mut to, &told)?;
+            answer(&mut to, &outcome)?;
             continue;
         };
         match image(asked.format, &bytes, &place) {
@@ -101,8 +101,8 @@ pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     }
 }
 
-fn answer(to: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *to, told)?;
+fn answer(to: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *to, answer)?;
     to.write_all(b"\n")?;
     to.flush()
 }
@@ -164,7 +164,7 @@ impl Running {
 
     async fn line<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut line = Vec::new();
-        (&mut self.stdout).take(TOLD_BYTES_MAX).read_until(b'\n', &mut line).await?;
+        (&mut self.stdout).take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line).await?;
         Ok(serde_json::from_slice(&line)?)
     }
 
@@ -174,14 +174,14 @@ impl Running {
         self.stdin.write_all(&line).await?;
         self.stdin.write_all(bytes).await?;
         self.stdin.flush().await?;
-        let told: Answer = self.line().await?;
+        let answer: Answer = self.line().await?;
         let mut found = Vec::new();
-        if let Answer::Image(length) = told {
+        if let Answer::Image(length) = answer {
             let most = length.min(FILE_BYTES_MAX) as u64;
             (&mut self.stdout).take(most).read_to_end(&mut found).await?;
         }
         self.done += 1;
-        Ok((told, found))
+        Ok((answer, found))
     }
 }
 
@@ -238,15 +238,15 @@ impl Reader {
                     Some(running) => running,
                     None => Running::start().await.map_err(|error| (None, error))?,
                 };
-                let told = running.ask(&asked, bytes).await;
-                told.map(|told| (told, running)).map_err(|error| (Some(()), error))
+                let answer = running.ask(&asked, bytes).await;
+                answer.map(|answer| (answer, running)).map_err(|error| (Some(()), error))
             };
             // A process that does not answer in time is killed when it is dropped.
             match tokio::time::timeout(TIME_MAX, attempt).await {
-                Ok(Ok((told, running))) => {
+                Ok(Ok((answer, running))) => {
                     self.isolated = Some(running.isolated);
                     self.running = Some(running);
-                    return Ok(told);
+                    return Ok(answer);
                 }
                 Err(_) => return Err(format!("reading it took more than {} seconds", TIME_MAX.as_secs())),
                 Ok(Err((None, error))) => return Err(format!("its reader could not be run: {error}")),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_are_told_from_other_words() {
+    fn forms_of_a_word_are_distinguished_from_other_words() {
         for (word, other, is_form) in [
             ("waits", "wait", true),
             ("waiting", "waited", true),

@@ -25,13 +25,14 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
         .with_writer(io::stderr)
         .with_ansi(!is_daemon && io::stderr().is_terminal())
         .try_init();
-    let told = fault.map(|fault| format!("{VARIABLE} is left aside: {fault}")).filter(|_| begun.is_ok())?;
+    let warning =
+        fault.map(|fault| format!("{VARIABLE} is left aside: {fault}")).filter(|_| begun.is_ok())?;
     if is_daemon {
         // Its standard error is the log.
-        tracing::warn!("{told}");
+        tracing::warn!("{warning}");
         return None;
     }
-    Some(told)
+    Some(warning)
 }
 
 /// The filter, and what was wrong with the wanted one.
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_directives_win_and_bad_ones_are_told() {
+    fn the_users_directives_win_and_bad_ones_are_reported() {
         let text = |wanted, level| filter(wanted, level, QUIET_DAEMON).0.to_string();
         for (wanted, level, has, lacks) in [
             (None, "info", "cerebro=info", "debug"),

@@ -98,8 +98,8 @@ pub fn main() -> ExitCode {
         }
     };
     // A line on a terminal full of screens would stand in them, and move them.
-    let is_told = !(command.has_screens() && io::stderr().is_terminal());
-    let fault = is_told.then(|| logging::begin(command.log_level(), command.is_daemon())).flatten();
+    let is_logged = !(command.has_screens() && io::stderr().is_terminal());
+    let fault = is_logged.then(|| logging::begin(command.log_level(), command.is_daemon())).flatten();
     let context = CommandContext { home: global.home, db: global.db, output: Output::new(global.json) };
     if let Some(fault) = fault.filter(|_| command.log_level() != "off") {
         context.output.warn(&fault);

@@ -187,8 +187,8 @@ fn say(text: &str) {
 /// Names and values: on a terminal of so many columns below each other, a long value in several lines; elsewhere with a
 /// tab between them.
 pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
-    let told = || facts.iter().filter(|(_, value)| !value.is_empty());
-    let widest = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let shown = || facts.iter().filter(|(_, value)| !value.is_empty());
+    let widest = shown().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let line = |(name, value): &(&str, String)| {
         let value = text::one_line(&text::strip_control_chars(value));
         let Some(columns) = columns else { return format!("{name}\t{value}\n") };
@@ -201,7 +201,7 @@ pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
         };
         table::folded(&first, &value, indent, columns)
     };
-    told().map(line).collect()
+    shown().map(line).collect()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Table {
     /// spared where their words say nothing or have no room. Where the rest has no room either, each row is a list.
     pub fn drawn(&self, screen: &Screen) -> String {
         let cells = self.cells(screen);
-        let mut places = self.telling(&cells);
+        let mut places = self.informative(&cells);
         while self.needed(&cells, &places, TEXT_LEAST) > screen.width {
             let spare = |at: &usize| matches!(self.columns[*at].1, Layout::Spare | Layout::Ago);
             let Some(last) = places.iter().rposition(spare) else { break };
@@ -143,7 +143,7 @@ impl Table {
     }
 
     /// The columns that tell something.
-    fn telling(&self, cells: &[Vec<String>]) -> Vec<usize> {
+    fn informative(&self, cells: &[Vec<String>]) -> Vec<usize> {
         let tells = |at: &usize| {
             let is_used = cells.iter().any(|row| !row[*at].is_empty());
             let is_constant = cells.len() > 1 && cells.iter().all(|row| row[*at] == cells[0][*at]);

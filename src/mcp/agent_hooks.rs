@@ -134,8 +134,8 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     let commit = call.arguments.text("commit")?;
     let once = call.arguments.text("once")?;
     let ago = Duration::from_millis(call.arguments.count("ago_ms")?.unwrap_or_default() as u64);
-    let told = call.arguments.objects("steps")?.into_iter().take(STEPS_MAX);
-    let steps = told.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
+    let reported = call.arguments.objects("steps")?.into_iter().take(STEPS_MAX);
+    let steps = reported.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
     let mut happened: Vec<Happening> = steps
         .enumerate()
         .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
@@ -230,7 +230,7 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
         None => unfinished(call, &actor, &source).await?,
     };
     for id in candidates {
-        if !is_worth_telling(&call.service.journal.show(&actor, &id).await?.state) {
+        if !is_worth_showing(&call.service.journal.show(&actor, &id).await?.state) {
             continue;
         }
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
@@ -258,8 +258,8 @@ fn seen_file(file: Value) -> Option<SeenFile> {
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
     // A session's own conversation contains it all, except after a compaction or a crash.
     if let Some((own, _)) = call.service.journal.of_session(actor).await? {
-        let is_told = matches!(source, "compact" | "resume");
-        return Ok(is_told.then_some(own.id).into_iter().collect());
+        let goes_on = matches!(source, "compact" | "resume");
+        return Ok(goes_on.then_some(own.id).into_iter().collect());
     }
     if source == "clear" {
         return Ok(Vec::new());
@@ -283,7 +283,7 @@ const CANDIDATES_MAX: usize = 20;
 
 /// Whether work was left half-way. A session that stopped between two turns, or that its user ended, left at most
 /// effects of unknown outcome.
-fn is_worth_telling(state: &State) -> bool {
+fn is_worth_showing(state: &State) -> bool {
     let is_broken_off = state.turn_open
         || state.turn_failed.is_some()
         || !state.under_way.is_empty()

@@ -121,11 +121,12 @@ impl Connection {
     /// here, the one in the client's environment, the pump's own; for a person, the session of the day in the
     /// project.
     pub(super) fn session(&self, meta: &Map<String, Value>, project: Option<&Project>) -> SessionId {
-        let told = ["sessionId", "session_id", "threadId"]
+        let of_meta = ["sessionId", "session_id", "threadId"]
             .iter()
             .find_map(|key| meta.get(*key)?.as_str().and_then(clean_session));
         let named = |id: &Option<String>| id.as_deref().and_then(clean_session);
-        told.or_else(|| lock(&self.0.bound).clone())
+        of_meta
+            .or_else(|| lock(&self.0.bound).clone())
             .or_else(|| named(&self.0.hello.client_session))
             .or_else(|| named(&self.0.hello.minted_session))
             .unwrap_or_else(|| self.minted(project.unwrap_or(self.project())))

@@ -264,27 +264,27 @@ impl Context {
 
     /// Notifications from now on.
     pub(super) fn news(&self) -> News {
-        News { changes: self.0.changes.subscribe(), told: None }
+        News { changes: self.0.changes.subscribe(), sent: None }
     }
 }
 
 /// Notifies that memories were changed, at most once per [`NEWS_EVERY`]: a client reads the whole list each time.
 pub(super) struct News {
     changes: watch::Receiver<u64>,
-    told: Option<Instant>,
+    sent: Option<Instant>,
 }
 
 impl News {
     /// Waits for the next change. The future can be dropped without losing one.
     pub(super) async fn next(&mut self) {
-        if let Some(told) = self.told {
-            tokio::time::sleep_until((told + NEWS_EVERY).into()).await;
+        if let Some(sent) = self.sent {
+            tokio::time::sleep_until((sent + NEWS_EVERY).into()).await;
         }
         if self.changes.changed().await.is_err() {
             // The process ends.
             return std::future::pending().await;
         }
-        self.told = Some(Instant::now());
+        self.sent = Some(Instant::now());
     }
 }
 

@@ -19,14 +19,14 @@ use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 const LOG_MAX: usize = 50;
 
 pub(super) async fn archive(call: &mut Call) -> Answer {
-    put_aside(call, true).await
+    set_archived(call, true).await
 }
 
 pub(super) async fn unarchive(call: &mut Call) -> Answer {
-    put_aside(call, false).await
+    set_archived(call, false).await
 }
 
-async fn put_aside(call: &mut Call, archived: bool) -> Answer {
+async fn set_archived(call: &mut Call, archived: bool) -> Answer {
     let id = call.arguments.memory_id()?;
     let updated = call.service.memories.archive(&call.caller, &call.session, &id, archived).await?;
     Ok(changed(&updated, if archived { "archived" } else { "unarchived" }))
@@ -34,25 +34,25 @@ async fn put_aside(call: &mut Call, archived: bool) -> Answer {
 
 /// Plans a consolidation; changes no memory.
 pub(super) async fn plan(call: &mut Call) -> Answer {
-    Ok(told(&call.service.consolidating.plan(false).await?))
+    Ok(cycle_reply(&call.service.consolidating.plan(false).await?))
 }
 
 /// Carries a plan out.
 pub(super) async fn apply(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(told(&call.service.consolidating.apply(id).await?))
+    Ok(cycle_reply(&call.service.consolidating.apply(id).await?))
 }
 
 /// Undoes a consolidation.
 pub(super) async fn undo(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(told(&call.service.consolidating.undo(id).await?))
+    Ok(cycle_reply(&call.service.consolidating.undo(id).await?))
 }
 
 /// The consolidations, the latest first, or one of them with its steps.
 pub(super) async fn log(call: &mut Call) -> Answer {
     if let Some(id) = cycle_id(call)? {
-        return Ok(told(&call.service.consolidating.cycle(id).await?));
+        return Ok(cycle_reply(&call.service.consolidating.cycle(id).await?));
     }
     let limit = call.arguments.clamped("limit", 20, 1..=LOG_MAX)?;
     let cycles = call.service.consolidating.latest(limit).await?;
@@ -82,29 +82,29 @@ fn facts(cycle: &StoredCycle) -> Value {
     })
 }
 
-fn told(told: &Consolidation) -> Reply {
-    let title = |id: &MemoryId| told.titles.get(id).map(RedactedText::as_str);
+fn cycle_reply(report: &Consolidation) -> Reply {
+    let title = |id: &MemoryId| report.titles.get(id).map(RedactedText::as_str);
     let step = |StoredStep { step, outcome, insight, .. }: &StoredStep| {
         let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
         let planned = || waits.map(|insight| insight.title.as_str());
         let sources = insight.iter().flat_map(|insight| &insight.sources).map(MemoryId::as_str);
-        let mut told = json!({
+        let mut row = json!({
             "action": step.action.as_str(), "id": step.memory.as_str(),
             "title": title(&step.memory).or_else(planned),
             "into": step.into.as_ref().map(MemoryId::as_str), "into_title": step.into.as_ref().and_then(title),
             "why": step.why, "outcome": outcome.map(StepOutcome::as_str),
         });
         if insight.is_some() {
-            told["text"] = json!(waits.map(|insight| insight.text.as_str()));
-            told["sources"] = sources.collect();
+            row["text"] = json!(waits.map(|insight| insight.text.as_str()));
+            row["sources"] = sources.collect();
         }
-        told
+        row
     };
-    let cycle = &told.cycle;
+    let cycle = &report.cycle;
     let words =
         format!("{} is {}: {}", cycle.id, cycle.state.as_str(), text::counted(cycle.steps.len(), "change"));
     Reply::saying(words)
         .fact("cycle", facts(cycle))
-        .fact("asking", told.is_asking.then_some(true))
+        .fact("asking", report.is_asking.then_some(true))
         .list("steps", cycle.steps.iter().map(step).collect())
 }

@@ -73,7 +73,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::Tombstones => store!(tombstone_ops::list),
         O::ForgetTombstones => store!(tombstone_ops::forget),
         O::Sessions => store!(operator::sessions),
-        O::Story => store!(tui_ops::story),
+        O::Story => store!(tui_ops::session_contents),
         O::Prompts => store!(operator::prompts),
         O::Projects => store!(operator::projects),
         O::Types => store!(operator::types),

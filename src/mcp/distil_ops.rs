@@ -47,8 +47,8 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
 pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
     let report = service.distilling.report().await?;
     let waiting = waiting(&report);
-    let is_told = report.enabled || waiting > 0;
-    Ok(is_told.then(|| {
+    let is_shown = report.enabled || waiting > 0;
+    Ok(is_shown.then(|| {
         json!({
             "state": report.state.name(), "waiting": waiting, "tokens_today": report.spent.tokens,
             "requests_today": report.spent.requests, "tokens_per_day": report.budget.tokens,
@@ -138,8 +138,8 @@ pub(super) async fn review(call: &mut Call) -> Answer {
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
     arrangements.retain(is_wanted);
-    let told = text::counted(rows.len(), "candidate");
-    Ok(Reply::saying(told)
+    let counted = text::counted(rows.len(), "candidate");
+    Ok(Reply::saying(counted)
         .list("candidates", rows)
         .fact("arrangements", arrangements.iter().map(handbook_ops::row).collect::<Vec<_>>()))
 }
@@ -177,7 +177,7 @@ pub(super) async fn accept(call: &mut Call) -> Answer {
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
     let memory = decided.memory.as_ref().map(|(memory, _)| memory.id.to_string());
     let saved = decided.memory.as_ref().map(|(_, outcome)| outcome.as_str());
-    Ok(told(&decided, outcome).fact("memory", memory).fact("saved", saved))
+    Ok(decided_reply(&decided, outcome).fact("memory", memory).fact("saved", saved))
 }
 
 pub(super) async fn reject(call: &mut Call) -> Answer {
@@ -186,10 +186,10 @@ pub(super) async fn reject(call: &mut Call) -> Answer {
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.reject_candidate(&id).await?;
-    Ok(told(&decided, if decided.changed { "rejected" } else { "unchanged" }))
+    Ok(decided_reply(&decided, if decided.changed { "rejected" } else { "unchanged" }))
 }
 
-fn told(decided: &Decided, outcome: &str) -> Reply {
+fn decided_reply(decided: &Decided, outcome: &str) -> Reply {
     let candidate = &decided.candidate;
     Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title))
         .fact("id", candidate.id.to_string())

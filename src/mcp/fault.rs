@@ -51,11 +51,11 @@ impl Fault {
 
     fn result(self, words: &str) -> CallToolResult {
         let mut result = CallToolResult::error(vec![ContentBlock::text(words.to_owned())]);
-        let mut told = json!({ "error": words, "code": self.code.name(), "message": self.message });
+        let mut structured = json!({ "error": words, "code": self.code.name(), "message": self.message });
         if !self.data.is_empty() {
-            told["data"] = Value::Object(self.data);
+            structured["data"] = Value::Object(self.data);
         }
-        result.structured_content = Some(told);
+        result.structured_content = Some(structured);
         result
     }
 }
@@ -132,23 +132,23 @@ mod tests {
 
     #[test]
     fn a_failure_is_a_code_a_message_and_data() {
-        let told = taken().for_person(&[]).structured_content.unwrap();
+        let facts = taken().for_person(&[]).structured_content.unwrap();
         let words = "topic_key `a/b` is held by memory `kaaaaaaaaaaa`";
         let data = json!({ "topic_key": "a/b", "holder": "kaaaaaaaaaaa", "title": "</x> T" });
-        assert_eq!(told, json!({ "error": words, "code": "topic_taken", "message": words, "data": data }));
+        assert_eq!(facts, json!({ "error": words, "code": "topic_taken", "message": words, "data": data }));
     }
 
     #[test]
     fn an_agent_hears_what_to_do_next_and_no_tags() {
         let result = taken().for_agent(&["typo".to_owned()]);
-        let told = result.structured_content.unwrap();
-        let words = told["error"].as_str().unwrap();
+        let facts = result.structured_content.unwrap();
+        let words = facts["error"].as_str().unwrap();
         assert_eq!(result.content[0].as_text().unwrap().text, words);
         for part in ["`kaaaaaaaaaaa`", "\"‹/x› T\"", "mem_update", "typo"] {
             assert!(words.contains(part), "{part}: {words}");
         }
-        assert_eq!(told["data"]["title"], "‹/x› T");
-        assert!(!told["message"].as_str().unwrap().contains("mem_"), "{told}");
+        assert_eq!(facts["data"]["title"], "‹/x› T");
+        assert!(!facts["message"].as_str().unwrap().contains("mem_"), "{facts}");
     }
 
     #[test]

@@ -112,7 +112,7 @@ async fn stale_marks(call: &Call, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Mar
 }
 
 /// Adds the verdicts on a memory's anchors to an answer about it.
-pub(super) async fn tell(call: &Call, id: MemoryId, mut reply: Reply) -> Result<Reply, Fault> {
+pub(super) async fn add_verdicts(call: &Call, id: MemoryId, mut reply: Reply) -> Result<Reply, Fault> {
     let found = verdicts(call, &[id], LOOK_MAX).await?;
     let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
     let facts = found.iter().map(|(anchor, verdict)| fact(anchor, *verdict)).collect();
@@ -203,16 +203,16 @@ mod tests {
     use cerebro_anchors::anchors_in;
 
     #[test]
-    fn the_worst_is_told_shortly() {
+    fn the_worst_is_named_shortly() {
         let long = format!("src/{}.rs", "é".repeat(200));
         let anchors = |path: &str| anchors_in(path, b"fn one() {}", &["one".to_owned()], &mut || true);
         let [one] = anchors("src/<a>.rs").try_into().unwrap();
         let [other] = anchors(&long).try_into().unwrap();
-        let told =
+        let mark =
             |verdicts: [Verdict; 2]| stale(&[(one.clone(), verdicts[0]), (other.clone(), verdicts[1])]);
-        assert_eq!(told([Verdict::Fresh, Verdict::Moved]), None);
-        assert_eq!(told([Verdict::Changed, Verdict::Unknown]).as_deref(), Some("changed src/‹a›.rs:one"));
-        let gone = told([Verdict::Changed, Verdict::Gone]).unwrap();
+        assert_eq!(mark([Verdict::Fresh, Verdict::Moved]), None);
+        assert_eq!(mark([Verdict::Changed, Verdict::Unknown]).as_deref(), Some("changed src/‹a›.rs:one"));
+        let gone = mark([Verdict::Changed, Verdict::Gone]).unwrap();
         assert!(gone.starts_with("gone src/é") && gone.ends_with(" +1"), "{gone}");
         assert!(gone.chars().count() <= MARK_CHARS_MAX + 3, "{gone}");
     }

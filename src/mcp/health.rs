@@ -21,14 +21,14 @@ const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 /// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Value, String), Fault> {
     let health = call.service.recall.health(project).await?;
-    let mut told = facts(&health);
-    add_stale(&mut told, call, project, STATS_LOOK_MAX).await?;
-    Ok((told, line(&health)))
+    let mut facts = facts(&health);
+    add_stale(&mut facts, call, project, STATS_LOOK_MAX).await?;
+    Ok((facts, line(&health)))
 }
 
 /// Adds the verdicts on code. The caller's folder has only the code of its own project.
 async fn add_stale(
-    told: &mut Value,
+    facts: &mut Value,
     call: &Call,
     project: Option<&Project>,
     bound: Duration,
@@ -36,7 +36,7 @@ async fn add_stale(
     if project.is_none_or(|project| project == call.connection.project())
         && let Some(tally) = freshness::tally(call, bound).await?
     {
-        told["stale"] = json!({ "memories": tally.stale, "of": tally.known, "ids": tally.ids });
+        facts["stale"] = json!({ "memories": tally.stale, "of": tally.known, "ids": tally.ids });
     }
     Ok(())
 }
@@ -45,13 +45,13 @@ async fn add_stale(
 pub(super) async fn health(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let health = call.service.recall.examine_health(project.as_ref()).await?;
-    let mut told = facts(&health);
-    add_stale(&mut told, call, project.as_ref(), freshness::TALLY_MAX).await?;
+    let mut facts = facts(&health);
+    add_stale(&mut facts, call, project.as_ref(), freshness::TALLY_MAX).await?;
     let worker = worker::facts(&call.service).await?;
     Ok(Reply::saying(line(&health))
         .line(worker::line(&worker))
         .fact("project", project.map(|project| project.as_str().to_owned()))
-        .fact("health", told)
+        .fact("health", facts)
         .fact("worker", worker))
 }
 
@@ -111,7 +111,7 @@ fn line(health: &Health) -> String {
         counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
     );
     let pairs = [(health.twins, "nearly the same"), (health.claims, "at odds")];
-    let told = pairs.into_iter().filter(|(count, _)| *count > 0);
-    parts.extend(told.map(|(count, what)| format!("{} {what}", text::counted(count, "pair"))));
+    let nonzero = pairs.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(nonzero.map(|(count, what)| format!("{} {what}", text::counted(count, "pair"))));
     format!("health: {}", if parts.is_empty() { "nothing is stored".to_owned() } else { parts.join(", ") })
 }

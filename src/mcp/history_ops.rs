@@ -11,7 +11,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{
-    PastSession, SessionId, ToldExchange,
+    FullExchange, PastSession, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
@@ -77,17 +77,17 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         .fact("enabled", enabled)
         .fact("sessions", counts.sessions)
         .fact("exchanges", counts.exchanges);
-    Ok(told(reply, &progress))
+    Ok(with_progress(reply, &progress))
 }
 
-fn told(reply: Reply, progress: &Progress) -> Reply {
+fn with_progress(reply: Reply, progress: &Progress) -> Reply {
     let agents: Vec<Value> = progress
         .agents
         .iter()
-        .map(|(agent, told)| {
+        .map(|(agent, counts)| {
             json!({
-                "agent": agent, "read": told.read, "exchanges": told.exchanges, "redacted": told.redacted,
-                "malformed": told.malformed, "oversized": told.oversized, "unknown": told.unknown,
+                "agent": agent, "read": counts.read, "exchanges": counts.exchanges, "redacted": counts.redacted,
+                "malformed": counts.malformed, "oversized": counts.oversized, "unknown": counts.unknown,
             })
         })
         .collect();
@@ -133,8 +133,8 @@ pub(super) async fn session(call: &mut Call) -> Answer {
         }
         found => found,
     };
-    let Some((session, told)) = found else { return Err(unknown(&id).into()) };
-    let rows = told.iter().map(|told| exchange_row(told, full)).collect();
+    let Some((session, exchanges)) = found else { return Err(unknown(&id).into()) };
+    let rows = exchanges.iter().map(|exchange| exchange_row(exchange, full)).collect();
     let Value::Object(facts) = titled_row(call, &session).await? else {
         return Ok(Reply::saying("no session"));
     };
@@ -188,8 +188,8 @@ fn session_row(session: &PastSession) -> Value {
     })
 }
 
-fn exchange_row(told: &ToldExchange, full: bool) -> Value {
-    let exchange = &told.exchange;
+fn exchange_row(stored: &FullExchange, full: bool) -> Value {
+    let exchange = &stored.exchange;
     let commands: Vec<Value> =
         exchange.commands.iter().map(|command| json!({ "line": command.line, "ok": command.ok })).collect();
     let mut row = json!({
@@ -197,11 +197,11 @@ fn exchange_row(told: &ToldExchange, full: bool) -> Value {
         "title": exchange.title, "files": exchange.files, "commands": commands, "errors": exchange.errors,
         "withdrawn": exchange.withdrawn,
     });
-    if !told.proven.is_empty() {
-        row["proven"] = json!(told.proven);
+    if !stored.proven.is_empty() {
+        row["proven"] = json!(stored.proven);
     }
     if full {
-        row["text"] = json!(told.text);
+        row["text"] = json!(stored.text);
     }
     row
 }
@@ -240,21 +240,21 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
 }
 
 fn fact_row(fact: &Fact) -> Value {
-    let mended = fact.mended.as_ref();
+    let fix = fact.fixed.as_ref();
     let mut row = json!({
         "id": fact.exchange.id.to_string(), "at": fact.exchange.at.to_string(), "agent": fact.session.agent,
         "session": fact.session.id.as_str(), "project": fact.session.project.as_str(),
         "title": fact.exchange.title, "what": fact.what, "ok": fact.ok, "succeeded": fact.succeeded,
-        "failed": fact.failed, "then": mended.map(|mended| &mended.fix.command).into_iter().collect::<Vec<_>>(),
+        "failed": fact.failed, "then": fix.map(|fix| &fix.fix.command).into_iter().collect::<Vec<_>>(),
     });
-    if let Some(mended) = mended {
-        row["mended_in"] = json!(mended.exchange.to_string());
-        row["same_command"] = json!(mended.fix.same);
-        row["changed"] = json!(mended.fix.edited);
+    if let Some(fix) = fix {
+        row["mended_in"] = json!(fix.exchange.to_string());
+        row["same_command"] = json!(fix.fix.same);
+        row["changed"] = json!(fix.fix.edited);
     }
-    let Links { mended, commits } = &fact.links;
-    if !mended.is_empty() {
-        row["mended"] = json!(mended);
+    let Links { fixed, commits } = &fact.links;
+    if !fixed.is_empty() {
+        row["mended"] = json!(fixed);
     }
     if !commits.is_empty() {
         row["commits"] = json!(commits);

@@ -217,13 +217,13 @@ struct OperationAnswer {
 }
 
 /// Why an operation gave no answer.
-struct Untold {
+struct CallFailure {
     words: String,
     /// The given id does not exist.
     is_of_the_id: bool,
 }
 
-impl Untold {
+impl CallFailure {
     fn internal(self) -> ErrorData {
         ErrorData::internal_error(self.words, None)
     }
@@ -235,7 +235,7 @@ impl Server {
         &self,
         question: Question,
         context: &RequestContext<RoleServer>,
-    ) -> Result<OperationAnswer, Untold> {
+    ) -> Result<OperationAnswer, CallFailure> {
         let result = self.execute(question.operation, question.arguments, context).await;
         let text = result.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
         let text = text.unwrap_or_default();
@@ -252,7 +252,7 @@ impl Server {
             Code::NoSession,
             Code::InvalidArgument,
         ];
-        Err(Untold { words: text, is_of_the_id: code.is_some_and(|code| of_the_id.contains(&code)) })
+        Err(CallFailure { words: text, is_of_the_id: code.is_some_and(|code| of_the_id.contains(&code)) })
     }
 }
 
@@ -311,7 +311,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let given = task.given(&arguments);
         let notes = match task.question(given) {
-            Some(question) => Some(self.ask(question, &context).await.map_err(Untold::internal)?.text),
+            Some(question) => Some(self.ask(question, &context).await.map_err(CallFailure::internal)?.text),
             None => None,
         };
         let message = PromptMessage::new_text(Role::User, task.text(given, notes.as_deref()));
@@ -326,7 +326,9 @@ impl ServerHandler for Server {
         // A list is answered at once: while the store is opening it has no memories yet, and the client is notified
         // of the change.
         let facts = match self.0.context().opened() {
-            Some(_) => self.ask(library::listing(), &context).await.map_or(Value::Null, |told| told.facts),
+            Some(_) => {
+                self.ask(library::listing(), &context).await.map_or(Value::Null, |answer| answer.facts)
+            }
             None => Value::Null,
         };
         Ok(ListResourcesResult::with_all_items(library::resources(&facts))
@@ -354,10 +356,10 @@ impl ServerHandler for Server {
             |words: String| ErrorData::resource_not_found(words, Some(json!({ "uri": echo(&uri) })));
         let nothing = || missing(format!("there is no resource `{}`", echo(&uri)));
         let address = Address::parse(&uri).ok_or_else(nothing)?;
-        let told = self.ask(address.question(), &context).await;
-        let told =
-            told.map_err(|error| if error.is_of_the_id { missing(error.words) } else { error.internal() })?;
-        let text = address.shown(&told.text, &told.facts).ok_or_else(nothing)?;
+        let answer = self.ask(address.question(), &context).await;
+        let answer = answer
+            .map_err(|error| if error.is_of_the_id { missing(error.words) } else { error.internal() })?;
+        let text = address.shown(&answer.text, &answer.facts).ok_or_else(nothing)?;
         let contents = ResourceContents::text(text, uri.as_str()).with_mime_type("text/markdown");
         Ok(ReadResourceResult::new(vec![contents])
             .with_ttl_ms(0)
@@ -374,8 +376,8 @@ impl ServerHandler for Server {
         let Some(completion) = Completion::of(&request.r#ref, name, value) else {
             return Ok(CompleteResult::default());
         };
-        let told = self.ask(completion.question.clone(), &context).await;
-        let values = told.map(|told| completion.values(&told.facts)).unwrap_or_default();
+        let answer = self.ask(completion.question.clone(), &context).await;
+        let values = answer.map(|answer| completion.values(&answer.facts)).unwrap_or_default();
         let values = CompletionInfo::with_all_values(values);
         Ok(values.map(CompleteResult::new).unwrap_or_default())
     }

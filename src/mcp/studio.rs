@@ -94,15 +94,15 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     let _order = context.studio().lock().await;
     let access = call.service.studio.open(StudioOptions { port, origins }).await?;
     call.connection.holds(access.lease);
-    let told = describe(&access);
+    let described = describe(&access);
     let file = context.home().studio_file();
-    if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{told:#}\n").as_bytes()) {
+    if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{described:#}\n").as_bytes()) {
         call.service.studio.close(Some(access.lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());
     }
     let mut reply = Reply::saying("the live endpoint is open");
-    for (name, value) in told.as_object().into_iter().flatten() {
+    for (name, value) in described.as_object().into_iter().flatten() {
         reply = reply.fact(name, value.clone());
     }
     Ok(reply.fact("file", file.display().to_string()))

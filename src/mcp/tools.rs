@@ -161,9 +161,9 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let mut context = freshness::marked(call, gathered).await?.written(&request);
     if request.project.is_none() {
         for (former, count) in call.former().await? {
-            let told = former_project(&former, count, &context.project, call.caller.person);
-            if context.text.len() + told.len() < request.max_bytes {
-                context.text += &told;
+            let hint = former_project(&former, count, &context.project, call.caller.person);
+            if context.text.len() + hint.len() < request.max_bytes {
+                context.text += &hint;
             }
         }
     }
@@ -207,7 +207,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         valid,
         nature,
         trigger,
-        door: Door::Said { revive },
+        door: Door::Explicit { revive },
     };
     let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
@@ -303,7 +303,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         nature: arguments.nature()?,
         trigger: arguments.text("trigger")?,
         done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
-        door: Door::Said { revive: arguments.flag(&["revive"])? },
+        door: Door::Explicit { revive: arguments.flag(&["revive"])? },
     };
     let verified = arguments.flag(&["verified"])?;
     let empty = !verified
@@ -644,7 +644,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let stats = call.service.recall.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;
-    let (health, told) = super::health::block(call, project.as_ref()).await?;
+    let (health, health_line) = super::health::block(call, project.as_ref()).await?;
     let counts = &stats.counts;
     let home = call.context.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());
@@ -663,7 +663,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
     .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
     .line(super::worker::line(&worker))
-    .line(told)
+    .line(health_line)
     .line(format!(
         "daemon: version {}, up {uptime} s, {}, since {}",
         control.version(),

@@ -14,12 +14,12 @@ use super::{
 };
 use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
-use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, Story};
+use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, SessionContents};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
 /// Most entries of a session in one answer.
-const STORY_MAX: usize = 500;
+const SESSION_ENTRIES_MAX: usize = 500;
 /// Most calls in one answer.
 const CALLS_MAX: usize = 1_000;
 /// Most pairs in one answer, and the farthest position in their list.
@@ -95,19 +95,20 @@ pub(super) async fn activity(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(rows.len(), "day")).list("days", rows))
 }
 
-pub(super) async fn story(call: &mut Call) -> Answer {
+pub(super) async fn session_contents(call: &mut Call) -> Answer {
     let Some(id) = call.arguments.session_id("session_id")? else {
         return Err(
             ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()
         );
     };
     let after = call.arguments.moment("after", call.now(), false)?.unwrap_or(Timestamp::MIN);
-    let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
+    let limit = call.arguments.clamped("limit", 100, 1..=SESSION_ENTRIES_MAX)?;
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
-    let Story { session, entries, prompts, more } = call.service.recall.story(&id, after, limit).await?;
+    let SessionContents { session, entries, prompts, more } =
+        call.service.recall.session_contents(&id, after, limit).await?;
     // At full precision, because many may be in one second.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
-    let told = |entry: &Entry| {
+    let row_of = |entry: &Entry| {
         let mut row = entry_json(entry, &[]);
         if let Some(prompt) = prompts.get(&entry.id).filter(|_| bytes > 0) {
             row["content"] = json!(text::cut_bytes(prompt, bytes));
@@ -117,7 +118,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     };
     Ok(Reply::saying(text::counted(entries.len(), "entry"))
         .fact("session", session.as_ref().map_or(Value::Null, session_row))
-        .list("entries", entries.iter().map(told).collect())
+        .list("entries", entries.iter().map(row_of).collect())
         .fact("more", more)
         .fact("next", next))
 }

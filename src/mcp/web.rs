@@ -45,7 +45,7 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     })?;
     call.connection.listens(opened.stop.clone());
     let listening = Listening { address: opened.address, stop: opened.stop, ended: opened.ended };
-    Ok(told(place.insert(OpenPage { listening, entrance: opened.entrance })))
+    Ok(page_reply(place.insert(OpenPage { listening, entrance: opened.entrance })))
 }
 
 /// A new link to the page that is open. It stays with the command that opened it.
@@ -55,10 +55,10 @@ fn again(open: &OpenPage, port: u16) -> Answer {
         let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");
         return Err(ArgumentError::new("port", Some(&port.to_string()), problem).into());
     }
-    Ok(told(open).fact("already_open", true))
+    Ok(page_reply(open).fact("already_open", true))
 }
 
-fn told(open: &OpenPage) -> Reply {
+fn page_reply(open: &OpenPage) -> Reply {
     let address = open.listening.address;
     Reply::saying(format!("the page is open on {address}"))
         .fact("address", address.to_string())

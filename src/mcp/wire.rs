@@ -71,8 +71,8 @@ where
 
 fn receipt(id: &RequestId) -> TxJsonRpcMessage<RoleServer> {
     let params = json!({ "id": id.clone().into_json_value() });
-    let told = CustomNotification::new(READ_METHOD, Some(params));
-    JsonRpcMessage::notification(ServerNotification::CustomNotification(told))
+    let notification = CustomNotification::new(READ_METHOD, Some(params));
+    JsonRpcMessage::notification(ServerNotification::CustomNotification(notification))
 }
 
 #[cfg(test)]
@@ -92,8 +92,8 @@ mod tests {
         client.write_all(PING).await.unwrap();
         assert!(matches!(wire.receive().await, Some(JsonRpcMessage::Request(_))));
         let line = BufReader::new(client).lines().next_line().await.unwrap().unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(told, json!({ "jsonrpc": "2.0", "method": READ_METHOD, "params": { "id": "a" } }));
+        let sent: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(sent, json!({ "jsonrpc": "2.0", "method": READ_METHOD, "params": { "id": "a" } }));
     }
 
     #[tokio::test]

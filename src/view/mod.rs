@@ -86,7 +86,7 @@ const CHOSEN: [&str; 4] = ["", "agent", "person", "import"];
 
 /// The marks of a memory, in the words of an answer.
 fn marks(value: &Value) -> Vec<String> {
-    let told = |name: &&str| match &value[*name] {
+    let mark = |name: &&str| match &value[*name] {
         Value::Bool(true) => Some((*name).to_owned()),
         Value::String(_) => Some(format!("{name} {}", text(value, name))),
         Value::Array(ids) => {
@@ -95,7 +95,7 @@ fn marks(value: &Value) -> Vec<String> {
         }
         _ => None,
     };
-    let mut marks: Vec<String> = MARKS.iter().filter_map(told).collect();
+    let mut marks: Vec<String> = MARKS.iter().filter_map(mark).collect();
     if value["archived_at"].is_string() && value["archived"] != true {
         marks.push("archived".to_owned());
     }
@@ -416,8 +416,8 @@ pub fn span(seconds: u64) -> String {
 
 /// How long saves wait for their vectors: the median, and what 99 of 100 stay below, in milliseconds.
 pub fn lag(median: u64, most: u64) -> String {
-    let told = |ms: u64| if ms < 10_000 { format!("{ms} ms") } else { span(ms / 1_000) };
-    format!("median {}, 99 % within {}", told(median), told(most))
+    let span_of = |ms: u64| if ms < 10_000 { format!("{ms} ms") } else { span(ms / 1_000) };
+    format!("median {}, 99 % within {}", span_of(median), span_of(most))
 }
 
 /// A count with a comma between thousands.
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_of_minutes_is_not_told_in_milliseconds() {
+    fn a_lag_of_minutes_is_not_shown_in_milliseconds() {
         assert_eq!(lag(12, 9_999), "median 12 ms, 99 % within 9999 ms");
         assert_eq!(lag(21_741, 140_021), format!("median {}, 99 % within {}", span(21), span(140)));
     }

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_meter_of_distilling_is_told_where_there_is_one() {
+    fn the_meter_of_distilling_is_shown_where_there_is_one() {
         assert!(facts(&json!({ "worker": {} })).iter().all(|fact| fact.name != "distil"));
         let meter = json!({ "state": "idle", "waiting": 2, "tokens_today": 1_500, "requests_today": 3,
             "tokens_per_day": 200_000, "requests_per_day": 0 });

@@ -129,15 +129,15 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_tells_what_it_did() {
+    fn an_exchange_shows_what_it_did() {
         let exchange = Exchange::read(&json!({
             "id": "x1", "seq": 2, "files": ["a.rs"], "errors": ["E0308\n: no"], "withdrawn": true,
             "commands": [{ "line": "cargo test", "ok": false }, { "line": "ls" }],
         }));
-        let told: Vec<String> =
+        let facts: Vec<String> =
             exchange.facts().iter().map(|(name, text)| format!("{name} {text}")).collect();
         assert_eq!(
-            told,
+            facts,
             [
                 "withdrawn a rewind took it back",
                 "changed a.rs",

@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(of("memories").words, "2,000 live of 2,100");
         assert_eq!(of("kinds").words, "2 episodic, 1,998 semantic");
         assert_eq!(of("use").words, "5 read, 0 said again, 1 corrected, 0 passed over");
-        let told: Vec<&str> = ills(&ill).map(|fact| fact.name).collect();
-        assert_eq!(told, ["expired", "flagged", "alike", "review", "stale"]);
+        let names: Vec<&str> = ills(&ill).map(|fact| fact.name).collect();
+        assert_eq!(names, ["expired", "flagged", "alike", "review", "stale"]);
     }
 }

@@ -58,10 +58,10 @@ pub fn no_work(value: &Value) -> &'static str {
 pub fn work_facts(value: &Value) -> Vec<(String, String)> {
     let (work, state) = (&value["work"], &value["state"]);
     let mut out = Vec::new();
-    let mut add = |name: &str, told: String| {
-        let told = told.trim();
-        if !told.is_empty() {
-            out.push((name.to_owned(), told.to_owned()));
+    let mut add = |name: &str, value: String| {
+        let value = value.trim();
+        if !value.is_empty() {
+            out.push((name.to_owned(), value.to_owned()));
         }
     };
     let said = |name: &str| text(&state[name], "text");
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_told_and_what_is_not_there_is_not() {
+    fn what_is_unknown_is_shown_and_what_is_not_there_is_not() {
         let facts = work_facts(&json!({
             "work": { "title": "Mend", "status": "open", "stale": "lost" },
             "state": {
@@ -122,9 +122,9 @@ mod tests {
                 "files": [{ "path": "a.rs", "added": 2, "removed": 1 }], "gaps": { "times": 0 },
             },
         }));
-        let told: Vec<String> = facts.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+        let lines: Vec<String> = facts.iter().map(|(name, text)| format!("{name}: {text}")).collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "state: open lost",
                 "last request: Go on",

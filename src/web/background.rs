@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_until_the_next_start() {
+    async fn a_failure_is_shown_until_the_next_start() {
         let background = Background::new();
         let failure = Failure::new(StatusCode::CONFLICT, "No.", "Not now.");
         let failing = failure.clone();

@@ -13,8 +13,8 @@ fn import(home: &Home, name: &str, lines: &[Value]) -> u64 {
     let text: String = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n")).collect();
     let file = home.work().join(format!("{name}.jsonl"));
     fs::write(&file, text).unwrap();
-    let told = home.run(&["import", &file.to_string_lossy(), "--json"]).stdout;
-    serde_json::from_str::<Value>(&told).unwrap()["created"].as_u64().unwrap()
+    let output = home.run(&["import", &file.to_string_lossy(), "--json"]).stdout;
+    serde_json::from_str::<Value>(&output).unwrap()["created"].as_u64().unwrap()
 }
 
 fn memory_line(id: &str, title: &str, content: &str) -> Value {
@@ -187,7 +187,7 @@ fn moment_after(agent: &mut Agent) -> String {
 }
 
 #[test]
-fn a_chain_of_corrections_is_told_as_it_was_at_every_moment() {
+fn a_chain_of_corrections_is_shown_as_it_was_at_every_moment() {
     let home = Home::new();
     let mut agent = home.agent();
     let first = agent.save("Walrus port", "The walrus gateway listens on port 1.");
@@ -207,19 +207,19 @@ fn a_chain_of_corrections_is_told_as_it_was_at_every_moment() {
     for (n, moment) in moments.iter().enumerate() {
         let call = json!({ "query": "walrus gateway port", "as_of": moment, "project": "demo-2" });
         let found = agent.ok("mem_search", call);
-        let mut told: Vec<(String, Value)> = found
+        let mut old_of: Vec<(String, Value)> = found
             .list("hits")
             .iter()
             .map(|hit| (hit["id"].as_str().unwrap().to_owned(), hit["old"].clone()))
             .collect();
-        told.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
+        old_of.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
         let old = |at: usize| if at < n { json!(ids[at + 1]) } else { Value::Null };
         let want: Vec<(String, Value)> = (0..=n).map(|at| (ids[at].clone(), old(at))).collect();
         // Of what took a place later taken itself, the last is told or the next: both are true.
-        let names: Vec<&String> = told.iter().map(|(id, _)| id).collect();
+        let names: Vec<&String> = old_of.iter().map(|(id, _)| id).collect();
         assert_eq!(names, want.iter().map(|(id, _)| id).collect::<Vec<_>>(), "as of {moment}: {found:?}");
-        for ((_, told), (_, want)) in told.iter().zip(&want) {
-            assert_eq!(told.is_null(), want.is_null(), "as of {moment}: {found:?}");
+        for ((_, old_of), (_, want)) in old_of.iter().zip(&want) {
+            assert_eq!(old_of.is_null(), want.is_null(), "as of {moment}: {found:?}");
         }
     }
     // Now the last is deleted: the second stands for the first, and is old no longer.

@@ -178,7 +178,7 @@ fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
 }
 
 #[test]
-fn who_finds_nothing_is_told_what_to_try() {
+fn who_finds_nothing_learns_what_to_try() {
     let home = Home::new();
     let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
     assert!(said(&["heron"]).contains("history import"), "{}", said(&["heron"]));

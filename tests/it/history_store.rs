@@ -110,7 +110,7 @@ fn with_a_model_exchanges_are_found_by_meaning_and_memories_as_before() {
     agent.save("The deploy script", "Deploys go by the script in ops/deploy.sh.");
     let asked = ["Bake the bread", "The car does not start on cold mornings", "Paint the fence"];
     let lines: Vec<String> = lines("s1", "demo", 0..3).lines().map(str::to_owned).collect();
-    let told = |(n, line): (usize, &String)| {
+    let changed = |(n, line): (usize, &String)| {
         let mut line: Value = serde_json::from_str(line).unwrap();
         if n > 0 {
             line["title"] = json!(asked[n - 1]);
@@ -118,7 +118,7 @@ fn with_a_model_exchanges_are_found_by_meaning_and_memories_as_before() {
         }
         line.to_string()
     };
-    let text = lines.iter().enumerate().map(told).collect::<Vec<_>>().join("\n") + "\n";
+    let text = lines.iter().enumerate().map(changed).collect::<Vec<_>>().join("\n") + "\n";
     import(&home, &text);
     home.run(&["worker", "status", "--wait"]).success();
     let question = "automobile engine fails in winter";

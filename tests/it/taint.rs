@@ -30,11 +30,11 @@ fn a_flagged_memory_is_found_and_marked_in_both_halves() {
     // People see it in lists, in searches and in the memory itself.
     let said = format!("flagged, because the text reads like an instruction: {id} (override exfiltration)\n");
     for command in [&["list", "--project", "demo"][..], &["search", "deploy", "notes", "--project", "demo"]] {
-        let told = home.run(command);
-        assert!(told.stderr.contains(&said), "{command:?}: {told:?}");
+        let output = home.run(command);
+        assert!(output.stderr.contains(&said), "{command:?}: {output:?}");
     }
-    let told = home.run(&["list", "--all-projects", "--since", "today", "--tag", "nosuch"]);
-    assert!(!told.stderr.contains("flagged"), "{told:?}");
+    let output = home.run(&["list", "--all-projects", "--since", "today", "--tag", "nosuch"]);
+    assert!(!output.stderr.contains("flagged"), "{output:?}");
     assert!(
         home.run(&["get", &id])
             .success()

@@ -38,7 +38,7 @@ fn journal(home: &Home) -> Value {
 }
 
 #[test]
-fn a_disk_that_hangs_holds_no_agent_up_and_what_is_missing_is_told() {
+fn a_disk_that_hangs_holds_no_agent_up_and_what_is_missing_is_reported() {
     let home = Home::with_config("[work]\ntools = true\n");
     let Some(disk) = FaultyDisk::start(&home) else { return };
     let mut agent = home.agent();

@@ -6,9 +6,9 @@ pub enum Health {
     /// It holds.
     Sound,
     /// It does not hold.
-    Fault,
+    Failed,
     /// It did not hold and was repaired.
-    Mended,
+    Repaired,
     /// It could not be checked.
     Unknown,
 }
@@ -18,8 +18,8 @@ impl Health {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sound => "ok",
-            Self::Fault => "fault",
-            Self::Mended => "fixed",
+            Self::Failed => "fault",
+            Self::Repaired => "fixed",
             Self::Unknown => "unknown",
         }
     }
@@ -41,8 +41,8 @@ impl Check {
     }
 
     /// A check that did not hold.
-    pub fn fault(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, health: Health::Fault, words: words.into() }
+    pub fn failed(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Failed, words: words.into() }
     }
 
     /// A check that could not be made.
@@ -52,7 +52,7 @@ impl Check {
 
     /// The same, after it was repaired.
     #[must_use]
-    pub fn mended(self) -> Self {
-        Self { health: Health::Mended, ..self }
+    pub fn repaired(self) -> Self {
+        Self { health: Health::Repaired, ..self }
     }
 }

@@ -42,27 +42,27 @@ impl Service {
     pub async fn examine(&self, fix: bool) -> Vec<Check> {
         let roll = self.roll().await;
         let mut checks = vec![self.rows(&roll).await];
-        let told = |name, found: Found| {
+        let check = |name, found: Found| {
             found.unwrap_or_else(|error| Check::unknown(name, format!("could not be looked at: {error}")))
         };
-        checks.push(told("events", self.events_checked().await));
-        checks.push(told("edges", self.edges(fix).await));
-        checks.push(told("links", self.links().await));
-        checks.push(told("jobs", self.queue(fix).await));
-        checks.push(told("cycles", self.cycles_checked().await));
+        checks.push(check("events", self.events_checked().await));
+        checks.push(check("edges", self.edges(fix).await));
+        checks.push(check("links", self.links().await));
+        checks.push(check("jobs", self.queue(fix).await));
+        checks.push(check("cycles", self.cycles_checked().await));
         checks.extend(self.beside_checked(fix).await);
-        checks.push(told("journal", self.journal.journal_checked().await));
-        checks.push(told("transcripts", self.transcripts_checked().await));
-        checks.push(told("history", self.history.checked(fix).await));
-        checks.push(told("documents", self.documents.checked(fix).await));
+        checks.push(check("journal", self.journal.journal_checked().await));
+        checks.push(check("transcripts", self.transcripts_checked().await));
+        checks.push(check("history", self.history.checked(fix).await));
+        checks.push(check("documents", self.documents.checked(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
             return in_order(checks);
         };
-        checks.push(told("revisions", self.kept_revisions(&roll).await));
-        checks.push(told("vectors", self.vectors(&roll, fix).await));
-        checks.push(told("index", self.index_checked(fix).await));
+        checks.push(check("revisions", self.kept_revisions(&roll).await));
+        checks.push(check("vectors", self.vectors(&roll, fix).await));
+        checks.push(check("index", self.index_checked(fix).await));
         in_order(checks)
     }
 
@@ -97,9 +97,9 @@ impl Service {
         match roll.as_ref().map(|_| ()) {
             Ok(()) => match self.other_rows().await {
                 Ok(rows) => Check::sound("rows", format!("all {rows} can be read")),
-                Err(error) => Check::fault("rows", error.to_string()),
+                Err(error) => Check::failed("rows", error.to_string()),
             },
-            Err(error) => Check::fault("rows", error.to_string()),
+            Err(error) => Check::failed("rows", error.to_string()),
         }
     }
 
@@ -132,7 +132,7 @@ impl Service {
             if let Some(words) = gap(&counted) {
                 let at = self.first_gap(&counted.writer).await?;
                 let words = format!("{words}; the first one missing is {at}. Restore a backup from before");
-                return Ok(Check::fault("events", words));
+                return Ok(Check::failed("events", words));
             }
         }
         Ok(Check::sound("events", format!("{total} without a gap")))
@@ -160,12 +160,12 @@ impl Service {
         if loose.is_empty() {
             return Ok(Check::sound("edges", "all have both ends"));
         }
-        let check = Check::fault("edges", many(&loose, "edge", "without an end"));
+        let check = Check::failed("edges", many(&loose, "edge", "without an end"));
         if !fix {
             return Ok(check);
         }
         self.base.store.remove(&loose).await?;
-        Ok(check.mended())
+        Ok(check.repaired())
     }
 
     /// Rows beside memories belong to memories that exist: anchors, signs and tombstones.
@@ -188,9 +188,9 @@ impl Service {
                 checks.push(Check::sound(name, "all are of memories that are there"));
                 continue;
             }
-            let check = Check::fault(name, many(loose, "row", what));
-            let is_mended = fix && self.base.store.remove(loose).await.is_ok();
-            checks.push(if is_mended { check.mended() } else { check });
+            let check = Check::failed(name, many(loose, "row", what));
+            let is_repaired = fix && self.base.store.remove(loose).await.is_ok();
+            checks.push(if is_repaired { check.repaired() } else { check });
         }
         checks
     }
@@ -213,12 +213,12 @@ impl Service {
                     .any(|one| !one.text.is_empty());
                 if !is_planned && (cycle.applied_at.is_none() || has_text) {
                     let words = format!("`{}` was carried out, and its row does not say so whole", cycle.id);
-                    return Ok(Check::fault("cycles", words));
+                    return Ok(Check::failed("cycles", words));
                 }
             }
         }
         if waiting > 1 {
-            return Ok(Check::fault("cycles", format!("{waiting} plans wait; one may")));
+            return Ok(Check::failed("cycles", format!("{waiting} plans wait; one may")));
         }
         Ok(Check::sound("cycles", format!("{} can be read", text::counted(all, "consolidation"))))
     }
@@ -229,7 +229,7 @@ impl Service {
         if loose.is_empty() {
             return Ok(Check::sound("links", "every session that is named is there"));
         }
-        Ok(Check::fault("links", many(&loose, "row", "with a session that is not there")))
+        Ok(Check::failed("links", many(&loose, "row", "with a session that is not there")))
     }
 
     /// The revisions of a memory run without a gap up to the present one.
@@ -248,7 +248,7 @@ impl Service {
             return Ok(Check::sound("revisions", "every memory has all of its own"));
         };
         let others = faults.count();
-        Ok(Check::fault("revisions", format!("{first}{}. Restore a backup from before", and_more(others))))
+        Ok(Check::failed("revisions", format!("{first}{}. Restore a backup from before", and_more(others))))
     }
 
     /// No job is stuck, given up, or about something that does not exist.
@@ -268,14 +268,14 @@ impl Service {
         if words.is_empty() {
             return Ok(Check::sound("jobs", "none is stuck or given up"));
         }
-        let check = Check::fault("jobs", words.join("; "));
+        let check = Check::failed("jobs", words.join("; "));
         if !fix {
             return Ok(check);
         }
         self.base.store.remove(&faulty.orphans).await?;
         self.base.store.requeue(&faulty.stuck).await?;
         // A person has to find out why they were given up.
-        Ok(if faulty.dead.is_empty() { check.mended() } else { check })
+        Ok(if faulty.dead.is_empty() { check.repaired() } else { check })
     }
 
     /// Every vector belongs to a live memory, and every live memory has its vectors or a job that will
@@ -320,8 +320,8 @@ impl Service {
         if words.is_empty() {
             return Ok(Check::sound("vectors", format!("complete for {}", text::counted(count, "memory"))));
         }
-        let check = Check::fault("vectors", words.join("; "));
-        Ok(if fix { check.mended() } else { check })
+        let check = Check::failed("vectors", words.join("; "));
+        Ok(if fix { check.repaired() } else { check })
     }
 
     /// The index has exactly the live memories, as they are.
@@ -345,12 +345,12 @@ impl Service {
         };
         if !fix {
             let words = format!("{words}. `cerebro doctor --fix` builds it anew");
-            return Ok(Check::fault("index", words));
+            return Ok(Check::failed("index", words));
         }
         self.recall.index.rebuild_index().await?;
         match self.index_differs(&self.held().await?).await? {
-            None => Ok(Check::fault("index", words).mended()),
-            Some(still) => Ok(Check::fault("index", format!("{still}, even after it was built anew"))),
+            None => Ok(Check::failed("index", words).repaired()),
+            Some(still) => Ok(Check::failed("index", format!("{still}, even after it was built anew"))),
         }
     }
 
@@ -376,9 +376,9 @@ impl Service {
             (stale, "memories are in it as they were before"),
             (ghosts, "memories are in it that are not live"),
         ];
-        let told: Vec<String> =
+        let differences: Vec<String> =
             words.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
-        Ok((!told.is_empty()).then(|| told.join("; ")))
+        Ok((!differences.is_empty()).then(|| differences.join("; ")))
     }
 
     /// The version of the open store's schema.

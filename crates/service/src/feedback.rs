@@ -151,14 +151,14 @@ impl Feedback {
             (new, watch.searched(now, &question, hits))
         });
         self.book.count(&caller.project, |counts| counts.shown += new as u64);
-        self.keep_signs(session, signs);
+        self.store_signs(session, signs);
     }
 
     /// Notes that a memory was read in full in a session. Does nothing for a person.
     pub fn note_read(&self, caller: &Caller, session: &SessionId, id: &MemoryId) {
         if !caller.person {
             let sign = self.book.with(session, |watch| watch.read(id)).flatten();
-            self.keep_signs(session, sign.into_iter().collect());
+            self.store_signs(session, sign.into_iter().collect());
         }
     }
 
@@ -173,7 +173,7 @@ impl Feedback {
             let corrected = |watch: &mut Watch| {
                 memories.into_iter().filter_map(|memory| watch.corrected(&memory.id)).collect()
             };
-            self.keep_signs(session, self.book.with(session, corrected).unwrap_or_default());
+            self.store_signs(session, self.book.with(session, corrected).unwrap_or_default());
         }
     }
 
@@ -184,7 +184,7 @@ impl Feedback {
             return false;
         }
         let sign = self.book.with(session, |watch| watch.rated(id, source)).flatten();
-        self.keep_signs(session, sign.into_iter().collect());
+        self.store_signs(session, sign.into_iter().collect());
         sign.is_some()
     }
 
@@ -198,8 +198,8 @@ impl Feedback {
             let found = feedback.base.store.memories_by_id(&shown).await?;
             let text = |memory: Memory| (memory.id, format!("{}\n{}", memory.title, memory.content));
             let texts: Vec<_> = found.into_iter().filter(Memory::is_live).map(text).collect();
-            let told = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
-            feedback.put_signs(&of, &told.unwrap_or_default()).await
+            let signs = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
+            feedback.put_signs(&of, &signs.unwrap_or_default()).await
         });
         true
     }
@@ -220,7 +220,7 @@ impl Feedback {
     }
 
     /// Writes signs in the background: the answer to the call does not wait for them.
-    fn keep_signs(&self, session: &SessionId, signs: Vec<Sign>) {
+    fn store_signs(&self, session: &SessionId, signs: Vec<Sign>) {
         if !signs.is_empty() {
             let (feedback, session) = (self.clone(), session.clone());
             self.note_later(async move { feedback.put_signs(&session, &signs).await });

@@ -72,8 +72,8 @@ pub use error::{Quotation, ServiceError};
 pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
 pub use history::{
-    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, History, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, Links, Mended, SourceRead, agent_slug,
+    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forget, Forgotten, History, HistoryBatch,
+    HistoryCommitted, HistoryTimeline, Links, SourceRead, agent_slug,
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
@@ -91,8 +91,8 @@ pub use recall::{
     BrowseRequest, Browsed, Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind,
     EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX,
     Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation, ObservationRequest,
-    PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, Stats, Story, Timeline,
-    TimelineRequest, Within,
+    PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, SessionContents, Stats,
+    Timeline, TimelineRequest, Within,
 };
 pub use sessions::{Sessions, StartRequest, Started};
 pub use settings::{
@@ -249,7 +249,7 @@ impl Service {
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
         // Before anything is saved, because the guard needs the tombstones.
-        service.memories.keep_tombstones(is_new_secret).await?;
+        service.memories.maintain_tombstones(is_new_secret).await?;
         service.recall.index.begin_catching_up();
         service.follow_peers(peer_logs);
         service.start_jobs();

@@ -23,19 +23,19 @@ impl Service {
         lock(&self.sessions.held.others).clone_from(logs.at_work());
         let (service, stop) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("logs other homes", async move {
-            let mut looks: u32 = 0;
+            let mut reads: u32 = 0;
             let mut deaf = false;
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(LOOK) => {}
                     () = stop.cancelled() => return,
                 }
-                looks = looks.wrapping_add(1);
+                reads = reads.wrapping_add(1);
                 match service.base.store.read_peers(&mut logs).await {
                     Ok(news) => {
                         deaf = false;
                         lock(&service.sessions.held.others).clone_from(logs.at_work());
-                        service.heard(&news);
+                        service.received(&news);
                     }
                     Err(error) if !deaf => {
                         deaf = true;
@@ -45,14 +45,14 @@ impl Service {
                     }
                     Err(_) => {}
                 }
-                if looks.is_multiple_of(LOOKS_PER_REVIEW) && !deaf {
+                if reads.is_multiple_of(LOOKS_PER_REVIEW) && !deaf {
                     service.review().await;
                 }
             }
         });
     }
 
-    fn heard(&self, PeerNews { events, is_rewound }: &PeerNews) {
+    fn received(&self, PeerNews { events, is_rewound }: &PeerNews) {
         if *is_rewound {
             self.recall.index.start_over();
         }
@@ -63,7 +63,7 @@ impl Service {
                 lock(&self.sessions.held.live).remove(session);
             }
             if let Some(project) = &event.project {
-                self.memories.projects.heard_of(project);
+                self.memories.projects.note_project(project);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EventKind, Memory, MemoryId, Origin, Prompt, Revision, Scope, Session, ToldExchange, WorkId,
+    EventKind, FullExchange, Memory, MemoryId, Origin, Prompt, Revision, Scope, Session, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::redact_secrets;
@@ -157,9 +157,9 @@ impl Service {
             }
             Table::Exchange => {
                 let page = store.page_of_exchanges(after, PAGE_MAX).await?;
-                let told = store.with_texts(page.into_iter().map(|(_, exchange)| exchange).collect()).await?;
-                let line = |told: &ToldExchange| Line::Exchange(told.into());
-                told.iter().map(|told| (told.exchange.id.key().to_owned(), line(told))).collect()
+                let full = store.with_texts(page.into_iter().map(|(_, exchange)| exchange).collect()).await?;
+                let line = |full: &FullExchange| Line::Exchange(full.into());
+                full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect()
             }
             Table::Document => {
                 lines(&store.page_of_documents(after, PAGE_MAX).await?, |row| Line::Document(row.into()))

@@ -24,7 +24,7 @@ impl KnownProjects {
     }
 
     /// Adds a project that another home wrote to, if the known ones were read.
-    pub(crate) fn heard_of(&self, project: &Project) {
+    pub(crate) fn note_project(&self, project: &Project) {
         if let Some(known) = self.known.get() {
             lock(known).insert(project.clone());
         }

@@ -96,7 +96,7 @@ impl<'a> Twice<'a> {
             valid: Validity::default(),
             nature: None,
             trigger: None,
-            door: Door::SAID,
+            door: Door::EXPLICIT,
         };
         let saved = self.service.memories.save(&self.caller, request).await.unwrap().memory;
         self.put(saved.id, saved.revision, title, content);

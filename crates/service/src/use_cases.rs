@@ -103,7 +103,7 @@ pub(crate) async fn save(service: &Service, title: &str) -> Saved {
         valid: Validity::default(),
         nature: None,
         trigger: None,
-        door: Door::SAID,
+        door: Door::EXPLICIT,
     };
     service.memories.save(&caller(), request).await.unwrap()
 }

@@ -1,7 +1,7 @@
 //! The changes of one call: rows of some tables, the events that record them, and the script that commits both.
 //!
 //! A table takes part with a type that holds its changes and implements [`Part`], in the table's own file, and with
-//! a field of [`Tables`]. [`Changes::tell`] is the only access to the tables, so no change is made without its
+//! a field of [`Tables`]. [`Changes::record`] is the only access to the tables, so no change is made without its
 //! event.
 
 use surrealdb::types::{SurrealValue, Value, Variables};
@@ -99,7 +99,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Records an event, and gives access to the tables that it changes.
-    pub fn tell(&mut self, happened: Happened) -> &mut Tables {
+    pub fn record(&mut self, happened: Happened) -> &mut Tables {
         self.events.push(happened);
         &mut self.tables
     }
@@ -261,7 +261,7 @@ mod tests {
         let (begun, gone_on) = (session("begun"), Session { version: 2, ..session("on") });
         let at = Timestamp::UNIX_EPOCH;
         let mut changes = Changes::default();
-        let tables = changes.tell(Happened::to_memory(EventKind::MemoryCreated, &new, None));
+        let tables = changes.record(Happened::to_memory(EventKind::MemoryCreated, &new, None));
         tables.vectors.moved.push((old.id, old.project.clone()));
         tables.vectors.gone.push(old.id);
         tables.jobs.void.push(old.id);
@@ -334,7 +334,7 @@ mod tests {
     fn statements_that_have_nothing_to_do_are_left_out() {
         let memory = memory(None);
         let mut changes = Changes::default();
-        let tables = changes.tell(Happened::to_memory(EventKind::MemoryRepeated, &memory, None));
+        let tables = changes.record(Happened::to_memory(EventKind::MemoryRepeated, &memory, None));
         tables.memories.put.push(memory);
         let (text, names) = script(&changes);
         assert_eq!(text, expected(&[statement::COMMIT_NEW_MEMORIES, statement::COMMIT_EVENTS]));
@@ -347,7 +347,7 @@ mod tests {
         let named = Session { directory: Some(text("/srv")), ..begun.clone() };
         let mut changes = Changes::default();
         for session in [&begun, &named] {
-            let tables = changes.tell(Happened::to_session(EventKind::SessionStarted, session));
+            let tables = changes.record(Happened::to_session(EventKind::SessionStarted, session));
             tables.sessions.put.push(session.clone());
         }
         let (_, vars) = changes.script(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, &[]);

@@ -345,7 +345,7 @@ impl Write<'_> {
             CycleState::Applied => EventKind::CycleApplied,
             CycleState::Undone => EventKind::CycleUndone,
         };
-        let cycles = &mut self.tell(Happened { kind, memory: None, session: None, project: None }).cycles;
+        let cycles = &mut self.record(Happened { kind, memory: None, session: None, project: None }).cycles;
         cycles.put.push(cycle.clone());
         cycles.gone.extend(replaced);
     }

@@ -222,8 +222,8 @@ impl Part for DistilChanges {
 /// The changes of candidates.
 impl Write<'_> {
     /// A session was distilled and gave these new candidates.
-    pub fn keep_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
-        let distil = &mut self.tell(history::happened(EventKind::HistoryDistilled, session)).distil;
+    pub fn store_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
+        let distil = &mut self.record(history::happened(EventKind::HistoryDistilled, session)).distil;
         distil.runs.push(run);
         distil.put.extend(candidates);
     }
@@ -235,13 +235,13 @@ impl Write<'_> {
             CandidateState::Rejected | CandidateState::Waiting => EventKind::CandidateRejected,
         };
         let memory = candidate.memory.map(|(memory, _)| memory);
-        let told = Happened { memory, ..history::happened(kind, session) };
-        self.tell(told).distil.put.push(candidate.clone());
+        let event = Happened { memory, ..history::happened(kind, session) };
+        self.record(event).distil.put.push(candidate.clone());
     }
 
     /// Evidence of a candidate was forgotten: the candidate is written again, or removed if no evidence is left.
     pub fn retract_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
-        let distil = &mut self.tell(history::happened(EventKind::CandidateRetracted, session)).distil;
+        let distil = &mut self.record(history::happened(EventKind::CandidateRetracted, session)).distil;
         if candidate.evidence.is_empty() {
             distil.gone.push(candidate.id);
         } else {
@@ -251,8 +251,8 @@ impl Write<'_> {
 
     /// A candidate came with an export.
     pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
-        let told = history::happened(EventKind::CandidateImported, session);
-        self.tell(told).distil.put.push(candidate);
+        let event = history::happened(EventKind::CandidateImported, session);
+        self.record(event).distil.put.push(candidate);
     }
 }
 

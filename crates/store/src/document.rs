@@ -220,7 +220,7 @@ impl Write<'_> {
     /// has.
     pub fn ingest_document(&mut self, document: &Document, new: Vec<DocumentChunk>, gone: Vec<ChunkId>) {
         let at = self.at();
-        let documents = &mut self.tell(happened(EventKind::DocumentIngested, document)).documents;
+        let documents = &mut self.record(happened(EventKind::DocumentIngested, document)).documents;
         documents.put.push(Document { at, ..document.clone() });
         documents.chunks.extend(new);
         documents.gone_chunks.extend(gone);
@@ -229,34 +229,34 @@ impl Write<'_> {
     /// The file of a document is gone: the document keeps its text, but no search finds it.
     pub fn remove_document(&mut self, document: &Document) {
         let removed = Document { removed: true, at: self.at(), ..document.clone() };
-        self.tell(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
+        self.record(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
     }
 
     /// A document and all its chunks are purged.
     pub fn forget_document(&mut self, document: &Document) {
-        self.tell(happened(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
+        self.record(happened(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
     }
 
     /// A document moves to another project, because its own was merged.
     pub fn merge_document(&mut self, document: &Document) {
         let document = Document { at: self.at(), ..document.clone() };
-        self.tell(happened(EventKind::ProjectMerged, &document)).documents.put.push(document);
+        self.record(happened(EventKind::ProjectMerged, &document)).documents.put.push(document);
     }
 
     /// A document came with an export; its chunks follow.
     pub fn import_document(&mut self, document: &Document) {
-        let told = self.tell(happened(EventKind::DocumentIngested, document));
-        told.documents.put.push(document.clone());
+        let tables = self.record(happened(EventKind::DocumentIngested, document));
+        tables.documents.put.push(document.clone());
     }
 
     /// A chunk came with an export. The log records each document only once.
     pub fn import_chunk(&mut self, document: &Document, chunk: DocumentChunk) {
         let here = &self.tables().documents;
-        let is_told = here.put.iter().any(|put| put.id == document.id)
+        let has_event = here.put.iter().any(|put| put.id == document.id)
             || here.chunks.iter().any(|other| other.document == document.id);
         let tables = match self.besides() {
-            Some(tables) if is_told => tables,
-            _ => self.tell(happened(EventKind::DocumentIngested, document)),
+            Some(tables) if has_event => tables,
+            _ => self.record(happened(EventKind::DocumentIngested, document)),
         };
         tables.documents.chunks.push(chunk);
     }
@@ -366,8 +366,8 @@ impl Store {
         }
         let vars = Vars::new().with("document", document.key());
         let mut results = self.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
-        let told = take::<Row>(CHUNKS, &mut results, 0)?;
-        told.into_iter().map(|told| Ok((chunk_id(&key(CHUNKS, told.id)?)?, told.digest))).collect()
+        let rows = take::<Row>(CHUNKS, &mut results, 0)?;
+        rows.into_iter().map(|rows| Ok((chunk_id(&key(CHUNKS, rows.id)?)?, rows.digest))).collect()
     }
 
     async fn documents_of(&self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {

@@ -99,7 +99,7 @@ impl Part for EdgeChanges {
 impl Write<'_> {
     /// An edge from a memory to a session that wrote it came with an export.
     pub fn import_writing(&mut self, memory: &Memory, session: SessionId, at: Timestamp) {
-        let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, memory, Some(&session)));
+        let tables = self.record(Happened::to_memory(EventKind::MemoryImported, memory, Some(&session)));
         tables.edges.created_in.push((memory.id, session, at));
     }
 
@@ -111,14 +111,14 @@ impl Write<'_> {
             session: Some(later.clone()),
             project: None,
         };
-        self.tell(happened).edges.follows.push((later, earlier, at));
+        self.record(happened).edges.follows.push((later, earlier, at));
     }
 
     /// A memory is tied to the piece of work in which it was found out. `at` is the moment of a tie that came with
     /// an export.
     pub fn tie_to_work(&mut self, kind: EventKind, memory: &Memory, work: WorkId, at: Option<Timestamp>) {
         let at = at.unwrap_or_else(|| self.at());
-        self.tell(Happened::to_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
+        self.record(Happened::to_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
     }
 
     /// Whether the memory will be tied to the piece of work after this commit.

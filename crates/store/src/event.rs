@@ -84,8 +84,7 @@ impl Store {
         }
         let mut results = self.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
         let deleted = EventKind::MemoryDeleted.as_str();
-        let read =
-            |told: Row| Ok((memory_id("event", told.memory)?, timestamp(told.at), told.kind == deleted));
+        let read = |row: Row| Ok((memory_id("event", row.memory)?, timestamp(row.at), row.kind == deleted));
         take::<Row>("event", &mut results, 0)?.into_iter().map(read).collect()
     }
 

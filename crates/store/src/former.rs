@@ -93,7 +93,7 @@ impl Write<'_> {
         let at = self.at();
         let happened =
             Happened { project: Some(into.clone()), ..Happened::to_none(EventKind::ProjectMerged) };
-        self.tell(happened).former.put.push((name.clone(), into.clone(), at));
+        self.record(happened).former.put.push((name.clone(), into.clone(), at));
     }
 }
 

@@ -128,8 +128,8 @@ impl Write<'_> {
             ArrangementState::Undone => EventKind::HandbookUndone,
         };
         let project = arrangement.project.clone();
-        let told = Happened { kind, memory: None, session: None, project };
-        self.tell(told).handbooks.put.push(arrangement.clone());
+        let event = Happened { kind, memory: None, session: None, project };
+        self.record(event).handbooks.put.push(arrangement.clone());
     }
 }
 

@@ -300,7 +300,7 @@ impl Store {
         rows.into_iter().map(|row| row.leased(kind)).collect()
     }
 
-    /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `told` is called
+    /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `on_commit` is called
     /// with the memory's project, in the order in which vectors change. Returns `false` and does nothing when the
     /// lease is lost: the memory has changed or is gone, or another worker took over.
     ///
@@ -313,7 +313,7 @@ impl Store {
         model: &StoredModel,
         revision: u32,
         vectors: &[Vec<f32>],
-        told: impl FnOnce(&Project),
+        on_commit: impl FnOnce(&Project),
     ) -> Result<bool, StoreError> {
         let Some(memory) = job.subject.memory() else {
             let reason = format!("only a memory has vectors, and this job is about {}", job.subject);
@@ -348,7 +348,7 @@ impl Store {
         let mut results = self.retry_on_conflict(statement::JOB_FINISH, vars).await?;
         let held: Vec<Option<String>> = take("job", &mut results, 0)?;
         let Some(project) = one(held).flatten() else { return Ok(false) };
-        told(&Project::parse(&project).unwrap_or_else(Project::none));
+        on_commit(&Project::parse(&project).unwrap_or_else(Project::none));
         Ok(true)
     }
 

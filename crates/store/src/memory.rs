@@ -301,12 +301,12 @@ impl Write<'_> {
 
     /// Something happened to the memory that changes no row of it.
     pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
-        self.tell(Happened::to_memory(kind, memory, Some(session)));
+        self.record(Happened::to_memory(kind, memory, Some(session)));
     }
 
     /// Common to all of these: records the event and writes the row.
     fn put_memory(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> &mut Tables {
-        let tables = self.tell(Happened::to_memory(kind, memory, session));
+        let tables = self.record(Happened::to_memory(kind, memory, session));
         tables.memories.put.push(memory.clone());
         tables
     }

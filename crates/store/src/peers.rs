@@ -156,7 +156,7 @@ impl Store {
     pub async fn read_peers(&self, logs: &mut PeerLogs) -> Result<PeerNews, StoreError> {
         if let Ok(mut position) = self.position.try_lock()
             && position.seq.is_none()
-            && position.told.is_some()
+            && position.announced.is_some()
         {
             // A commit of this process whose outcome is unknown.
             self.settle(&mut position).await?;
@@ -201,7 +201,7 @@ impl Store {
         // Under the writer, so that no older state of a memory follows a newer one of this process.
         let _order = self.position.lock().await;
         for events in &news {
-            self.retell(events.clone()).await?;
+            self.announce_again(events.clone()).await?;
             if let Some(last) = events.last() {
                 logs.places.0.insert(last.writer.clone(), last.seq);
             }
@@ -255,12 +255,12 @@ impl Store {
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
     async fn look_back(&self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
         let mut position = self.position.lock().await;
-        let mut heard = logs.places.clone();
+        let mut received = logs.places.clone();
         // What this process wrote since it began to listen is not news.
-        heard.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
-        let writers: Vec<String> = heard.0.keys().cloned().collect();
+        received.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
+        let writers: Vec<String> = received.0.keys().cloned().collect();
         let ends = self.ends(&writers).await?;
-        if !heard.are_beyond(&ends) {
+        if !received.are_beyond(&ends) {
             return Ok(false);
         }
         tracing::warn!("the database was put back to an earlier state; its log goes on from there");
@@ -270,7 +270,7 @@ impl Store {
     }
 
     /// Notifies the followers of events, with the memories in their present state.
-    async fn retell(&self, events: Vec<Event>) -> Result<(), StoreError> {
+    async fn announce_again(&self, events: Vec<Event>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
         let ids: Vec<MemoryId> = ids.into_iter().collect();
         let memories: Vec<Memory> =
@@ -286,17 +286,17 @@ impl Store {
             return Ok(seq);
         }
         let (seq, at) = self.last_event().await?;
-        if let Some(mut told) = position.told {
-            while told < seq {
-                let missed = self.events_after(&self.writer, told, PAGE).await?;
+        if let Some(mut announced) = position.announced {
+            while announced < seq {
+                let missed = self.events_after(&self.writer, announced, PAGE).await?;
                 let Some(last) = missed.last() else { break };
-                told = last.seq;
-                self.retell(missed).await?;
-                position.told = Some(told);
+                announced = last.seq;
+                self.announce_again(missed).await?;
+                position.announced = Some(announced);
             }
         }
         position.at = position.at.max(at);
-        position.told = Some(seq);
+        position.announced = Some(seq);
         Ok(*position.seq.insert(seq))
     }
 
@@ -357,7 +357,7 @@ mod tests {
         let places = |all: &[(&str, u64)]| -> LogPositions {
             LogPositions(all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect())
         };
-        let heard = places(&[("a", 3), ("b", 0)]);
+        let received = places(&[("a", 3), ("b", 0)]);
         for (ends, beyond) in [
             (places(&[("a", 3), ("b", 0)]), false),
             (places(&[("a", 9), ("b", 1), ("c", 4)]), false),
@@ -365,7 +365,7 @@ mod tests {
             (places(&[("b", 9)]), true),
             (places(&[("a", 3)]), false),
         ] {
-            assert_eq!(heard.are_beyond(&ends), beyond, "{ends:?}");
+            assert_eq!(received.are_beyond(&ends), beyond, "{ends:?}");
         }
     }
 

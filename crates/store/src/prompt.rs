@@ -93,7 +93,7 @@ impl Write<'_> {
     }
 
     fn put_prompt(&mut self, kind: EventKind, prompt: &Prompt) {
-        self.tell(Happened::to_prompt(kind, prompt)).prompts.put.push(prompt.clone());
+        self.record(Happened::to_prompt(kind, prompt)).prompts.put.push(prompt.clone());
     }
 
     /// Whether the prompt will exist after this commit.

@@ -96,7 +96,7 @@ impl Write<'_> {
     /// A revision of `owner` came with an export.
     pub fn import_revision(&mut self, owner: &Memory, revision: Revision) {
         let store = self.store();
-        let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, owner, None));
+        let tables = self.record(Happened::to_memory(EventKind::MemoryImported, owner, None));
         let was = revision.of(owner);
         tables.correct(&store.mason, &was, owner, owner.updated_at);
         tables.revisions.put.push(revision);

@@ -78,7 +78,7 @@ impl Write<'_> {
     /// The journal is sealed, and the rows of the sealed pieces of work record it.
     pub fn seal_works(&mut self, seal: &Seal, sealed: Vec<StoredWork>) {
         let happened = Happened { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
-        let tables = self.tell(happened);
+        let tables = self.record(happened);
         tables.seals.added.push(seal.clone());
         tables.works.put.extend(sealed);
     }

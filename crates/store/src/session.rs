@@ -156,7 +156,7 @@ impl Write<'_> {
 
     /// Common to all of these: records the event and writes the row.
     fn put_session(&mut self, kind: EventKind, session: &Session) -> &mut Tables {
-        let tables = self.tell(Happened::to_session(kind, session));
+        let tables = self.record(Happened::to_session(kind, session));
         tables.sessions.put.push(session.clone());
         tables
     }

@@ -305,14 +305,14 @@ impl Write<'_> {
 
     /// Forgets tombstones whose texts hold again, because somebody said them in a memory.
     pub fn revive_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
-        self.tell(Happened::to_memory(EventKind::MemoryRevived, memory, Some(session))).unbury(stones);
+        self.record(Happened::to_memory(EventKind::MemoryRevived, memory, Some(session))).unbury(stones);
     }
 
     /// Forgets tombstones for good, although nobody said their texts again.
     pub fn forget_tombstones(&mut self, stones: &[Tombstone]) {
         let memory = stones.first().map(|stone| stone.memory);
         let memory = memory.filter(|memory| stones.iter().all(|stone| stone.memory == *memory));
-        self.tell(Happened { memory, ..Happened::to_none(EventKind::TombstonesForgotten) }).unbury(stones);
+        self.record(Happened { memory, ..Happened::to_none(EventKind::TombstonesForgotten) }).unbury(stones);
     }
 }
 

@@ -28,13 +28,13 @@ pub(super) struct Position {
     /// The last moment that was handed out.
     pub at: Timestamp,
     /// The number of the last event of which followers were notified, once one is known.
-    pub told: Option<u64>,
+    pub announced: Option<u64>,
 }
 
 impl Position {
     /// The position before the log was read.
     pub(super) fn unknown() -> Self {
-        Self { seq: None, at: Timestamp::UNIX_EPOCH, told: None }
+        Self { seq: None, at: Timestamp::UNIX_EPOCH, announced: None }
     }
 }
 
@@ -136,8 +136,8 @@ impl Write<'_> {
 
     /// Records an event, and gives access to the tables that it changes. For the tables' files, whose methods use
     /// cases call.
-    pub(super) fn tell(&mut self, happened: Happened) -> &mut Tables {
-        self.changes.tell(happened)
+    pub(super) fn record(&mut self, happened: Happened) -> &mut Tables {
+        self.changes.record(happened)
     }
 
     /// Gives access to the tables for further changes: see [`Changes::besides`].
@@ -153,7 +153,7 @@ impl Write<'_> {
     async fn commit(mut self) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
         if changes.events().is_empty() {
-            // Then nothing changes either: `Changes::tell` is the only access to the tables.
+            // Then nothing changes either: `Changes::record` is the only access to the tables.
             return Ok(());
         }
         let events = self.number(changes.events());
@@ -171,7 +171,7 @@ impl Write<'_> {
             self.store.resolve(error.into(), &events).await?;
         }
         self.position.seq = events.last().map(|event| event.seq);
-        self.position.told = self.position.seq;
+        self.position.announced = self.position.seq;
         self.position.at = self.at;
         if changes.tables().former.has_any() {
             self.store.former.forget();

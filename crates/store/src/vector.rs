@@ -175,10 +175,10 @@ impl Store {
     /// The models whose vectors the store holds, the active one first. One that names a table other than its own is
     /// left out, so that no search fails because of it.
     pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
-        let told = |error: StoreError| tracing::debug!(%error, "a model is left out");
+        let log = |error: StoreError| tracing::debug!(%error, "a model is left out");
         let all = models(self.engine()?).await?;
         let mut models: Vec<StoredModel> =
-            all.into_iter().filter_map(|model| model.map_err(told).ok()).collect();
+            all.into_iter().filter_map(|model| model.map_err(log).ok()).collect();
         models.sort_by_key(|model| model.state != ModelState::Active);
         Ok(models)
     }

@@ -381,7 +381,7 @@ impl Write<'_> {
             _ => EventKind::WorkNoted,
         };
         let id = stored.work.id;
-        let works = self.tell_work(kind, Some(stored));
+        let works = self.record_work(kind, Some(stored));
         works.put.push(stored.clone());
         works.events.extend(events.into_iter().map(|kept| (id, kept)));
         works.artifacts.extend(artifacts);
@@ -390,14 +390,14 @@ impl Write<'_> {
 
     /// The piece of work moves to another project, because its own was merged.
     pub fn merge_work(&mut self, stored: &StoredWork) {
-        self.tell_work(EventKind::ProjectMerged, Some(stored)).put.push(stored.clone());
+        self.record_work(EventKind::ProjectMerged, Some(stored)).put.push(stored.clone());
     }
 
     /// Texts of its events are purged, and its own title where `stored` says so. The checkpoints of `forks` go with its own,
     /// see [`Store::forks_with_checkpoint`].
     pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64], forks: &[WorkId]) {
         let id = stored.work.id;
-        let works = self.tell_work(EventKind::WorkPurged, Some(stored));
+        let works = self.record_work(EventKind::WorkPurged, Some(stored));
         works.put.push(stored.clone());
         works.purged.extend(numbers.iter().map(|seq| (id, *seq)));
         // A checkpoint contains texts, too.
@@ -406,24 +406,24 @@ impl Write<'_> {
 
     /// The piece of work is removed for good, and with it the checkpoints of `forks`.
     pub fn prune_work(&mut self, stored: &StoredWork, forks: &[WorkId]) {
-        let works = self.tell_work(EventKind::WorkPruned, Some(stored));
+        let works = self.record_work(EventKind::WorkPruned, Some(stored));
         works.gone.push(stored.work.id);
         forks.iter().chain([&stored.work.id]).for_each(|work| works.checkpoints.drop(*work));
     }
 
     /// A piece of work came with an export, without its events.
     pub fn import_work(&mut self, stored: &StoredWork) {
-        self.tell_work(EventKind::WorkImported, Some(stored)).put.push(stored.clone());
+        self.record_work(EventKind::WorkImported, Some(stored)).put.push(stored.clone());
     }
 
     /// An event came with an export, as it was written there.
     pub fn import_work_event(&mut self, owner: &StoredWork, kept: Kept) {
-        self.tell_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
+        self.record_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
     }
 
     /// An artifact came with an export.
     pub fn import_artifact(&mut self, artifact: Artifact) {
-        self.tell_work(EventKind::WorkImported, None).artifacts.push(artifact);
+        self.record_work(EventKind::WorkImported, None).artifacts.push(artifact);
     }
 
     /// The piece of work as it will be after this commit.
@@ -480,11 +480,11 @@ impl Write<'_> {
     /// Removes artifacts to which no event refers.
     pub fn drop_artifacts(&mut self, ids: Vec<String>) {
         if !ids.is_empty() {
-            self.tell_work(EventKind::WorkPruned, None).gone_artifacts.extend(ids);
+            self.record_work(EventKind::WorkPruned, None).gone_artifacts.extend(ids);
         }
     }
 
-    fn tell_work(&mut self, kind: EventKind, stored: Option<&StoredWork>) -> &mut WorkChanges {
+    fn record_work(&mut self, kind: EventKind, stored: Option<&StoredWork>) -> &mut WorkChanges {
         let work = stored.map(|stored| &stored.work);
         let happened = Happened {
             kind,
@@ -492,7 +492,7 @@ impl Write<'_> {
             session: work.and_then(|work| work.session.clone()),
             project: work.map(|work| work.project.clone()).filter(|project| !project.is_none()),
         };
-        &mut self.tell(happened).works
+        &mut self.record(happened).works
     }
 }
 

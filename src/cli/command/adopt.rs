@@ -65,7 +65,7 @@ pub async fn run(
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(context, &report, dry_run)
+    print(context, &report, dry_run)
 }
 
 /// The file that is meant: the one that was named, or where the program keeps its own.
@@ -151,17 +151,18 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
     Ok(())
 }
 
-fn tell(context: &CommandContext, report: &Report, dry_run: bool) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &Report, dry_run: bool) -> Result<Outcome> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
     let count = |kind: &str| report.created.get(kind).copied().unwrap_or_default();
-    let told = json!({
+    let answer = json!({
         "dry_run": dry_run, "sessions": count("session"), "memories": count("memory"), "prompts": count("prompt"),
         "edges": count("edge"), "unchanged": report.unchanged, "skipped": skipped,
     });
-    if !context.output.json(&told)? {
+    if !context.output.json(&answer)? {
         let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
-        let mut facts: Vec<(&str, String)> = names.iter().map(|name| (*name, shown(&told[*name]))).collect();
+        let mut facts: Vec<(&str, String)> =
+            names.iter().map(|name| (*name, shown(&answer[*name]))).collect();
         facts.push(("skipped", report.skipped.len().to_string()));
         context.output.facts(&facts)?;
         for (what, why) in report.skipped.iter().take(SKIPPED_SHOWN) {

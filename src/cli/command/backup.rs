@@ -189,15 +189,15 @@ fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
     let bar = size_bar(context, file, "reading");
     let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
-    let told = json!({
+    let result = json!({
         "file": file.display().to_string(), "whole": true, "at": head.at.to_string(), "home": head.home,
         "version": head.version, "schema": head.schema, "rows": end.rows, "script_bytes": end.bytes,
         "sha256": end.sha256,
     });
-    if !context.output.json(&told)? {
+    if !context.output.json(&result)? {
         let mut facts = vec![
             ("whole", "yes".to_owned()),
-            ("made", context.output.moment(&told["at"])),
+            ("made", context.output.moment(&result["at"])),
             ("of home", head.home),
             ("by version", head.version),
             ("schema version", head.schema.to_string()),
@@ -268,15 +268,15 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     let restored = restored?;
     let kept = restored.kept.map(|path| path.display().to_string());
     let rows: u64 = restored.end.rows.values().sum();
-    let told = json!({
+    let result = json!({
         "file": file.display().to_string(), "home": home.root().display().to_string(),
         "at": restored.head.at.to_string(), "rows": restored.end.rows, "kept": kept,
         "said_again": restored.said_again.iter().map(MemoryId::as_str).collect::<Vec<_>>(),
     });
-    if !context.output.json(&told)? {
+    if !context.output.json(&result)? {
         context.output.facts(&[
             ("restored", home.root().display().to_string()),
-            ("as of", context.output.moment(&told["at"])),
+            ("as of", context.output.moment(&result["at"])),
             ("rows", rows.to_string()),
             ("kept", kept.clone().unwrap_or_default()),
         ])?;

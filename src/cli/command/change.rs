@@ -86,7 +86,7 @@ pub async fn run(context: &CommandContext, args: ManyArgs, operation: Operation)
         changed.push(daemon.ask(Request::new(operation).with("id", id)).await?);
     }
     daemon.close().await;
-    tell(context, &changed)
+    print(context, &changed)
 }
 
 /// The whole ids of all that were given, each once, before anything is done to the first.
@@ -193,7 +193,7 @@ pub async fn delete_each(
     }
     bar.finish_and_clear();
     if !hard {
-        return tell(context, &deleted);
+        return print(context, &deleted);
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(home) };
@@ -202,7 +202,7 @@ pub async fn delete_each(
         one["removed"] = gone.clone();
         one["remains"] = remains.json();
     }
-    tell(context, &deleted)?;
+    print(context, &deleted)?;
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
@@ -212,7 +212,7 @@ pub async fn delete_each(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
         ));
     }
-    remains.tell(context);
+    remains.print(context);
     Ok(Outcome::Done)
 }
 
@@ -222,10 +222,10 @@ fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
     files.filter(|edit| ids.iter().any(|id| edit.memory.as_str() == id)).map(|edit| edit.path).collect()
 }
 
-/// Tells what became of each; as JSON, of one as it is and of several as a list.
-fn tell(context: &CommandContext, changed: &[Value]) -> Result<Outcome> {
-    let told = if let [one] = changed { one.clone() } else { json!({ "memories": changed }) };
-    if context.output.json(&told)? {
+/// Prints what became of each; as JSON, of one as it is and of several as a list.
+fn print(context: &CommandContext, changed: &[Value]) -> Result<Outcome> {
+    let answer = if let [one] = changed { one.clone() } else { json!({ "memories": changed }) };
+    if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     for one in changed {

@@ -32,7 +32,7 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     answer["remains"] = remains.json();
     if !context.output.json(&answer)? {
         context.output.note("the database's files hold nothing any more that is not in the database");
-        remains.tell(context);
+        remains.print(context);
     }
     Ok(Outcome::Done)
 }

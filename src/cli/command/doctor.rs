@@ -52,20 +52,23 @@ pub struct DoctorArgs {
 
 pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> {
     let Some(root) = context.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
-        return tell(context, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
+        return print(
+            context,
+            &[Check::failed("home", "the user's home folder is unknown: give --home DIR")],
+        );
     };
     if !root.exists() {
         let words = format!("{} is not there yet; the first agent makes it", root.display());
-        return tell(context, &[Check::sound("home", words)]);
+        return print(context, &[Check::sound("home", words)]);
     }
     // Before anything opens the home, which closes it to others by itself.
     let open_to_others = matches!(platform::privacy_fault(&root), Ok(Some(platform::OPEN_TO_OTHERS)));
     let home = match Home::open(Some(&root)) {
         Ok(home) => home,
         Err(error) => {
-            let mut checks = vec![Check::fault("home", error.to_string())];
+            let mut checks = vec![Check::failed("home", error.to_string())];
             checks.extend(unknown("needs a usable home"));
-            return tell(context, &checks);
+            return print(context, &checks);
         }
     };
     let config = Config::read(&home.config_file());
@@ -82,11 +85,11 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
     bar.finish_and_clear();
     checks.extend(inside);
     checks.push(backups(&home, config.ok().as_ref(), &status));
-    tell(context, &checks)
+    print(context, &checks)
 }
 
-fn tell(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
-    let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Mended));
+fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
+    let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Repaired));
     let rows: Vec<Value> = checks
         .iter()
         .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
@@ -112,7 +115,7 @@ fn unknown(why: &str) -> Vec<Check> {
 fn home_check(home: &Home, was_open: bool) -> Check {
     let root = home.root().display();
     if was_open {
-        return Check::fault("home", format!("others could enter {root}")).mended();
+        return Check::failed("home", format!("others could enter {root}")).repaired();
     }
     Check::sound("home", format!("{root} is yours alone"))
 }
@@ -121,7 +124,7 @@ fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>
     match config {
         Ok(_) => Check::sound("config", "can be read"),
         Err(error) => {
-            Check::fault("config", format!("{error}; correct the file, or remove it for the defaults"))
+            Check::failed("config", format!("{error}; correct the file, or remove it for the defaults"))
         }
     }
 }
@@ -156,8 +159,8 @@ fn permissions(home: &Home, fix: bool) -> Check {
         return Check::sound("permissions", "nothing is open to others");
     };
     let check =
-        Check::fault("permissions", format!("{} are open to others (as {})", open.len(), first.display()));
-    if fix && open.iter().all(|path| close(path).is_ok()) { check.mended() } else { check }
+        Check::failed("permissions", format!("{} are open to others (as {})", open.len(), first.display()));
+    if fix && open.iter().all(|path| close(path).is_ok()) { check.repaired() } else { check }
 }
 
 fn close(path: &Path) -> std::io::Result<()> {
@@ -173,7 +176,7 @@ fn space(home: &Home) -> Check {
             if free >= FREE_BYTES_MIN {
                 return Check::sound("disk", words);
             }
-            Check::fault("disk", format!("only {words}; saves are refused when 32 MiB are left"))
+            Check::failed("disk", format!("only {words}; saves are refused when 32 MiB are left"))
         }
         Err(error) => Check::unknown("disk", format!("the file system does not tell: {error}")),
     }
@@ -199,8 +202,8 @@ async fn left_behind(home: &Home, fix: bool) -> Check {
     }
     let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };
     let words = format!("{} were left by processes that are gone (as {})", left.len(), first.display());
-    let check = Check::fault("leftovers", words);
-    if fix && left.iter().all(|path| remove(path).is_ok()) { check.mended() } else { check }
+    let check = Check::failed("leftovers", words);
+    if fix && left.iter().all(|path| remove(path).is_ok()) { check.repaired() } else { check }
 }
 
 /// Where ONNX Runtime keeps a device id and its reports, whichever program runs it.
@@ -253,7 +256,7 @@ fn unsaved_edits(home: &Home) -> Check {
         text::counted(unsaved.len(), "file"),
         first.path.display()
     );
-    Check::fault("edits", words)
+    Check::failed("edits", words)
 }
 
 /// Copies of the memory that somebody made. They are no fault, and what is deleted or purged here stays in them.
@@ -279,7 +282,7 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
     let daemon = match Daemon::reach_patiently(home).await {
         Ok(daemon) => daemon,
         Err(error) => {
-            let mut checks = vec![Check::fault("daemon", format!("none can be reached: {error}"))];
+            let mut checks = vec![Check::failed("daemon", format!("none can be reached: {error}"))];
             checks.extend(unknown("needs a daemon"));
             return (checks, Value::Null);
         }
@@ -287,16 +290,16 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
     let status = daemon.ask(Request::new(Operation::Status)).await.unwrap_or_default();
     let mut checks = vec![daemon_check(home, &status)];
     match daemon.ask(Request::new(Operation::Examine).with("fix", fix)).await {
-        Ok(told) => {
-            checks.push(versions(&status, &told));
-            checks.extend(told["checks"].as_array().into_iter().flatten().filter_map(read_check));
+        Ok(answer) => {
+            checks.push(versions(&status, &answer));
+            checks.extend(answer["checks"].as_array().into_iter().flatten().filter_map(read_check));
             let stats = daemon.ask(Request::new(Operation::Stats)).await.unwrap_or_default();
             checks.push(worker(&stats["worker"]));
-            let told = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
-            checks.push(relations(&told["worker"]));
+            let answer = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
+            checks.push(relations(&answer["worker"]));
         }
         Err(error) => {
-            checks.push(Check::fault("store", error.to_string()));
+            checks.push(Check::failed("store", error.to_string()));
             checks.extend(unknown("needs an open store"));
         }
     }
@@ -310,25 +313,25 @@ fn daemon_check(home: &Home, status: &Value) -> Check {
     if !lock::is_held(home) || owner != pid {
         let words =
             "the one that answers does not hold daemon.lock; `cerebro daemon stop`, and start it again";
-        return Check::fault("daemon", words);
+        return Check::failed("daemon", words);
     }
     Check::sound("daemon", format!("process {} answers and holds the lock", shown(&status["pid"])))
 }
 
-fn versions(status: &Value, told: &Value) -> Check {
+fn versions(status: &Value, worker: &Value) -> Check {
     let (daemon, own) = (shown(&status["version"]), daemon::VERSION);
     if daemon != own {
         let words =
             format!("the daemon is {daemon}, this is {own}; `cerebro daemon stop` lets the new one start");
-        return Check::fault("versions", words);
+        return Check::failed("versions", words);
     }
-    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&told["schema_version"])))
+    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&worker["schema_version"])))
 }
 
 fn worker(worker: &Value) -> Check {
     let (state, model) = (shown(&worker["state"]), shown(&worker["model"]));
     if ["unusable", "disagrees"].contains(&state.as_str()) {
-        return Check::fault("model", format!("the worker is {state}: {}", shown(&worker["detail"])));
+        return Check::failed("model", format!("the worker is {state}: {}", shown(&worker["detail"])));
     }
     let model = if model.is_empty() { "no model".to_owned() } else { model };
     Check::sound("model", format!("{model}; the worker is {state}"))
@@ -336,7 +339,7 @@ fn worker(worker: &Value) -> Check {
 
 fn relations(worker: &Value) -> Check {
     match (worker["relations_fault"].as_str(), worker["relations"].as_str()) {
-        (Some(fault), _) => Check::fault("relations", format!("no language model can be asked: {fault}")),
+        (Some(fault), _) => Check::failed("relations", format!("no language model can be asked: {fault}")),
         (None, Some(model)) => Check::sound("relations", format!("{model} is asked")),
         (None, None) => Check::sound("relations", "no language model is to be asked"),
     }
@@ -347,8 +350,8 @@ fn read_check(row: &Value) -> Option<Check> {
     let words = shown(&row["words"]);
     Some(match row["state"].as_str()? {
         "ok" => Check::sound(name, words),
-        "fixed" => Check::fault(name, words).mended(),
-        "fault" => Check::fault(name, words),
+        "fixed" => Check::failed(name, words).repaired(),
+        "fault" => Check::failed(name, words),
         _ => Check::unknown(name, words),
     })
 }
@@ -361,26 +364,27 @@ fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
     }
     let dir = plan.dir_in(home.root());
     if let Some(failure) = status["backup"]["failure"].as_str() {
-        return Check::fault("backup", format!("the last one failed: {failure}"));
+        return Check::failed("backup", format!("the last one failed: {failure}"));
     }
     let kept = match backup::kept(&dir, home.root()) {
         Ok(kept) => kept,
-        Err(error) => return Check::fault("backup", error.to_string()),
+        Err(error) => return Check::failed("backup", error.to_string()),
     };
     // The daemon makes none while nothing happens, and says until when the newest one is good.
     let good_until = status["backup"]["made_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
     let newest = kept.first().map(|newest| newest.head.at).max(good_until);
     let age = newest.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
-    let told = newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
+    let newest_words =
+        newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
     if plan.every.is_zero() {
-        return Check::sound("backup", format!("none by the clock; in {} {told}", dir.display()));
+        return Check::sound("backup", format!("none by the clock; in {} {newest_words}", dir.display()));
     }
     let just_started = status["uptime_s"].as_u64().is_some_and(|seconds| seconds < SETTLED_SECONDS);
     // The one that is due now may be under way.
     if !just_started && age.is_none_or(|age| age > plan.every * 2) {
-        return Check::fault("backup", format!("one is overdue in {}: {told}", dir.display()));
+        return Check::failed("backup", format!("one is overdue in {}: {newest_words}", dir.display()));
     }
-    Check::sound("backup", told)
+    Check::sound("backup", newest_words)
 }
 
 #[cfg(test)]
@@ -389,9 +393,9 @@ mod tests {
 
     #[test]
     fn another_version_is_a_finding() {
-        let told = json!({ "schema_version": 1 });
-        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &told).health, Health::Sound);
-        assert_eq!(versions(&json!({ "version": "0.0.1" }), &told).health, Health::Fault);
+        let answer = json!({ "schema_version": 1 });
+        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &answer).health, Health::Sound);
+        assert_eq!(versions(&json!({ "version": "0.0.1" }), &answer).health, Health::Failed);
     }
 
     #[test]
@@ -413,7 +417,7 @@ mod tests {
         let config: Config = toml::from_str("[backup]\nevery = \"1h\"").unwrap();
         let health = |status: Value| backups(&home, Some(&config), &status);
         let up = SETTLED_SECONDS + 1;
-        assert_eq!(health(json!({ "uptime_s": up })).health, Health::Fault);
+        assert_eq!(health(json!({ "uptime_s": up })).health, Health::Failed);
         assert!(health(json!({ "uptime_s": up })).words.contains("overdue"));
         assert_eq!(health(json!({ "uptime_s": 1 })).health, Health::Sound, "it may be under way");
         let now = Timestamp::now().to_string();
@@ -425,7 +429,7 @@ mod tests {
     #[test]
     fn a_worker_in_trouble_is_a_finding() {
         assert_eq!(worker(&json!({ "state": "off" })).health, Health::Sound);
-        assert_eq!(worker(&json!({ "state": "unusable", "detail": "no runtime" })).health, Health::Fault);
+        assert_eq!(worker(&json!({ "state": "unusable", "detail": "no runtime" })).health, Health::Failed);
     }
 
     #[test]

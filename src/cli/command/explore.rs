@@ -228,7 +228,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     for words in &meant {
         context.output.note(words);
     }
-    tell_more(context, &found);
+    print_details(context, &found);
     Ok(Outcome::Done)
 }
 
@@ -263,7 +263,7 @@ fn place(found: &Value) -> String {
 }
 
 /// Says how well the hits fit, and where more are.
-fn tell_more(context: &CommandContext, found: &Value) {
+fn print_details(context: &CommandContext, found: &Value) {
     let has_hits = found["hits"].as_array().is_some_and(|hits| !hits.is_empty());
     match found["match"].as_str() {
         Some(label @ ("strong" | "partial")) if has_hits => {
@@ -273,7 +273,7 @@ fn tell_more(context: &CommandContext, found: &Value) {
         // What fits nothing was said first.
         _ => {}
     }
-    tell_marks(context, found["hits"].as_array().into_iter().flatten());
+    print_marks(context, found["hits"].as_array().into_iter().flatten());
     if let Some(count) = found["archived"].as_u64() {
         let hits = text::counted(count, "better hit");
         context.output.note(&format!("archived: {hits}; --archived shows what was put aside"));
@@ -302,7 +302,7 @@ fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
 }
 
 /// Says which of the listed memories are not to be taken as they stand.
-fn tell_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value> + Clone) {
+fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value> + Clone) {
     if let Some(words) = flagged(listed.clone()) {
         context.output.note(&words);
     }
@@ -356,8 +356,8 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     }
     daemon.close().await;
     // One is told as ever; several are a list.
-    let told = if let [one] = all.as_slice() { one.clone() } else { json!({ "memories": all }) };
-    if context.output.json(&told)? {
+    let answer = if let [one] = all.as_slice() { one.clone() } else { json!({ "memories": all }) };
+    if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     for (number, memory) in all.iter().enumerate() {
@@ -469,7 +469,7 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
     }
     context.output.table(&timeline_table(&found), "nothing happened")?;
     let side = |name: &str| found[name].as_array().into_iter().flatten();
-    tell_marks(context, side("before").chain([&found["focus"]]).chain(side("after")));
+    print_marks(context, side("before").chain([&found["focus"]]).chain(side("after")));
     Ok(Outcome::Done)
 }
 

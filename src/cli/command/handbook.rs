@@ -143,7 +143,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
     match answer["rendered"].as_array().and_then(|rendered| rendered.first()) {
         Some(first) => context.output.text(&shown(&first["content"]))?,
         None => {
-            context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait")
+            context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait");
         }
     }
     Ok(Outcome::Done)
@@ -184,7 +184,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let setup = SetupContext::of(context)?;
         let path = file_of(&setup, names)?;
         let (changes, edited) = skill::remove(&setup.folder, Some(&path), is_dry)?;
-        return tell(context, &setup, &changes, &edited, is_dry);
+        return print(context, &setup, &changes, &edited, is_dry);
     }
     let answer = ask(context, Request::new(Operation::DistilSkills).with("project", args.project)).await?;
     let drafts = answer["skills"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -199,7 +199,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let draft = draft(names.first().map_or("", String::as_str))?;
         // The folder of the memory is there: the daemon has just answered from it.
         let changes = skill::install(&setup.folder, &path, &shown(&draft["text"]), is_dry)?;
-        return tell(context, &setup, &changes, &[], is_dry);
+        return print(context, &setup, &changes, &[], is_dry);
     }
     if let Some(name) = &args.show {
         let draft = draft(name)?;
@@ -230,7 +230,7 @@ fn file_of(setup: &SetupContext, names: &[String]) -> Result<PathBuf> {
     })
 }
 
-fn tell(
+fn print(
     context: &CommandContext,
     setup: &SetupContext,
     changes: &[Change],

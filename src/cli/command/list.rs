@@ -130,7 +130,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         Vec::new()
     };
     daemon.close().await;
-    tell(context, &answer, &shown["memories"], MEMORIES, nothing)?;
+    print(context, &answer, &shown["memories"], MEMORIES, nothing)?;
     for words in meant.iter().chain(&explore::flagged(answer["memories"].as_array().into_iter().flatten())) {
         context.output.note(words);
     }
@@ -156,7 +156,7 @@ pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outc
     } else {
         "no prompts in this project; --all-projects lists those of all"
     };
-    tell(context, &answer, &answer["prompts"], PROMPTS, nothing)?;
+    print(context, &answer, &answer["prompts"], PROMPTS, nothing)?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
 }
@@ -175,7 +175,7 @@ pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcom
         }
     };
     let nothing = if args.after.is_some() { "no changes after that" } else { "no changes yet" };
-    tell(context, &answer, &answer["events"], EVENTS, nothing)
+    print(context, &answer, &answer["events"], EVENTS, nothing)
 }
 
 /// Reads the log to its end, page by page.
@@ -222,7 +222,7 @@ pub async fn ask_of_project(
 }
 
 /// Shows a list of an answer, or says that there is nothing.
-pub fn tell(
+pub fn print(
     context: &CommandContext,
     answer: &Value,
     list: &Value,

@@ -20,15 +20,15 @@ use cerebro_core::text;
 use cerebro_durable as durable;
 
 /// Says what was done, and which files were left alone and why.
-fn tell(context: &CommandContext, report: &Report) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let skipped: Vec<Value> = report
         .skipped
         .iter()
         .map(|(path, why)| json!({ "file": path.display().to_string(), "why": why }))
         .collect();
-    let mut told = json!(report.counts);
-    told["skipped"] = json!(skipped);
-    if !context.output.json(&told)? {
+    let mut answer = json!(report.counts);
+    answer["skipped"] = json!(skipped);
+    if !context.output.json(&answer)? {
         let mut facts: Vec<(&str, String)> =
             report.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
         facts.push(("skipped", report.skipped.len().to_string()));
@@ -80,7 +80,7 @@ pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Re
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(context, &report)
+    print(context, &report)
 }
 
 fn is_live(line: &Value) -> bool {
@@ -195,7 +195,7 @@ pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Resu
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(context, &report)
+    print(context, &report)
 }
 
 /// Why a note was not taken: a fault of its own, or one that ends the import.

@@ -350,10 +350,10 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
     }
     progress.finish_and_clear();
     daemon.close().await;
-    tell(context, &mut report)
+    print(context, &mut report)
 }
 
-fn tell(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
     report.skipped.sort();
     if !context.output.json(&report.json())? {
         context.output.facts(&[

@@ -60,7 +60,7 @@ impl Remains {
     }
 
     /// Names them beside the result.
-    pub fn tell(&self, context: &CommandContext) {
+    pub fn print(&self, context: &CommandContext) {
         for path in &self.edits {
             context.output.note(&format!("{} holds the text of an edit that was not saved", path.display()));
         }

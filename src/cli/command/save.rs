@@ -160,7 +160,7 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
         context.output.note(&near);
     }
     context.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
-    tell_more(context, &saved);
+    print_details(context, &saved);
     Ok(Outcome::Done)
 }
 
@@ -186,7 +186,7 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         return Ok(Outcome::Done);
     }
     context.output.outcome(&shown(&updated["id"]), &shown(&updated["outcome"]), &where_it_is(&updated))?;
-    tell_more(context, &updated);
+    print_details(context, &updated);
     Ok(Outcome::Done)
 }
 
@@ -243,13 +243,13 @@ fn where_it_is(saved: &Value) -> String {
 }
 
 /// Says what else there is to know about a write.
-fn tell_more(context: &CommandContext, saved: &Value) {
-    let told = [
+fn print_details(context: &CommandContext, saved: &Value) {
+    let facts = [
         ("topic key", &saved["topic_key"]),
         ("replaced", &saved["replaced"]["title"]),
         ("secrets and private texts left out", &saved["redacted"]),
     ];
-    for (name, value) in told.into_iter().filter(|(_, value)| !value.is_null()) {
+    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_null()) {
         context.output.note(&format!("{name}: {}", shown(value)));
     }
     if let Some(id) = saved["noted"]["id"].as_str() {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_this_machine_are_told_from_others() {
+    fn addresses_of_this_machine_are_distinguished_from_others() {
         for (address, is_own) in [
             ("127.0.0.1:8765", true),
             ("[::1]:8765", true),

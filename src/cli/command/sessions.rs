@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::list::{Columns, ask_of_project, tell};
+use super::list::{Columns, ask_of_project, print};
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -87,7 +87,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     if context.output.screen().is_some() {
         headlines(&mut shown);
     }
-    tell(context, &answer, &shown, SESSIONS, nothing)?;
+    print(context, &answer, &shown, SESSIONS, nothing)?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
 }
@@ -100,13 +100,13 @@ fn headlines(sessions: &mut Value) {
 }
 
 async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
-    let story = story(context, &args.id).await?;
-    let session = &story["session"];
+    let contents = contents(context, &args.id).await?;
+    let session = &contents["session"];
     if session.is_null() {
         let problem = format!("there is no session {}", args.id);
         return Err(Error::user(problem).hint("`cerebro sessions --all-projects` shows their ids"));
     }
-    if context.output.json(&story)? {
+    if context.output.json(&contents)? {
         return Ok(Outcome::Done);
     }
     context.output.facts(&[
@@ -123,34 +123,36 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if !summary.is_empty() {
         context.output.text(&format!("\n{summary}\n"))?;
     }
-    context.output.table(&Table::of(ENTRIES.0, ENTRIES.1, &story["entries"]), "nothing was saved in it")?;
+    context
+        .output
+        .table(&Table::of(ENTRIES.0, ENTRIES.1, &contents["entries"]), "nothing was saved in it")?;
     Ok(Outcome::Done)
 }
 
 /// A session with all that happened in it, by its id or the beginning of one.
-async fn story(context: &CommandContext, id: &str) -> Result<Value> {
+async fn contents(context: &CommandContext, id: &str) -> Result<Value> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut story = whole_story(&daemon, id).await?;
-    if story["session"].is_null() {
+    let mut contents = whole_session(&daemon, id).await?;
+    if contents["session"].is_null() {
         let latest = Request::new(Operation::Sessions).with("all_projects", true).with("limit", LIMIT_MAX);
         let latest = daemon.ask(latest).await?;
         let ids = latest["sessions"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
         let meant: Vec<&str> = ids.filter(|own| own.starts_with(id)).collect();
         match meant[..] {
             [] => {}
-            [one] => story = whole_story(&daemon, one).await?,
+            [one] => contents = whole_session(&daemon, one).await?,
             _ => return Err(Error::user(format!("several sessions have ids that begin with {id}"))),
         }
     }
     daemon.close().await;
-    Ok(story)
+    Ok(contents)
 }
 
 /// A session with all that happened in it, read page by page.
-async fn whole_story(daemon: &Daemon, id: &str) -> Result<Value> {
+async fn whole_session(daemon: &Daemon, id: &str) -> Result<Value> {
     let mut entries = Vec::new();
     let mut after = Value::Null;
-    let mut story = loop {
+    let mut contents = loop {
         let request = Request::new(Operation::Story)
             .with("session_id", id)
             .with("limit", LISTING_MAX)
@@ -164,11 +166,11 @@ async fn whole_story(daemon: &Daemon, id: &str) -> Result<Value> {
             break page;
         }
     };
-    if let Some(facts) = story.as_object_mut() {
+    if let Some(facts) = contents.as_object_mut() {
         facts.insert("entries".to_owned(), Value::Array(entries));
         facts.retain(|name, _| !["more", "next"].contains(&name.as_str()));
     }
-    Ok(story)
+    Ok(contents)
 }
 
 #[cfg(test)]

@@ -301,13 +301,13 @@ struct State<'a> {
 pub(super) const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
 
 /// The changes that leave or make a file, or take one away.
-fn told(changes: &[Change]) -> impl Iterator<Item = &Change> {
+fn visible_changes(changes: &[Change]) -> impl Iterator<Item = &Change> {
     changes.iter().filter(|change| change.is_any() || change.after.is_some())
 }
 
 /// What becomes of files, for people.
 pub(super) fn add_files(table: &mut Table, changes: &[Change], user: &Path) {
-    for change in told(changes) {
+    for change in visible_changes(changes) {
         table.add(vec![short(&change.path, Some(user)), change.outcome().to_owned()]);
     }
 }
@@ -321,7 +321,7 @@ pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
         }
         file
     };
-    told(changes).map(file).collect()
+    visible_changes(changes).map(file).collect()
 }
 
 /// Removes folders that were made for files that are gone, and that their records had to leave while something else

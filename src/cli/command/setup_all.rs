@@ -51,7 +51,7 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
             site.put(context, plan)?;
         }
     }
-    tell(context, &setup, &found, args.dry_run, faults)?;
+    print(context, &setup, &found, args.dry_run, faults)?;
     if !args.dry_run {
         history::offer(context, &setup, args.history, !args.yes).await?;
     }
@@ -64,7 +64,7 @@ fn question(found: &[Found]) -> String {
     format!("Make these changes, for {}?", titles.join(", "))
 }
 
-fn tell(
+fn print(
     context: &CommandContext,
     setup: &SetupContext,
     found: &[Found],

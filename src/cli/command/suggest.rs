@@ -53,11 +53,11 @@ fn named(field: &str, name: &str, rows: &Value) -> Vec<String> {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let near = text::nearest(name, rows.iter().filter_map(|row| row[field].as_str()));
     let count = |name: &str| rows.iter().find(|row| row[field] == name).map(|row| shown(&row["memories"]));
-    let told = |name: &str| match count(name).filter(|count| count != "0") {
+    let with_count = |name: &str| match count(name).filter(|count| count != "0") {
         Some(count) => format!("`{name}` ({count})"),
         None => format!("`{name}`"),
     };
-    near.into_iter().map(told).collect()
+    near.into_iter().map(with_count).collect()
 }
 
 fn unknown(field: &str, name: &str, rows: &Value, otherwise: &str) -> Option<String> {

@@ -118,10 +118,10 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
         let _ = remove(&place).await;
     }
     let (lines, skipped) = copied?;
-    let told = json!({
+    let result = json!({
         "name": args.name, "home": place.display().to_string(), "lines": lines, "skipped": skipped,
     });
-    if !context.output.json(&told)? {
+    if !context.output.json(&result)? {
         context.output.text(&place.display().to_string())?;
         context.output.note(&format!("a copy of {}; use it with --home", text::counted(lines, "line")));
         if skipped > 0 {
@@ -174,9 +174,9 @@ pub fn list(context: &CommandContext) -> Result<Outcome> {
         })
     };
     let rows: Vec<Value> = folders(&home).into_iter().map(row).collect();
-    let told = json!({ "trials": rows });
-    if !context.output.json(&told)? {
-        let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &told["trials"]);
+    let result = json!({ "trials": rows });
+    if !context.output.json(&result)? {
+        let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &result["trials"]);
         context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     }
     Ok(Outcome::Done)
@@ -191,13 +191,13 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     let (before, after) = (contents(&home).await?, contents(&trial).await?);
     let limit = args.limit.unwrap_or(SHOWN_DEFAULT);
     let all = compared(&before, &after);
-    let told = json!({
+    let result = json!({
         "changes": all.iter().take(limit).collect::<Vec<_>>(), "count": all.len(), "more": all.len() > limit,
     });
-    if !context.output.json(&told)? {
-        let table = Table::of(CHANGES, &["deed", "kind", "id", "what"], &told["changes"]);
+    if !context.output.json(&result)? {
+        let table = Table::of(CHANGES, &["deed", "kind", "id", "what"], &result["changes"]);
         context.output.table(&table, "nothing differs")?;
-        if told["more"] == true {
+        if result["more"] == true {
             context.output.note(&format!("{} in all; give --limit", text::counted(all.len(), "change")));
         }
     }
@@ -244,12 +244,12 @@ fn compared(
     before: &BTreeMap<Key, ([u8; 32], String)>,
     after: &BTreeMap<Key, ([u8; 32], String)>,
 ) -> Vec<Value> {
-    let told = |deed: &str, (kind, id): &Key, what: &str| json!({ "deed": deed, "kind": kind, "id": id, "what": what });
+    let change = |deed: &str, (kind, id): &Key, what: &str| json!({ "deed": deed, "kind": kind, "id": id, "what": what });
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
-    let gone = gone.map(|(key, (_, what))| told("delete", key, what));
+    let gone = gone.map(|(key, (_, what))| change("delete", key, what));
     let new = after.iter().filter_map(|(key, (digest, what))| match before.get(key) {
-        None => Some(told("create", key, what)),
-        Some((was, _)) if was != digest => Some(told("update", key, what)),
+        None => Some(change("create", key, what)),
+        Some((was, _)) if was != digest => Some(change("update", key, what)),
         Some(_) => None,
     });
     gone.chain(new).collect()
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told_by_kind_and_id() {
+    fn what_differs_is_listed_by_kind_and_id() {
         let contents = |lines: &[Value]| -> BTreeMap<Key, ([u8; 32], String)> {
             lines
                 .iter()
@@ -290,11 +290,11 @@ mod tests {
         let event = json!({ "kind": "work_event", "work": "w", "seq": 2, "type": "note" });
         let before = contents(&[memory("a", "One"), memory("b", "Two"), memory("c", "Three")]);
         let after = contents(&[memory("a", "One"), memory("b", "Second"), event]);
-        let told = compared(&before, &after);
-        let told: Vec<String> =
-            told.iter().map(|one| format!("{} {} {}", one["deed"], one["id"], one["what"])).collect();
+        let changes = compared(&before, &after);
+        let changes: Vec<String> =
+            changes.iter().map(|one| format!("{} {} {}", one["deed"], one["id"], one["what"])).collect();
         assert_eq!(
-            told,
+            changes,
             ["\"delete\" \"c\" \"Three\"", "\"update\" \"b\" \"Second\"", "\"create\" \"w 2\" \"note\""]
         );
     }

@@ -131,7 +131,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     let program = &setup.invocation.program;
     let removal = Origin::of(program).removal(program);
     removed.notes.push(format!("the program stays: {}; to remove it: {removal}", setup.short(program)));
-    tell(context, &setup, &args, &removed)
+    print(context, &setup, &args, &removed)
 }
 
 /// Whether a daemon has worked in a folder: `store` or `models` alone may be anybody's.
@@ -235,7 +235,7 @@ fn remove(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
-fn tell(
+fn print(
     context: &CommandContext,
     setup: &SetupContext,
     args: &UninstallArgs,

@@ -39,8 +39,8 @@ pub struct UpgradeArgs {
 
 pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome> {
     let is_address = ["http://", "https://"].iter().any(|scheme| args.from.starts_with(scheme));
-    let told = if is_address { fetch(&args.from).await? } else { read(Path::new(&args.from))? };
-    let newest = version_in(&told).ok_or_else(|| {
+    let text = if is_address { fetch(&args.from).await? } else { read(Path::new(&args.from))? };
+    let newest = version_in(&text).ok_or_else(|| {
         Error::user(format!("{} tells no version", args.from)).hint("`--help` says what is read")
     })?;
     let own = version(VERSION).ok_or_else(|| Error::internal(format!("`{VERSION}` is no version")))?;
@@ -104,16 +104,16 @@ fn within(bytes: Vec<u8>, name: &str) -> Result<String> {
 }
 
 /// The version that an announcement tells: of JSON the customary fields, else a text that is a version.
-fn version_in(told: &str) -> Option<Version> {
-    let Ok(value) = serde_json::from_str::<Value>(told) else { return version(told) };
+fn version_in(text: &str) -> Option<Version> {
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return version(text) };
     let places = [&value["version"], &value["info"]["version"], &value["tag_name"], &value];
     places.into_iter().find_map(|place| version(place.as_str()?))
 }
 
 /// A version, perhaps with the `v` of a tag before it.
-fn version(told: &str) -> Option<Version> {
-    let told = text::one_line(told);
-    Version::parse(told.strip_prefix('v').unwrap_or(&told)).ok()
+fn version(text: &str) -> Option<Version> {
+    let text = text::one_line(text);
+    Version::parse(text.strip_prefix('v').unwrap_or(&text)).ok()
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_version_is_read_from_what_registries_and_forges_tell() {
-        for told in [
+        for text in [
             "1.2.3\n",
             "v1.2.3",
             "\"1.2.3\"",
@@ -130,10 +130,10 @@ mod tests {
             r#"{"info": {"version": "1.2.3"}}"#,
             r#"{"tag_name": "v1.2.3", "name": "A release"}"#,
         ] {
-            assert_eq!(version_in(told), Version::parse("1.2.3").ok(), "{told}");
+            assert_eq!(version_in(text), Version::parse("1.2.3").ok(), "{text}");
         }
-        for told in ["", "newest", "{}", r#"{"version": 3}"#, "[1, 2]", "1.2", "<html>1.2.3</html>"] {
-            assert_eq!(version_in(told), None, "{told}");
+        for text in ["", "newest", "{}", r#"{"version": 3}"#, "[1, 2]", "1.2", "<html>1.2.3</html>"] {
+            assert_eq!(version_in(text), None, "{text}");
         }
         assert!(version("1.0.0-rc.1") < version("1.0.0") && version("0.10.0") > version("0.9.0"));
     }

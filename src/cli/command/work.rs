@@ -673,7 +673,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_told_on_one_line() {
+    fn an_event_is_shown_on_one_line() {
         let list = json!([
             { "seq": 1, "at": "t", "kind": "prompt", "step": { "kind": "prompt", "text": "Mend\nit" } },
             { "seq": 2, "at": "t", "kind": "ran", "step": { "kind": "ran", "command": "cargo test", "exit": 101 } },

@@ -151,13 +151,13 @@ pub(in crate::web) async fn show(
     }))
 }
 
-fn passage(told: &Value) -> Passage {
-    let flags: Vec<&str> = items(told, "flags").filter_map(Value::as_str).collect();
-    let text = view::clean(told["text"].as_str().unwrap_or_default());
+fn passage(value: &Value) -> Passage {
+    let flags: Vec<&str> = items(value, "flags").filter_map(Value::as_str).collect();
+    let text = view::clean(value["text"].as_str().unwrap_or_default());
     Passage {
-        id: view::text(told, "id"),
-        heading: super::titled(&view::text(told, "heading")),
-        page: told["page"].as_u64().map(|page| page.to_string()).unwrap_or_default(),
+        id: view::text(value, "id"),
+        heading: super::titled(&view::text(value, "heading")),
+        page: value["page"].as_u64().map(|page| page.to_string()).unwrap_or_default(),
         flags: flags.join(", "),
         text: byte_budget::cut(&text, PASSAGES_BYTES / 2).into_owned(),
     }

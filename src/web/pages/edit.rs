@@ -123,8 +123,8 @@ impl Draft {
 /// A moment as a person writes it: only the day if it is the beginning of the day, or its end.
 fn day(at: Option<Timestamp>, border: &str) -> String {
     let Some(at) = at else { return String::new() };
-    let told = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    told.strip_suffix(&format!("T{border}Z")).map_or(told.clone(), str::to_owned)
+    let text = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    text.strip_suffix(&format!("T{border}Z")).map_or(text.clone(), str::to_owned)
 }
 
 impl EditPage {

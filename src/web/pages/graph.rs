@@ -189,9 +189,9 @@ pub(in crate::web) async fn entity(
     let answer = shared.backend.ask(Operation::Entity, question).await?;
     let picture = picture(&answer, "memories", (&link::entity(&name, &project), from(&parts)), false);
     let own = view::text(&answer, "project");
-    let beside = |told: &Value| {
-        let name = view::text(told, "name");
-        let count = told["memories"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let beside = |entity: &Value| {
+        let name = view::text(entity, "name");
+        let count = entity["memories"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         (super::named(&name), counted(&locale, count, "memory", "memories"), link::entity(&name, &own))
     };
     let head = Head {
@@ -264,8 +264,8 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         to_href: link::memory(&edge.to),
         evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
     };
-    let told = edges.iter().zip(items(answer, "relations")).skip(from).map(line);
-    let lines = ByteBudget(TABLE_BYTES).fill(told, Line::weight);
+    let shown = edges.iter().zip(items(answer, "relations")).skip(from).map(line);
+    let lines = ByteBudget(TABLE_BYTES).fill(shown, Line::weight);
     let next = from + lines.len();
     Picture {
         width: layout.width.clone(),
@@ -310,10 +310,10 @@ mod tests {
         let nodes: Vec<Value> = (0..36).map(node).collect();
         let relations: Vec<Value> = (0..36 * 36).map(relation).collect();
         let answer = json!({ "nodes": nodes, "relations": relations });
-        let (mut from, mut told) = (0, 0);
+        let (mut from, mut shown) = (0, 0);
         for _ in 0..200 {
             let picture = picture(&answer, "nodes", ("/graph/x", from), true);
-            told += picture.lines.len();
+            shown += picture.lines.len();
             let page = GraphPage {
                 shell: Shell::titled("x", "/graph"),
                 head: Head { title: "<".repeat(40), ..Head::default() },
@@ -329,6 +329,6 @@ mod tests {
                 None => break,
             }
         }
-        assert_eq!(told, 36 * 36, "every relation is on some page");
+        assert_eq!(shown, 36 * 36, "every relation is on some page");
     }
 }

@@ -56,24 +56,24 @@ struct Claim {
 }
 
 impl Claim {
-    fn of(told: &Value, locale: &Locale) -> Self {
+    fn of(row: &Value, locale: &Locale) -> Self {
         let quote = |one: &Value| Quote {
             href: link::exchange(&view::text(one, "id")),
             words: byte_budget::cut(&view::text(one, "quote"), QUOTE_BYTES_MAX).into_owned(),
         };
-        let text = view::clean(told["text"].as_str().unwrap_or_default());
+        let text = view::clean(row["text"].as_str().unwrap_or_default());
         Self {
-            id: view::text(told, "id"),
-            title: super::titled(&view::text(told, "title")),
-            kind: view::text(told, "claim"),
+            id: view::text(row, "id"),
+            title: super::titled(&view::text(row, "title")),
+            kind: view::text(row, "claim"),
             text: byte_budget::cut(&text, TEXT_BYTES_MAX).into_owned(),
-            project: named(&view::text(told, "project")),
-            agent: named(&view::text(told, "agent")),
-            model: named(&view::text(told, "model")),
-            session: link::past(&view::text(told, "session")),
-            when: locale.moment(view::moment(told, "at")),
-            quotes: items(told, "evidence").map(quote).collect(),
-            memory: told["memory"].as_str().map(link::memory),
+            project: named(&view::text(row, "project")),
+            agent: named(&view::text(row, "agent")),
+            model: named(&view::text(row, "model")),
+            session: link::past(&view::text(row, "session")),
+            when: locale.moment(view::moment(row, "at")),
+            quotes: items(row, "evidence").map(quote).collect(),
+            memory: row["memory"].as_str().map(link::memory),
         }
     }
 

@@ -136,7 +136,7 @@ mod tests {
     use super::both;
 
     #[test]
-    fn a_text_that_the_other_holds_is_not_told_twice() {
+    fn a_text_that_the_other_holds_is_not_shown_twice() {
         assert_eq!(both("a b", "b"), "a b");
         assert_eq!(both("b", "a b\n"), "a b");
         assert_eq!(both("a", "b"), "a\n\nb");

@@ -97,9 +97,9 @@ pub(in crate::web) async fn stream(
     headers: HeaderMap,
     uri: axum::http::Uri,
 ) -> Response {
-    let heard = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let received = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let asked = || uri.query()?.strip_prefix("after=")?.parse().ok();
-    let after: u64 = heard.or_else(asked).unwrap_or(0);
+    let after: u64 = received.or_else(asked).unwrap_or(0);
     let rounds = stream::unfold((shared, locale, after), |(shared, locale, after)| async move {
         let question = json!({ "after": after, "limit": CALLS, "wait_ms": WAIT_MS });
         let answer = tokio::select! {

@@ -161,7 +161,7 @@ fn hits(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
 
 /// The marks of a hit: what superseded it, what contradicts it, and so on.
 fn marks(hit: &Value) -> Vec<String> {
-    let told = |(name, value): (&String, &Value)| {
+    let fact = |(name, value): (&String, &Value)| {
         let name = name.replace('_', " ");
         match value {
             Value::Bool(true) => Some(name),
@@ -174,7 +174,7 @@ fn marks(hit: &Value) -> Vec<String> {
         }
     };
     let members = hit.as_object().into_iter().flatten();
-    members.filter(|(name, _)| !OWN.contains(&name.as_str())).filter_map(told).collect()
+    members.filter(|(name, _)| !OWN.contains(&name.as_str())).filter_map(fact).collect()
 }
 
 /// The parts of a hit's score, the largest first.

@@ -55,8 +55,8 @@ fn about(project: &str, mut question: Value) -> Value {
 fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
     let left_out = facts.len().saturating_sub(most);
     facts.truncate(most);
-    for (_, told) in facts {
-        *told = byte_budget::cut(told, FACT_BYTES_MAX).into_owned();
+    for (_, value) in facts {
+        *value = byte_budget::cut(value, FACT_BYTES_MAX).into_owned();
     }
     left_out
 }

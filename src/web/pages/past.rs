@@ -169,7 +169,7 @@ pub(in crate::web) async fn session(
     let exchanges: Vec<Exchange> = items(&answer, "exchanges").map(Exchange::read).collect();
     let next = exchanges.last().filter(|_| exchanges.len() == EXCHANGES).map(|last| last.seq + 1);
     let line = Line::of(&past, &locale);
-    let told = |exchange: &Exchange| ExchangeLine {
+    let line_of = |exchange: &Exchange| ExchangeLine {
         href: link::exchange(&exchange.id),
         title: super::titled(&exchange.title),
         did: did(exchange, &locale),
@@ -178,7 +178,7 @@ pub(in crate::web) async fn session(
     Ok(shell::ok(&SessionPage {
         shell: Shell::titled(&format!("Past session: {}", line.title), "/history"),
         later: next.map(|next| link::onward(&line.href, next)),
-        exchanges: exchanges.iter().map(told).collect(),
+        exchanges: exchanges.iter().map(line_of).collect(),
         follows: if past.session.follows.is_empty() {
             String::new()
         } else {
@@ -200,8 +200,8 @@ fn did(exchange: &Exchange, locale: &Locale) -> String {
         (exchange.commands.len(), "command", "commands"),
         (failed, "failed", "failed"),
     ];
-    let told = counts.into_iter().filter(|(count, ..)| *count > 0);
-    told.map(|(count, one, many)| counted(locale, count, one, many)).collect::<Vec<_>>().join(", ")
+    let present = counts.into_iter().filter(|(count, ..)| *count > 0);
+    present.map(|(count, one, many)| counted(locale, count, one, many)).collect::<Vec<_>>().join(", ")
 }
 
 pub(in crate::web) async fn exchange(

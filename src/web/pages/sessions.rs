@@ -162,17 +162,17 @@ pub(in crate::web) async fn show(
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
     }
-    let story = shared.backend.ask(Operation::Story, question).await?;
-    if story["session"].is_null() {
+    let contents = shared.backend.ask(Operation::Story, question).await?;
+    if contents["session"].is_null() {
         let words = format!("There is no session {}.", view::clean_line(&id));
         return Err(Failure::new(axum::http::StatusCode::NOT_FOUND, "There is nothing here.", words));
     }
-    let session = Session::read(&story["session"]);
+    let session = Session::read(&contents["session"]);
     let line = line(&session, &locale);
     let whole_part = if is_whole { "1" } else { "" };
     let mut page = SessionPage {
         shell: Shell::titled(&format!("Session: {}", line.headline), "/sessions"),
-        later: story["next"]
+        later: contents["next"]
             .as_str()
             .map(|next| link::with_query(&line.href, &[("after", next), ("whole", whole_part)])),
         summary: None,
@@ -194,8 +194,8 @@ pub(in crate::web) async fn show(
         is_cut = cut;
     }
     let mut room = ByteBudget(if is_whole { usize::MAX } else { PROMPTS_BYTES });
-    for told in items(&story, "entries") {
-        let (happening, cut) = happening(told, &mut room, &locale);
+    for value in items(&contents, "entries") {
+        let (happening, cut) = happening(value, &mut room, &locale);
         page.happenings.push(happening);
         is_cut |= cut;
     }
@@ -205,12 +205,12 @@ pub(in crate::web) async fn show(
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(told: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
-    let entry = Entry::read(told);
-    let content = view::clean(told["content"].as_str().unwrap_or_default());
+fn happening(value: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
+    let entry = Entry::read(value);
+    let content = view::clean(value["content"].as_str().unwrap_or_default());
     let is_longer = content.trim() != entry.title.trim();
-    let told_bytes = told["content"].as_str().map_or(0, str::len) as u64;
-    let is_part = told["content_bytes"].as_u64().is_some_and(|bytes| bytes > told_bytes);
+    let shown_bytes = value["content"].as_str().map_or(0, str::len) as u64;
+    let is_part = value["content_bytes"].as_u64().is_some_and(|bytes| bytes > shown_bytes);
     let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
         title: super::titled(&entry.title),
@@ -229,8 +229,8 @@ async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line
     let mut next = session.follows.clone();
     while !next.is_empty() && lines.len() < THREAD_MAX {
         let question = json!({ "session_id": next, "limit": 1 });
-        let Ok(story) = shared.backend.ask(Operation::Story, question).await else { break };
-        let earlier = Session::read(&story["session"]);
+        let Ok(contents) = shared.backend.ask(Operation::Story, question).await else { break };
+        let earlier = Session::read(&contents["session"]);
         if earlier.id.is_empty() {
             break;
         }

@@ -54,9 +54,9 @@ impl Line {
     fn of(cycle: &Value, locale: &Locale) -> Self {
         let number = |name: &str| cycle[name].as_u64().unwrap_or(0);
         let listed = |parts: &[(&str, &str)]| {
-            let told = parts.iter().filter(|(name, _)| number(name) > 0);
-            let told = told.map(|(name, words)| format!("{} {words}", locale.count(number(name))));
-            told.collect::<Vec<_>>().join(", ")
+            let value = parts.iter().filter(|(name, _)| number(name) > 0);
+            let value = value.map(|(name, words)| format!("{} {words}", locale.count(number(name))));
+            value.collect::<Vec<_>>().join(", ")
         };
         let changes = listed(&[
             ("merge", "to merge"),
@@ -97,25 +97,25 @@ struct Step {
 }
 
 impl Step {
-    fn of(told: &Value) -> Self {
+    fn of(value: &Value) -> Self {
         let title = |name: &str| {
-            let title = view::text(told, name);
+            let title = view::text(value, name);
             super::titled(&title)
         };
-        let into = view::text(told, "into");
-        let insight = view::text(told, "text");
-        let sources = items(told, "sources").filter_map(Value::as_str);
+        let into = view::text(value, "into");
+        let insight = view::text(value, "text");
+        let sources = items(value, "sources").filter_map(Value::as_str);
         Self {
-            action: view::text(told, "action"),
+            action: view::text(value, "action"),
             title: title("title"),
             // An insight that waits is no memory yet.
-            href: if insight.is_empty() { link::memory(&view::text(told, "id")) } else { String::new() },
+            href: if insight.is_empty() { link::memory(&view::text(value, "id")) } else { String::new() },
             into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
             into: if into.is_empty() { String::new() } else { title("into_title") },
-            why: byte_budget::cut(&view::text(told, "why"), FACT_BYTES_MAX).into_owned(),
+            why: byte_budget::cut(&view::text(value, "why"), FACT_BYTES_MAX).into_owned(),
             insight,
             sources: sources.map(|id| (link::memory(id), id.to_owned())).collect(),
-            outcome: view::text(told, "outcome"),
+            outcome: view::text(value, "outcome"),
         }
     }
 

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_difference_is_told_in_pieces() {
+    fn a_long_difference_is_shown_in_pieces() {
         let text = |lines: usize| (0..lines).map(|n| format!("{n}\n")).collect::<String>();
         assert_eq!(Diff::between("", &text(LINES_MAX), 0, WIDE).next, None);
         let diff = Diff::between("", &text(LINES_MAX + 1), 0, WIDE);
@@ -140,16 +140,16 @@ mod tests {
     #[test]
     fn no_line_is_so_long_that_it_cannot_be_shown() {
         for line in ["x".repeat(5_000), "<".repeat(5_000), "日".repeat(5_000)] {
-            let (mut told, mut from, mut pieces) = (String::new(), Some(0), 0);
+            let (mut shown, mut from, mut pieces) = (String::new(), Some(0), 0);
             while let Some(at) = from {
                 let diff = Diff::between("", &line, at, ByteBudget(2_500));
                 let bytes: usize =
                     diff.lines.iter().map(|line| byte_budget::weight(&line.text) + AROUND_BYTES).sum();
                 assert!(bytes <= 2_500, "{bytes}");
-                told.extend(diff.lines.iter().map(|line| line.text.as_str()));
+                shown.extend(diff.lines.iter().map(|line| line.text.as_str()));
                 (from, pieces) = (diff.next, pieces + 1);
             }
-            assert_eq!(told, line);
+            assert_eq!(shown, line);
             assert!(pieces > 2, "{pieces}");
         }
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
 use crate::{
-    domain::{ClaimKind, ExchangeId, PastSession, SessionOutcome, ToldExchange},
+    domain::{ClaimKind, ExchangeId, FullExchange, PastSession, SessionOutcome},
     redact::{RedactedText, redact_text},
     text,
 };
@@ -57,7 +57,7 @@ pub struct Excerpt {
 
 /// The user's words in an exchange: the first paragraph of its prompt, because nothing marks where later paragraphs
 /// stop being the user's. `None` where the exchange has no prompt.
-pub(super) fn users_words(full: &ToldExchange) -> Option<&str> {
+pub(super) fn users_words(full: &FullExchange) -> Option<&str> {
     let prompt = full.text.strip_prefix("> ").filter(|_| full.exchange.part == 0)?;
     // An agent's text may begin with this mark, too; only the title shows it.
     let first = prompt.lines().next().unwrap_or_default().trim();
@@ -67,7 +67,7 @@ pub(super) fn users_words(full: &ToldExchange) -> Option<&str> {
 }
 
 /// The commands of an exchange whose last run in it succeeded.
-pub(super) fn succeeded(full: &ToldExchange) -> impl Iterator<Item = &str> {
+pub(super) fn succeeded(full: &FullExchange) -> impl Iterator<Item = &str> {
     let mut last: BTreeMap<&str, Option<bool>> = BTreeMap::new();
     for command in &full.exchange.commands {
         last.insert(&command.line, command.ok);
@@ -77,15 +77,15 @@ pub(super) fn succeeded(full: &ToldExchange) -> impl Iterator<Item = &str> {
 
 /// The excerpts of a session, within `bytes` of text: every exchange gets an equal share, filled with its head and
 /// its tail. If there are too many, the earliest are left out. Exchanges that a rewind withdrew are skipped.
-pub fn excerpts(exchanges: &[ToldExchange], bytes: usize) -> Vec<Excerpt> {
-    let included: Vec<&ToldExchange> = exchanges.iter().filter(|full| !full.exchange.withdrawn).collect();
+pub fn excerpts(exchanges: &[FullExchange], bytes: usize) -> Vec<Excerpt> {
+    let included: Vec<&FullExchange> = exchanges.iter().filter(|full| !full.exchange.withdrawn).collect();
     let most = (bytes / EXCERPT_BYTES_MIN).max(1);
     let included = &included[included.len().saturating_sub(most)..];
     let share = (bytes / included.len().max(1)).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX);
     included.iter().map(|full| excerpt(full, share)).collect()
 }
 
-fn excerpt(full: &ToldExchange, share: usize) -> Excerpt {
+fn excerpt(full: &FullExchange, share: usize) -> Excerpt {
     let id = full.exchange.id;
     let succeeded: Vec<&str> = succeeded(full).map(|line| text::cut_bytes(line, share / 8)).take(8).collect();
     let user = users_words(full).map(|words| text::cut_bytes(words, share / 2));
@@ -105,7 +105,7 @@ pub fn question(session: &PastSession, excerpts: &[Excerpt]) -> RedactedText {
 
 /// Whether redaction found something in a session. Looks for its marks, and redacts all exchanges together once
 /// more, because a secret may span several.
-pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
+pub fn holds_secret(session: &PastSession, exchanges: &[FullExchange]) -> bool {
     let names = [&session.title, &session.directory, &session.branch];
     let mut whole = String::new();
     for name in names.into_iter().flatten() {

@@ -11,7 +11,7 @@ use super::{
     ask::{succeeded, users_words},
 };
 use crate::{
-    domain::{Candidate, Citation, ClaimKind, ExchangeId, Origin, SessionOutcome, ToldExchange},
+    domain::{Candidate, Citation, ClaimKind, ExchangeId, FullExchange, Origin, SessionOutcome},
     redact::{RedactedText, redact_text},
     relate::claim::Misfit,
     taint, text,
@@ -146,7 +146,7 @@ struct AnswerEvidence {
 /// # Errors
 /// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
 /// that does not hold is dropped instead.
-pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Misfit> {
+pub fn read(answer: &Value, exchanges: &[FullExchange]) -> Result<Distilled, Misfit> {
     let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let outcome = SessionOutcome::parse(&parsed.outcome)
         .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&parsed.outcome, 40))))?;
@@ -174,7 +174,7 @@ pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Mis
 
 /// Whether a candidate still rests on its citations: each exchange is there and contains the quote, and the
 /// condition of the claim's kind holds.
-pub fn is_supported(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
+pub fn is_supported(candidate: &Candidate, exchanges: &[FullExchange]) -> bool {
     let found = |evidence: &Citation| cited(exchanges, evidence.exchange, &evidence.quote).is_ok();
     !candidate.evidence.is_empty()
         && candidate.evidence.iter().all(found)
@@ -182,16 +182,16 @@ pub fn is_supported(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
 }
 
 /// Whether a candidate quotes the user's words from one of its exchanges.
-pub fn quotes_user(evidence: &[Citation], exchanges: &[ToldExchange]) -> bool {
+pub fn quotes_user(evidence: &[Citation], exchanges: &[FullExchange]) -> bool {
     evidence.iter().any(|evidence| is_users(evidence, exchanges))
 }
 
-fn is_users(evidence: &Citation, exchanges: &[ToldExchange]) -> bool {
+fn is_users(evidence: &Citation, exchanges: &[FullExchange]) -> bool {
     let full = exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
     full.and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
 }
 
-fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
+fn checked(claim: &Value, exchanges: &[FullExchange]) -> Result<Claim, Reason> {
     let parsed = AnswerClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
     let kind = ClaimKind::parse(&parsed.kind).ok_or(Reason::Malformed)?;
     let title = own_words(&parsed.title, TITLE_CHARS_MAX)?;
@@ -237,7 +237,7 @@ pub(crate) fn clean(words: &str) -> Result<RedactedText, Reason> {
 }
 
 /// The exchange that contains a quote. White space does not count.
-fn cited<'a>(exchanges: &'a [ToldExchange], id: ExchangeId, quote: &str) -> Result<&'a ToldExchange, Reason> {
+fn cited<'a>(exchanges: &'a [FullExchange], id: ExchangeId, quote: &str) -> Result<&'a FullExchange, Reason> {
     let full = exchanges.iter().find(|full| full.exchange.id == id && !full.exchange.withdrawn);
     let full = full.ok_or(Reason::UnknownExchange)?;
     if holds(&full.text, quote) { Ok(full) } else { Err(Reason::QuoteNotFound) }
@@ -253,7 +253,7 @@ fn founded(
     title: &str,
     claim: &str,
     evidence: &[Citation],
-    exchanges: &[ToldExchange],
+    exchanges: &[FullExchange],
 ) -> Result<(), Reason> {
     let of = |evidence: &Citation| exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
     let worked = |evidence: &Citation| {

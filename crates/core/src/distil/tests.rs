@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     domain::{
-        Candidate, CandidateId, CandidateState, ClaimKind, Exchange, ExchangeId, PastCommand, PastSession,
-        Project, SessionId, SessionOutcome, Timestamp, ToldExchange,
+        Candidate, CandidateId, CandidateState, ClaimKind, Exchange, ExchangeId, FullExchange, PastCommand,
+        PastSession, Project, SessionId, SessionOutcome, Timestamp,
     },
     redact::{RedactedText, redact_text},
 };
@@ -30,7 +30,7 @@ fn session() -> PastSession {
     }
 }
 
-fn exchange_of(seq: u32, prompt: &str, rest: &str, commands: &[(&str, Option<bool>)]) -> ToldExchange {
+fn exchange_of(seq: u32, prompt: &str, rest: &str, commands: &[(&str, Option<bool>)]) -> FullExchange {
     let session = SessionId::parse("s-1").unwrap();
     let command =
         |(line, ok): &(&str, Option<bool>)| PastCommand { line: RedactedText::derived(*line), ok: *ok };
@@ -50,11 +50,11 @@ fn exchange_of(seq: u32, prompt: &str, rest: &str, commands: &[(&str, Option<boo
         digest: String::new(),
     };
     let text = redact_text(&format!("> {prompt}\n\n{rest}")).kept;
-    ToldExchange { exchange, text, proven: crate::domain::Proven::default() }.sealed()
+    FullExchange { exchange, text, proven: crate::domain::Proven::default() }.sealed()
 }
 
 /// A session in which the user says how, a command fails and then succeeds, and a page that was fetched gives orders.
-fn talk() -> Vec<ToldExchange> {
+fn talk() -> Vec<FullExchange> {
     vec![
         exchange_of(0, "Please use tabs in the Makefile, as we do everywhere", "Done.", &[]),
         exchange_of(
@@ -268,7 +268,7 @@ fn a_session_with_a_secret_is_known_also_where_it_reaches_over_two_exchanges() {
 
 #[test]
 fn a_question_is_bounded_and_quotes_the_newest() {
-    let long: Vec<ToldExchange> = (0..500)
+    let long: Vec<FullExchange> = (0..500)
         .map(|seq| exchange_of(seq, &format!("Prompt {seq}"), &"word \"}] ".repeat(3_000), &[]))
         .collect();
     let shown = excerpts(&long, 60_000);

@@ -132,7 +132,7 @@ pub struct PastCommand {
 
 /// An exchange with its text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToldExchange {
+pub struct FullExchange {
     pub exchange: Exchange,
     /// What was said and done, as readable text.
     pub text: RedactedText,
@@ -140,7 +140,7 @@ pub struct ToldExchange {
     pub proven: Proven,
 }
 
-impl ToldExchange {
+impl FullExchange {
     /// Computes the digest, once all other fields are set.
     #[must_use]
     pub fn sealed(mut self) -> Self {

@@ -361,7 +361,7 @@ impl Decision for Apply<'_> {
                 // Done above.
                 Action::Derive => continue,
                 Action::Merge | Action::Compact | Action::Archive => {
-                    put_aside(write, memory);
+                    archive(write, memory);
                     if let (Action::Merge, Some(into)) = (step.action, step.into) {
                         write.replace_memory(into, memory);
                         united.entry(into).or_default().push(memory.clone());
@@ -377,7 +377,7 @@ impl Decision for Apply<'_> {
     }
 }
 
-fn put_aside(write: &mut Write<'_>, memory: &Memory) {
+fn archive(write: &mut Write<'_>, memory: &Memory) {
     let archived = Memory { archived_at: Some(write.at()), ..memory.clone() };
     write.archive_memory(&archived, None);
 }

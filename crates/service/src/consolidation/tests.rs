@@ -57,7 +57,7 @@ async fn save(
         valid: Validity::default(),
         nature,
         trigger: None,
-        door: Door::SAID,
+        door: Door::EXPLICIT,
     };
     service.memories.save(&caller(), request).await.unwrap().memory.id
 }
@@ -194,7 +194,7 @@ fn a_merged_memory_that_is_put_back_has_its_place_again() {
 }
 
 #[test]
-fn the_clock_plans_once_a_night_and_carries_out_only_where_it_is_told_to() {
+fn the_clock_plans_once_a_night_and_carries_out_only_where_it_is_set_to() {
     for (consolidate, state) in
         [(Consolidate::Plan, CycleState::Planned), (Consolidate::Apply, CycleState::Applied)]
     {
@@ -208,8 +208,8 @@ fn the_clock_plans_once_a_night_and_carries_out_only_where_it_is_told_to() {
                 service.consolidating.plan_by_clock().await.unwrap();
             }
             let log = service.consolidating.latest(10).await.unwrap();
-            let told: Vec<_> = log.iter().map(|cycle| (cycle.state, cycle.by.as_str())).collect();
-            assert_eq!(told, [(state, "clock")]);
+            let states: Vec<_> = log.iter().map(|cycle| (cycle.state, cycle.by.as_str())).collect();
+            assert_eq!(states, [(state, "clock")]);
             TestClock::<3>::pass(1);
             service.consolidating.plan_by_clock().await.unwrap();
             let log = service.consolidating.latest(10).await.unwrap();

@@ -211,11 +211,11 @@ impl Distilling {
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, question, &payer, read).await?;
         let model = llm.name();
-        self.keep_arrangement(project, arranged, &model, settings.review).await?;
+        self.store_arrangement(project, arranged, &model, settings.review).await?;
         Ok(true)
     }
 
-    pub(super) async fn keep_arrangement(
+    pub(super) async fn store_arrangement(
         &self,
         project: Option<&Project>,
         arranged: Arranged,

@@ -97,9 +97,9 @@ impl Corroborate<'_> {
         let Some(candidate) = write.store().candidate(id).await? else { return Ok(None) };
         let Some(past) = write.store().past_session(&candidate.session).await? else { return Ok(None) };
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let told = write.store().told_exchanges(&cited).await?;
-        let is_users = quotes_user(&candidate.evidence, &told);
-        Ok(is_supported(&candidate, &told).then_some((candidate, past, is_users)))
+        let exchanges = write.store().full_exchanges(&cited).await?;
+        let is_users = quotes_user(&candidate.evidence, &exchanges);
+        Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, is_users)))
     }
 }
 

@@ -71,7 +71,7 @@ impl Distilling {
             valid: Validity::default(),
             nature: None,
             trigger: None,
-            door: Door::SAID,
+            door: Door::EXPLICIT,
         };
         self.memories.prepare_save(caller, request, Origin::Transcript).await
     }
@@ -102,12 +102,12 @@ impl Decision for Accept<'_> {
         let mut candidate = write.store().candidate(id).await?.ok_or_else(gone)?;
         let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let told = write.store().told_exchanges(&cited).await?;
-        if !distil::is_supported(&candidate, &told) {
+        let exchanges = write.store().full_exchanges(&cited).await?;
+        if !distil::is_supported(&candidate, &exchanges) {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        let written = distilling.memories.put_prepared(write, caller, prepared, Door::SAID).await?;
+        let written = distilling.memories.put_prepared(write, caller, prepared, Door::EXPLICIT).await?;
         candidate.state = CandidateState::Accepted;
         candidate.memory = Some((written.memory.id, written.memory.revision));
         candidate.decided_at = Some(write.at());

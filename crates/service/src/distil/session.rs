@@ -9,8 +9,8 @@ use crate::{
 };
 use cerebro_core::distil::{self, Claim, Distilled};
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, DistilRun, DistilState, Exchange, ExchangeId, PastSession,
-    SessionId, ToldExchange,
+    Candidate, CandidateId, CandidateState, DistilRun, DistilState, Exchange, ExchangeId, FullExchange,
+    PastSession, SessionId,
 };
 use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -24,7 +24,7 @@ const PAGE: usize = 200;
 
 /// A session that is ready to be sent.
 struct Prepared {
-    shown: Vec<ToldExchange>,
+    shown: Vec<FullExchange>,
     question: RedactedText,
     schema: serde_json::Value,
 }
@@ -72,7 +72,7 @@ impl Distilling {
             Ok(prepared) => prepared,
             Err(state) => {
                 run.state = state;
-                self.keep_distilled(&session, run, Vec::new(), &model).await?;
+                self.store_distilled(&session, run, Vec::new(), &model).await?;
                 return Ok(false);
             }
         };
@@ -87,14 +87,14 @@ impl Distilling {
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
-        self.keep_distilled(&session, run, claims, &model).await?;
+        self.store_distilled(&session, run, claims, &model).await?;
         if settings.review == Review::Corroborated {
             self.corroborate(&session).await?;
         }
         Ok(true)
     }
 
-    pub(super) async fn keep_distilled(
+    pub(super) async fn store_distilled(
         &self,
         session: &PastSession,
         run: DistilRun,
@@ -117,7 +117,7 @@ impl Distilling {
         let (session, tokens, min_prompts) =
             (session.clone(), settings.question_tokens(), settings.min_prompts as usize);
         let prepare = move || {
-            let is_prompt = |told: &&ToldExchange| told.exchange.part == 0 && !told.exchange.withdrawn;
+            let is_prompt = |full: &&FullExchange| full.exchange.part == 0 && !full.exchange.withdrawn;
             if exchanges.iter().filter(is_prompt).count() < min_prompts.max(1) {
                 return Err(DistilState::Nothing);
             }
@@ -133,7 +133,7 @@ impl Distilling {
     }
 
     /// All exchanges of a session with their texts; `None` for one with too many.
-    async fn whole_session(&self, id: &SessionId) -> Result<Option<Vec<ToldExchange>>, ServiceError> {
+    async fn whole_session(&self, id: &SessionId) -> Result<Option<Vec<FullExchange>>, ServiceError> {
         let (mut all, mut seq) = (Vec::new(), 0);
         loop {
             let page = self.base.store.exchanges_since(id, seq, PAGE).await?;
@@ -148,7 +148,7 @@ impl Distilling {
 }
 
 /// The question within its bound. Less of each exchange is shown until it fits.
-fn bounded(session: &PastSession, exchanges: Vec<ToldExchange>, tokens: u64) -> Prepared {
+fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> Prepared {
     let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
     loop {
         let excerpts = distil::excerpts(&exchanges, bytes);
@@ -156,7 +156,7 @@ fn bounded(session: &PastSession, exchanges: Vec<ToldExchange>, tokens: u64) -> 
         let prepared = Prepared { shown: Vec::new(), question, schema };
         if prepared.tokens() <= tokens || excerpts.len() <= 1 {
             let ids: BTreeSet<ExchangeId> = excerpts.iter().map(|excerpt| excerpt.id).collect();
-            let shown = exchanges.into_iter().filter(|told| ids.contains(&told.exchange.id)).collect();
+            let shown = exchanges.into_iter().filter(|full| ids.contains(&full.exchange.id)).collect();
             return Prepared { shown, ..prepared };
         }
         bytes = bytes / 4 * 3;
@@ -180,8 +180,8 @@ impl Decision for KeepDistilled<'_> {
         let Some(session) = write.store().past_session(&self.session.id).await? else { return Ok(()) };
         let cited: BTreeSet<ExchangeId> =
             self.claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
-        let here = write.store().told_exchanges(&Vec::from_iter(cited)).await?;
-        let here: Vec<Exchange> = here.into_iter().map(|told| told.exchange).collect();
+        let here = write.store().full_exchanges(&Vec::from_iter(cited)).await?;
+        let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
         let is_here = |claim: &&Claim| {
             claim.evidence.iter().all(|evidence| {
                 here.iter()
@@ -214,7 +214,7 @@ impl Decision for KeepDistilled<'_> {
         let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
         let known = write.store().candidates_by_id(&ids).await?;
         candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
-        write.keep_distilled(&session, run, candidates);
+        write.store_distilled(&session, run, candidates);
         Ok(())
     }
 }

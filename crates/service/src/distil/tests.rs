@@ -23,9 +23,9 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
         .collect();
     service.history.commit(batch(id, exchanges)).await.unwrap();
     let past = service.history.session(&session(id)).await.unwrap().unwrap();
-    let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+    let exchanges = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
     let cite = |seq: u32| {
-        let exchange = told.iter().find(|exchange| exchange.seq == seq).unwrap();
+        let exchange = exchanges.iter().find(|exchange| exchange.seq == seq).unwrap();
         let quote = redact_text(&format!("reply number {seq}")).kept;
         Citation { exchange: exchange.id, digest: exchange.digest.clone(), quote }
     };
@@ -61,7 +61,7 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         ended_at: past.ended_at,
         at: Timestamp::now(),
     };
-    service.distilling.keep_distilled(past, run, claims, MODEL).await.unwrap();
+    service.distilling.store_distilled(past, run, claims, MODEL).await.unwrap();
 }
 
 fn texts(candidates: &[Candidate]) -> Vec<&str> {
@@ -135,8 +135,8 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
         service.memories.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
 
-        let told = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
-        let end = told.iter().find(|exchange| exchange.seq == 2).unwrap().at;
+        let exchanges = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+        let end = exchanges.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
         assert_eq!(service.history.forget(&forget, false).await.unwrap().exchanges, 2);
         let live = async |id: &MemoryId| service.base.store.memory(id).await.unwrap().unwrap().is_live();
@@ -146,8 +146,8 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let left = service.base.store.candidates_of(&past.id).await.unwrap();
         assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
         let events = service.recall.events(0, 1_000).await.unwrap();
-        let told = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
-        assert_eq!((told(EventKind::CandidateRetracted), told(EventKind::MemoryDeleted)), (3, 1));
+        let count_of = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
+        assert_eq!((count_of(EventKind::CandidateRetracted), count_of(EventKind::MemoryDeleted)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         service.history.forget(&forget, false).await.unwrap();
@@ -200,7 +200,7 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
     let answer = Arranged { operations, ..Arranged::default() };
     let project = project();
     let kept =
-        service.distilling.keep_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+        service.distilling.store_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
     assert_eq!(kept.state, ArrangementState::Waiting);
     (past, memories, kept)
 }
@@ -289,8 +289,11 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         let plan = service.distilling.arrange_plan(Some(&project())).await.unwrap();
         assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
         let empty = Arranged::default();
-        let kept =
-            service.distilling.keep_arrangement(Some(&project()), empty, MODEL, Review::Inbox).await.unwrap();
+        let kept = service
+            .distilling
+            .store_arrangement(Some(&project()), empty, MODEL, Review::Inbox)
+            .await
+            .unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
         assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
     });
@@ -325,7 +328,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
         let kept =
-            service.distilling.keep_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+            service.distilling.store_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);

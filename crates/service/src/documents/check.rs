@@ -25,7 +25,7 @@ impl Documents {
         }
         let found = match self.documents_roll().await? {
             Ok(found) => found,
-            Err(words) => return Ok(Check::fault(NAME, words)),
+            Err(words) => return Ok(Check::failed(NAME, words)),
         };
         let Some(words) = self.documents_differ(&found).await? else {
             return Ok(Check::sound(
@@ -34,12 +34,12 @@ impl Documents {
             ));
         };
         if !fix {
-            return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+            return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
         self.evidence.rebuild(Evidence::Documents).await?;
         Ok(match self.documents_differ(&found).await? {
-            None => Check::fault(NAME, words).mended(),
-            Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
+            None => Check::failed(NAME, words).repaired(),
+            Some(still) => Check::failed(NAME, format!("{still}, even after its index was built anew")),
         })
     }
 

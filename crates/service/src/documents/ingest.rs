@@ -201,9 +201,9 @@ impl Decision for Draft {
 /// The digests of chunks, in the order in which the document has them.
 fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkId, String)> {
     let place = |id: &ChunkId| document.chunks.iter().position(|held| held == id);
-    let mut digests: Vec<_> = digests.into_iter().map(|told| (place(&told.0), told)).collect();
+    let mut digests: Vec<_> = digests.into_iter().map(|entry| (place(&entry.0), entry)).collect();
     digests.sort_by_key(|(place, _)| *place);
-    digests.into_iter().map(|(_, told)| told).collect()
+    digests.into_iter().map(|(_, entry)| entry).collect()
 }
 
 impl Documents {

@@ -24,20 +24,20 @@ impl History {
         }
         let kept = match self.history_roll().await? {
             Ok(kept) => kept,
-            Err(words) => return Ok(Check::fault(NAME, words)),
+            Err(words) => return Ok(Check::failed(NAME, words)),
         };
         if let Some(words) = self.candidates_differ(&kept).await? {
-            return Ok(Check::fault(NAME, words));
+            return Ok(Check::failed(NAME, words));
         }
         let ghosts = self.ghost_vectors(&kept).await?;
         if !ghosts.is_empty() {
             let vectors = text::counted(ghosts.len(), "vector");
             let words = format!("{vectors} of exchanges that are not there");
             if !fix {
-                return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
+                return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
             }
             self.base.store.remove_exchange_vectors(&ghosts).await?;
-            return Ok(Check::fault(NAME, words).mended());
+            return Ok(Check::failed(NAME, words).repaired());
         }
         let Some(words) = self.history_differs(&kept).await? else {
             return Ok(Check::sound(
@@ -46,12 +46,12 @@ impl History {
             ));
         };
         if !fix {
-            return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+            return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
         }
         self.evidence.rebuild(Evidence::History).await?;
         Ok(match self.history_differs(&kept).await? {
-            None => Check::fault(NAME, words).mended(),
-            Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
+            None => Check::failed(NAME, words).repaired(),
+            Some(still) => Check::failed(NAME, format!("{still}, even after its index was built anew")),
         })
     }
 
@@ -81,14 +81,14 @@ impl History {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-            for told in self.base.store.with_texts(exchanges).await? {
-                let sealed = told.clone().sealed().exchange.digest;
-                if sealed != told.exchange.digest {
-                    let words = format!("the text of exchange `{}` is not what was kept", told.exchange.id);
+            for full in self.base.store.with_texts(exchanges).await? {
+                let sealed = full.clone().sealed().exchange.digest;
+                if sealed != full.exchange.digest {
+                    let words = format!("the text of exchange `{}` is not what was kept", full.exchange.id);
                     return Ok(Err(format!("{words}. Restore a backup from before")));
                 }
-                kept.insert(told.exchange.id.into());
-                *counted.entry(told.exchange.session).or_default() += 1;
+                kept.insert(full.exchange.id.into());
+                *counted.entry(full.exchange.session).or_default() += 1;
             }
         }
         let mut after: Option<String> = None;
@@ -99,9 +99,9 @@ impl History {
             for (_, session) in page {
                 let found = counted.remove(&session.id).unwrap_or(0);
                 if found != session.exchanges {
-                    let told = session.exchanges;
+                    let full = session.exchanges;
                     return Ok(Err(format!(
-                        "session `{}` has {found} exchanges and tells of {told}",
+                        "session `{}` has {found} exchanges and tells of {full}",
                         session.id
                     )));
                 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{History, told};
+use super::{History, prepare};
 use crate::{ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
-    Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Source, SourceState,
-    ToldExchange,
+    Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
+    SourceState,
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
 };
 use cerebro_store::{Decision, EngineError, StoreError, Write};
@@ -84,25 +84,25 @@ pub struct HistoryCommitted {
 impl SourceRead {
     /// The row of the source.
     pub fn to_source(&self) -> Source {
-        let agent = told::agent_slug(self.agent);
+        let agent = prepare::agent_slug(self.agent);
         let session = self.state.as_ref().map(|state| state.session.id.as_str());
         Source {
             id: Source::id_of(agent, &self.key),
-            agent: told::clean(agent),
-            key: told::clean(&self.key),
+            agent: prepare::clean(agent),
+            key: prepare::clean(&self.key),
             session: session.and_then(|id| SessionId::parse(id).ok()),
             size: self.size,
             mtime: self.mtime,
             inode: self.inode,
             offset: self.state.as_ref().map_or(0, |state| state.offset),
-            cursor: self.state.as_ref().and_then(told::cursor),
+            cursor: self.state.as_ref().and_then(prepare::cursor),
             head: self.head.clone(),
             edge: self.edge.clone(),
             reader: transcript::READER_VERSION,
             state: self.standing,
             unknown: self.counts.unknown.values().sum(),
             malformed: self.counts.malformed + self.counts.oversized,
-            error: self.error.as_deref().map(told::clean),
+            error: self.error.as_deref().map(prepare::clean),
         }
     }
 }
@@ -139,7 +139,7 @@ impl History {
 /// A batch, redacted.
 struct Draft {
     session: PastSession,
-    exchanges: Vec<ToldExchange>,
+    exchanges: Vec<FullExchange>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
     typed: bool,
@@ -157,14 +157,14 @@ impl Draft {
         if count > HISTORY_BATCH_EXCHANGES_MAX {
             return Err(refused(format!("{HISTORY_BATCH_EXCHANGES_MAX} exchanges")));
         }
-        let mut texts = told::Texts::default();
+        let mut texts = prepare::Texts::default();
         let begun = batch.exchanges.first().and_then(|exchange| exchange.at);
         let mut session = texts.session(&batch.session, batch.project.clone(), begun)?;
         let exchanges = texts.exchanges(&session, &batch.exchanges);
         if let (None, Some(last)) = (batch.session.ended, exchanges.last()) {
             session.ended_at = session.ended_at.max(last.exchange.at);
         }
-        let bytes: usize = exchanges.iter().map(|told| told.text.len()).sum();
+        let bytes: usize = exchanges.iter().map(|full| full.text.len()).sum();
         if bytes > HISTORY_BATCH_BYTES_MAX {
             return Err(refused(format!("{HISTORY_BATCH_BYTES_MAX} bytes")));
         }
@@ -186,15 +186,15 @@ impl Draft {
     fn merged(&self, known: Option<&PastSession>, buried: &BTreeSet<HistoryTombstone>) -> PastSession {
         let mut session = self.session.clone();
         if let Some(known) = known {
-            let told = |new: &mut Option<_>, old: &Option<_>| {
+            let keep_newer = |new: &mut Option<_>, old: &Option<_>| {
                 if new.is_none() {
                     new.clone_from(old);
                 }
             };
-            told(&mut session.title, &known.title);
-            told(&mut session.directory, &known.directory);
-            told(&mut session.branch, &known.branch);
-            told(&mut session.model, &known.model);
+            keep_newer(&mut session.title, &known.title);
+            keep_newer(&mut session.directory, &known.directory);
+            keep_newer(&mut session.branch, &known.branch);
+            keep_newer(&mut session.model, &known.model);
             session.parent = session.parent.or_else(|| known.parent.clone());
             session.project.clone_from(&known.project);
             session.automated = known.automated;
@@ -221,7 +221,7 @@ impl Draft {
         let is_forgotten = |name: &str| is_whole || buried.contains(&HistoryTombstone::of_name(id, name));
         let mut source = self.source.clone();
         if ["title", "directory", "branch"].into_iter().any(is_forgotten) {
-            source.cursor = source.cursor.and_then(|state| told::cursor_without(&state, is_forgotten));
+            source.cursor = source.cursor.and_then(|state| prepare::cursor_without(&state, is_forgotten));
         }
         source
     }
@@ -255,7 +255,7 @@ impl Draft {
     /// The tombstones of the batch's exchanges and of its session's names.
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
-            self.exchanges.iter().map(|told| HistoryTombstone::of_exchange(&told.exchange)).collect();
+            self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
         asked.extend(self.session.tombstones_of_names());
         asked.extend(
             [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
@@ -265,7 +265,7 @@ impl Draft {
 
     /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.
     async fn kept(&self, write: &Write<'_>) -> Result<HashMap<u32, Exchange>, StoreError> {
-        let first = self.exchanges.first().map(|told| told.exchange.seq);
+        let first = self.exchanges.first().map(|full| full.exchange.seq);
         let Some(from) = first.into_iter().chain(self.withdrawn.first().copied()).chain(self.ends_at).min()
         else {
             return Ok(HashMap::new());
@@ -288,7 +288,7 @@ impl Draft {
 /// The changes that a batch makes.
 #[derive(Default)]
 struct Compared {
-    put: Vec<ToldExchange>,
+    put: Vec<FullExchange>,
     withdrawn: Vec<ExchangeId>,
     gone: Vec<ExchangeId>,
     done: HistoryCommitted,
@@ -298,26 +298,26 @@ impl Draft {
     /// Compares the batch with the stored exchanges from its first `seq` on.
     fn compared(&self, mut kept: HashMap<u32, Exchange>, buried: &BTreeSet<HistoryTombstone>) -> Compared {
         let mut all = Compared::default();
-        for told in &self.exchanges {
-            let mut told = told.clone();
-            if buried.contains(&HistoryTombstone::of_exchange(&told.exchange)) {
+        for full in &self.exchanges {
+            let mut full = full.clone();
+            if buried.contains(&HistoryTombstone::of_exchange(&full.exchange)) {
                 all.done.forgotten += 1;
                 continue;
             }
-            let here = kept.remove(&told.exchange.seq);
+            let here = kept.remove(&full.exchange.seq);
             let was_withdrawn = here.as_ref().is_some_and(|here| here.withdrawn);
-            told.exchange.withdrawn = was_withdrawn || self.withdrawn.contains(&told.exchange.seq);
+            full.exchange.withdrawn = was_withdrawn || self.withdrawn.contains(&full.exchange.seq);
             match here {
-                Some(here) if here.digest == told.exchange.digest => {
+                Some(here) if here.digest == full.exchange.digest => {
                     all.done.unchanged += 1;
-                    if told.exchange.withdrawn && !was_withdrawn {
-                        all.withdrawn.push(told.exchange.id);
+                    if full.exchange.withdrawn && !was_withdrawn {
+                        all.withdrawn.push(full.exchange.id);
                     }
                 }
                 here => {
                     let count = if here.is_none() { &mut all.done.added } else { &mut all.done.replaced };
                     *count += 1;
-                    all.put.push(told);
+                    all.put.push(full);
                 }
             }
         }

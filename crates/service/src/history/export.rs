@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{super::ServiceError, told::clean};
+use super::{super::ServiceError, prepare::clean};
 use cerebro_core::domain::{
-    Ancestor, AncestorKind, Exchange, ExchangeId, HistoryTombstone, PastCommand, PastSession, Project,
-    Proven, SessionId, Timestamp, ToldExchange,
+    Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
+    Project, Proven, SessionId, Timestamp,
     limits::{EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
@@ -113,21 +113,21 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
     let Some(mut session) = write.past_session(&id).await? else {
         return Ok(Err(format!("session `{id}` of the exchange is not here")));
     };
-    let told = match line.told(&session) {
-        Ok(told) => told,
+    let full = match line.full_exchange(&session) {
+        Ok(full) => full,
         Err(why) => return Ok(Err(why)),
     };
-    if write.is_buried(&[HistoryTombstone::of_exchange(&told.exchange)]).await? {
-        return Ok(Err(format!("exchange `{}` was forgotten here", told.exchange.id)));
+    if write.is_buried(&[HistoryTombstone::of_exchange(&full.exchange)]).await? {
+        return Ok(Err(format!("exchange `{}` was forgotten here", full.exchange.id)));
     }
-    if let Some(here) = write.exchange_digest(&told.exchange.id).await? {
+    if let Some(here) = write.exchange_digest(&full.exchange.id).await? {
         let why =
-            format!("exchange `{}` is here already with another text; it stays as it is", told.exchange.id);
-        return Ok(if here == told.exchange.digest { Ok(false) } else { Err(why) });
+            format!("exchange `{}` is here already with another text; it stays as it is", full.exchange.id);
+        return Ok(if here == full.exchange.digest { Ok(false) } else { Err(why) });
     }
     let before = session.exchanges;
     session.exchanges = before.saturating_add(1);
-    write.import_exchange(&session, before, told);
+    write.import_exchange(&session, before, full);
     Ok(Ok(true))
 }
 
@@ -204,8 +204,8 @@ impl TryFrom<PastSessionLine> for PastSession {
     }
 }
 
-impl From<&ToldExchange> for ExchangeLine {
-    fn from(ToldExchange { exchange, text, proven }: &ToldExchange) -> Self {
+impl From<&FullExchange> for ExchangeLine {
+    fn from(FullExchange { exchange, text, proven }: &FullExchange) -> Self {
         let strings = |texts: &[RedactedText]| texts.iter().map(ToString::to_string).collect();
         let command = |command: &PastCommand| CommandLine { line: command.line.to_string(), ok: command.ok };
         Self {
@@ -229,7 +229,7 @@ impl From<&ToldExchange> for ExchangeLine {
 
 impl ExchangeLine {
     /// The exchange of a session, redacted and within its bounds. Its id follows from its place.
-    fn told(self, session: &PastSession) -> Result<ToldExchange, String> {
+    fn full_exchange(self, session: &PastSession) -> Result<FullExchange, String> {
         let all = |texts: Vec<String>| texts.iter().take(ITEMS_MAX).map(|text| clean(text)).collect();
         let digest = |digest: Option<String>| match digest.as_deref().map(HistoryTombstone::parse) {
             None => Ok(None),
@@ -254,7 +254,7 @@ impl ExchangeLine {
         };
         let text = redact_text(&self.text).kept.clipped(EXCHANGE_BYTES_MAX);
         let proven = self.proven.map(ITEMS_MAX, |text| clean(&text)).bounded();
-        Ok(ToldExchange { exchange, text, proven }.sealed())
+        Ok(FullExchange { exchange, text, proven }.sealed())
     }
 }
 

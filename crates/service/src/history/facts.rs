@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::{History, ServiceError};
 use cerebro_core::domain::{
-    Exchange, ExchangeId, PastCommit, PastFailure, PastFix, PastSession, Project, Proven, SessionId,
-    ToldExchange,
+    Exchange, ExchangeId, FullExchange, PastCommit, PastFailure, PastFix, PastSession, Project, Proven,
+    SessionId,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
@@ -47,14 +47,14 @@ pub struct Fact {
     /// See `ok`.
     pub failed: usize,
     /// Of an error: its fix, if one came soon.
-    pub mended: Option<Mended>,
+    pub fixed: Option<Fix>,
     /// Of a file: the errors that an edit of it fixed, and the commits of the same exchange.
     pub links: Links,
 }
 
 /// A fix of an error.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mended {
+pub struct Fix {
     /// The exchange with the fix.
     pub exchange: ExchangeId,
     /// The command of the same kind that succeeded, the files that were changed before, and whether it is the same command.
@@ -65,7 +65,7 @@ pub struct Mended {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Links {
     /// Errors that were fixed by the change.
-    pub mended: Vec<RedactedText>,
+    pub fixed: Vec<RedactedText>,
     /// Commits of the exchange.
     pub commits: Vec<PastCommit>,
 }
@@ -91,16 +91,16 @@ impl History {
         from: u32,
         limit: usize,
         with_texts: bool,
-    ) -> Result<Option<(PastSession, Vec<ToldExchange>)>, ServiceError> {
+    ) -> Result<Option<(PastSession, Vec<FullExchange>)>, ServiceError> {
         let Some(session) = self.base.store.past_session(id).await? else { return Ok(None) };
         let exchanges = self.base.store.exchanges_since(id, from, limit).await?;
-        let mut told = self.base.store.with_texts(exchanges).await?;
+        let mut exchanges = self.base.store.with_texts(exchanges).await?;
         if !with_texts {
-            for told in &mut told {
-                told.text = RedactedText::default();
+            for exchange in &mut exchanges {
+                exchange.text = RedactedText::default();
             }
         }
-        Ok(Some((session, told)))
+        Ok(Some((session, exchanges)))
     }
 
     /// The first of some exchanges whose text has a line like this one.
@@ -114,8 +114,8 @@ impl History {
     ) -> Result<Option<usize>, ServiceError> {
         let line = redact_text(line.trim()).kept;
         for (at, fact) in facts.iter().enumerate() {
-            let told = self.base.store.told_exchange(&fact.exchange.id).await?;
-            if told.is_some_and(|told| told.text.lines().any(|written| written.trim() == line.as_str())) {
+            let full = self.base.store.full_exchange(&fact.exchange.id).await?;
+            if full.is_some_and(|full| full.text.lines().any(|written| written.trim() == line.as_str())) {
                 return Ok(Some(at));
             }
         }
@@ -172,19 +172,19 @@ impl History {
         if matches!(about, FactsAbout::Command(_)) {
             return Ok(());
         }
-        let Some(told) = self.base.store.told_exchange(&fact.exchange.id).await? else { return Ok(()) };
+        let Some(full) = self.base.store.full_exchange(&fact.exchange.id).await? else { return Ok(()) };
         match about {
             FactsAbout::Command(_) => {}
-            FactsAbout::File(asked) => fact.links = links(told.proven, asked),
+            FactsAbout::File(asked) => fact.links = links(full.proven, asked),
             FactsAbout::Error(_) => {
-                let failures = told.proven.failures.into_iter();
+                let failures = full.proven.failures.into_iter();
                 let mut met = failures.filter(|failure| has_all(&failure.error, words)).peekable();
                 if let Some(first) = met.peek() {
                     fact.what = first.error.to_string();
                 }
                 // If the error occurred several times, the last time counts.
                 if let Some(failure) = met.last() {
-                    fact.mended = self.mended(&fact.exchange, failure).await?;
+                    fact.fixed = self.fixed(&fact.exchange, failure).await?;
                 }
             }
         }
@@ -192,23 +192,19 @@ impl History {
     }
 
     /// The fix of an exchange's error, in the same exchange or a later one of the session.
-    async fn mended(
-        &self,
-        exchange: &Exchange,
-        failure: PastFailure,
-    ) -> Result<Option<Mended>, ServiceError> {
+    async fn fixed(&self, exchange: &Exchange, failure: PastFailure) -> Result<Option<Fix>, ServiceError> {
         if let Some(fix) = failure.fix {
-            return Ok(Some(Mended { exchange: exchange.id, fix }));
+            return Ok(Some(Fix { exchange: exchange.id, fix }));
         }
         let from = exchange.seq.saturating_add(1);
         let later = self.base.store.exchanges_since(&exchange.session, from, LATER_MAX).await?;
-        Ok(mended_later(&failure, &later))
+        Ok(fixed_later(&failure, &later))
     }
 }
 
 /// The fix of an error that its own exchange did not fix: the first command of its kind that succeeded in the following
 /// exchanges, unless many others were run before.
-fn mended_later(failure: &PastFailure, later: &[Exchange]) -> Option<Mended> {
+fn fixed_later(failure: &PastFailure, later: &[Exchange]) -> Option<Fix> {
     let kind = about(&failure.command)?;
     let (mut edited, mut commands) = (Vec::<RedactedText>::new(), 0);
     for exchange in later {
@@ -220,7 +216,7 @@ fn mended_later(failure: &PastFailure, later: &[Exchange]) -> Option<Mended> {
             if command.ok == Some(true) && about(&command.line).as_ref() == Some(&kind) {
                 let same = command.line == failure.command;
                 let fix = PastFix { command: command.line.clone(), same, edited };
-                return Some(Mended { exchange: exchange.id, fix });
+                return Some(Fix { exchange: exchange.id, fix });
             }
             if commands >= FIX_COMMANDS_MAX {
                 return None;
@@ -236,8 +232,8 @@ fn links(proven: Proven, file: &str) -> Links {
         let fix = failure.fix.as_ref();
         fix.is_some_and(|fix| fix.edited.iter().any(|edited| is_same_file(edited, file)))
     };
-    let mended = proven.failures.into_iter().filter(by_it).map(|failure| failure.error).collect();
-    Links { mended, commits: proven.commits }
+    let fixed = proven.failures.into_iter().filter(by_it).map(|failure| failure.error).collect();
+    Links { fixed, commits: proven.commits }
 }
 
 /// Facts while they are collected.
@@ -318,7 +314,7 @@ fn fact(session: &PastSession, exchange: Exchange, what: String, ok: Option<bool
         ok,
         succeeded: 0,
         failed: 0,
-        mended: None,
+        fixed: None,
         links: Links::default(),
     }
 }
@@ -405,11 +401,11 @@ mod tests {
             exchange(1, &["a.rs"], &[("cargo build", Some(true)), ("cargo test", Some(false))]),
             exchange(2, &["a.rs", "b.rs"], &[("git push", Some(true)), ("cargo test -q", Some(true))]),
         ];
-        let mended = mended_later(&failure, &later).unwrap();
-        assert_eq!(mended.exchange, later[1].id);
-        assert_eq!((mended.fix.command.as_str(), mended.fix.same), ("cargo test -q", false));
-        assert_eq!(mended.fix.edited, ["a.rs", "b.rs"]);
+        let fixed = fixed_later(&failure, &later).unwrap();
+        assert_eq!(fixed.exchange, later[1].id);
+        assert_eq!((fixed.fix.command.as_str(), fixed.fix.same), ("cargo test -q", false));
+        assert_eq!(fixed.fix.edited, ["a.rs", "b.rs"]);
         let others = vec![("git push", Some(true)); FIX_COMMANDS_MAX];
-        assert_eq!(mended_later(&failure, &[exchange(1, &[], &others), later[1].clone()]), None, "too late");
+        assert_eq!(fixed_later(&failure, &[exchange(1, &[], &others), later[1].clone()]), None, "too late");
     }
 }

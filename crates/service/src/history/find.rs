@@ -1,7 +1,7 @@
 //! Reading exchanges.
 
 use crate::{History, ServiceError};
-use cerebro_core::domain::{Exchange, ExchangeId, PastSession, SessionId, ToldExchange};
+use cerebro_core::domain::{Exchange, ExchangeId, FullExchange, PastSession, SessionId};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::Table;
 
@@ -70,8 +70,8 @@ impl History {
         let Some(key) = ExchangeId::key_of_part(given) else { return Ok(Vec::new()) };
         let keys = self.base.store.keys_by_prefix(Table::Exchange, &key, limit).await?;
         let ids: Vec<ExchangeId> = keys.iter().filter_map(|key| ExchangeId::of_key(key).ok()).collect();
-        let told = self.base.store.told_exchanges(&ids).await?;
-        Ok(told.into_iter().map(|told| told.exchange).collect())
+        let exchanges = self.base.store.full_exchanges(&ids).await?;
+        Ok(exchanges.into_iter().map(|full| full.exchange).collect())
     }
 
     /// What a session was asked first.
@@ -89,8 +89,8 @@ impl History {
     /// [`ServiceError::NoExchange`]
     pub async fn exchange(&self, request: &ExchangeRequest) -> Result<ExchangePart, ServiceError> {
         let none = || ServiceError::NoExchange(request.id);
-        let ToldExchange { exchange, text, .. } =
-            self.base.store.told_exchange(&request.id).await?.ok_or_else(none)?;
+        let FullExchange { exchange, text, .. } =
+            self.base.store.full_exchange(&request.id).await?.ok_or_else(none)?;
         let session = self.base.store.past_session(&exchange.session).await?.ok_or_else(none)?;
         let text_bytes = text.len();
         let (text, next_offset) = text.slice_bytes(request.offset, request.max_bytes);
@@ -108,7 +108,7 @@ impl History {
         after: usize,
     ) -> Result<HistoryTimeline, ServiceError> {
         let none = || ServiceError::NoExchange(id);
-        let focus = self.base.store.told_exchange(&id).await?.ok_or_else(none)?.exchange;
+        let focus = self.base.store.full_exchange(&id).await?.ok_or_else(none)?.exchange;
         let session = self.base.store.past_session(&focus.session).await?.ok_or_else(none)?;
         let mut earlier = self.base.store.exchanges_before(&focus.session, focus.seq, before).await?;
         earlier.reverse();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{History, ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
-    Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Timestamp, ToldExchange,
+    Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp,
 };
 use cerebro_store::{Decision, Write};
 
@@ -55,14 +55,14 @@ impl Forget {
         self.text.as_ref().is_none_or(folded)
     }
 
-    fn is_told_by(&self, told: &ToldExchange) -> bool {
-        let exchange = &told.exchange;
+    fn is_met_by(&self, full: &FullExchange) -> bool {
+        let exchange = &full.exchange;
         let mut beside = exchange.files.iter().chain(&exchange.errors);
-        self.holds(&told.text)
+        self.holds(&full.text)
             || self.holds(&exchange.title)
             || beside.any(|text| self.holds(text))
             || exchange.commands.iter().any(|command| self.holds(&command.line))
-            || told.proven.any(|text| self.holds(text))
+            || full.proven.any(|text| self.holds(text))
     }
 }
 
@@ -143,9 +143,9 @@ impl History {
         };
         let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
         if what.text.is_some() {
-            let told = self.base.store.with_texts(exchanges).await?;
+            let full = self.base.store.with_texts(exchanges).await?;
             exchanges =
-                told.into_iter().filter(|told| what.is_told_by(told)).map(|told| told.exchange).collect();
+                full.into_iter().filter(|full| what.is_met_by(full)).map(|full| full.exchange).collect();
         }
         let mut by_session: BTreeMap<SessionId, Vec<Exchange>> = BTreeMap::new();
         for exchange in exchanges {

@@ -11,18 +11,18 @@ mod facts;
 mod find;
 mod forget;
 mod fork;
+mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
-mod told;
 
 pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
 };
-pub use facts::{Fact, Facts, FactsAbout, Links, Mended};
+pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
-pub use told::agent_slug;
+pub use prepare::agent_slug;
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
@@ -70,7 +70,7 @@ impl History {
     /// The state in which the reader left a source. `None` before the first reading, or if it comes from another version of
     /// the reader: then the source is read from its beginning.
     pub fn cursor(source: &Source) -> Option<State> {
-        told::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
+        prepare::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
     }
 
     /// The sessions that have an exchange which begins or ends with one of these native ids, for

@@ -368,9 +368,9 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
     let folder = tempfile::tempdir().unwrap();
     run(async {
         let service = open(folder.path()).await;
-        let mut told = talk(0..4);
-        told[1] = exchange(1, "the embarrassingquokka question", "its reply");
-        service.history.commit(batch("s1", told.clone())).await.unwrap();
+        let mut exchanges = talk(0..4);
+        exchanges[1] = exchange(1, "the embarrassingquokka question", "its reply");
+        service.history.commit(batch("s1", exchanges.clone())).await.unwrap();
         service.history.commit(batch("s2", talk(10..12))).await.unwrap();
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1);
         assert!(is_on_disk(folder.path(), b"embarrassingquokka"), "what is kept can be seen in the files");
@@ -382,10 +382,10 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
         assert_eq!(service.history.forget(&by_text, false).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1, []);
-        let again = service.history.commit(batch("s1", told.clone())).await.unwrap();
+        let again = service.history.commit(batch("s1", exchanges.clone())).await.unwrap();
         assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         // A copy in another session has the same native ids.
-        let copied = service.history.commit(batch("fork", told[1..2].to_vec())).await.unwrap();
+        let copied = service.history.commit(batch("fork", exchanges[1..2].to_vec())).await.unwrap();
         assert_eq!((copied.added, copied.forgotten), (0, 1));
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
@@ -404,7 +404,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         // The tombstones go with an export.
         with_other(async |other| {
             other.import(&lines, false).await.unwrap();
-            let again = other.history.commit(batch("s1", told)).await.unwrap();
+            let again = other.history.commit(batch("s1", exchanges)).await.unwrap();
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         })
         .await;
@@ -414,9 +414,9 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
 #[test]
 fn an_export_that_is_imported_comes_out_as_it_went_in() {
     with_service(async |service| {
-        let mut told = talk(0..3);
-        told[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
-        service.history.commit(batch("s1", told)).await.unwrap();
+        let mut exchanges = talk(0..3);
+        exchanges[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
+        service.history.commit(batch("s1", exchanges)).await.unwrap();
         let lines = exported(&service).await;
         with_other(async |other| {
             let imported = other.import(&lines, false).await.unwrap();
@@ -452,7 +452,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
         let index = service.recall.evidence.index(Evidence::History, WAIT).await.unwrap();
         let gone = ExchangeId::of("claude-code", &session("s1"), 3);
         index.push(cerebro_search::lexical::Change::Erase(gone.into())).unwrap();
-        assert_eq!(check(&service).await.health, doctor::Health::Mended);
+        assert_eq!(check(&service).await.health, doctor::Health::Repaired);
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "mended");
         let other = Project::parse("renamed").unwrap();
         assert_eq!(service.memories.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
@@ -497,7 +497,7 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 valid: Validity::default(),
                 nature: None,
                 trigger: None,
-                door: Door::SAID,
+                door: Door::EXPLICIT,
             };
             service.memories.save(&caller, request).await.unwrap();
         }

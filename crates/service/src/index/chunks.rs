@@ -35,7 +35,7 @@ pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), Servic
 
 /// Applies events about documents.
 pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
-    let mut told: HashMap<DocumentId, bool> = HashMap::new();
+    let mut changed: HashMap<DocumentId, bool> = HashMap::new();
     for event in events {
         let Some(id) = event.session.as_ref().and_then(|id| DocumentId::parse(id.as_str()).ok()) else {
             continue;
@@ -46,11 +46,11 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
             EventKind::ProjectMerged => true,
             _ => continue,
         };
-        *told.entry(id).or_default() |= moved;
+        *changed.entry(id).or_default() |= moved;
     }
-    let ids: Vec<DocumentId> = told.keys().copied().collect();
+    let ids: Vec<DocumentId> = changed.keys().copied().collect();
     let here = store.documents_by_id(&ids).await?;
-    for (id, moved) in told {
+    for (id, moved) in changed {
         let document = here.iter().find(|document| document.id == id && !document.removed);
         let kept: HashSet<SubjectId> =
             document.into_iter().flat_map(|document| &document.chunks).map(|id| (*id).into()).collect();

@@ -8,7 +8,7 @@ use std::{
 use super::{Evidence, evidence::blocking};
 use crate::ServiceError;
 use cerebro_core::domain::{
-    Body, Event, EventKind, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, ToldExchange, Validity,
+    Body, Event, EventKind, FullExchange, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, Validity,
 };
 use cerebro_search::lexical::{Change, Doc, Index};
 use cerebro_store::Store;
@@ -75,23 +75,25 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
     Ok(())
 }
 
-async fn push(store: &Store, index: &Arc<Index>, told: Vec<ToldExchange>) -> Result<(), ServiceError> {
-    let mut ids: Vec<SessionId> = told.iter().map(|told| told.exchange.session.clone()).collect();
+async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -> Result<(), ServiceError> {
+    let mut ids: Vec<SessionId> =
+        exchanges.iter().map(|exchanges| exchanges.exchange.session.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
     let sessions = store.past_sessions_by_id(&ids).await?;
     let sessions: HashMap<SessionId, PastSession> =
         sessions.into_iter().map(|session| (session.id.clone(), session)).collect();
     blocking(index, move |index| {
-        let docs =
-            told.into_iter().filter_map(|told| Some(document(sessions.get(&told.exchange.session)?, told)));
+        let docs = exchanges
+            .into_iter()
+            .filter_map(|exchanges| Some(document(sessions.get(&exchanges.exchange.session)?, exchanges)));
         docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
     })
     .await
 }
 /// The index's entry for an exchange.
-fn document(session: &PastSession, told: ToldExchange) -> Doc {
-    let ToldExchange { exchange, text, .. } = told;
+fn document(session: &PastSession, full: FullExchange) -> Doc {
+    let FullExchange { exchange, text, .. } = full;
     Doc {
         id: exchange.id.into(),
         body: Body {

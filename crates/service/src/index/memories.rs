@@ -252,8 +252,8 @@ impl MemoryIndex {
         match standing_of(&self.base.store, &index.checkpoint()).await? {
             Standing::Behind => self.follow_logs(&index).await?,
             Standing::Empty if index.is_empty() => self.fill(&index).await?,
-            Standing::Empty => index = self.fill_anew("it was not filled to the end").await?,
-            Standing::Other(why) => index = self.fill_anew(why).await?,
+            Standing::Empty => index = self.refill("it was not filled to the end").await?,
+            Standing::Other(why) => index = self.refill(why).await?,
         }
         let pause = self.base.store.pause().await;
         self.follow_logs(&index).await?;
@@ -288,7 +288,7 @@ impl MemoryIndex {
     }
 
     /// Fills an empty index that replaces one with unusable content.
-    async fn fill_anew(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
+    async fn refill(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
         tracing::warn!("the lexical index is built anew: {why}");
         self.follower.reopen()?;
         let index = self.index();

@@ -26,23 +26,23 @@ impl Intake {
             let sources = self.history.sources(agent).await?;
             let odd = sources.iter().filter(|source| source.unknown > 0).take(SOURCES_MAX);
             for source in odd {
-                let told = drift.entry(agent_slug(agent)).or_default();
+                let counts = drift.entry(agent_slug(agent)).or_default();
                 let names = History::cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
                 // The state does not have the last records yet.
                 let named: u64 = names.values().sum();
                 for (name, count) in names {
-                    *told.entry(name).or_default() += count;
+                    *counts.entry(name).or_default() += count;
                 }
                 if named < source.unknown {
-                    *told.entry(UNNAMED.to_owned()).or_default() += source.unknown - named;
+                    *counts.entry(UNNAMED.to_owned()).or_default() += source.unknown - named;
                 }
             }
             // This daemon knows the names of the records that it read itself.
             let seen = self.progress().agents.remove(agent_slug(agent)).unwrap_or_default().unknown;
-            if let Some(told) = drift.get_mut(agent_slug(agent)).filter(|_| !seen.is_empty()) {
-                told.remove(UNNAMED);
+            if let Some(counts) = drift.get_mut(agent_slug(agent)).filter(|_| !seen.is_empty()) {
+                counts.remove(UNNAMED);
                 for (name, count) in seen {
-                    told.entry(name).or_insert(count);
+                    counts.entry(name).or_insert(count);
                 }
             }
         }

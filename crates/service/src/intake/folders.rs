@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_sessions_are_told_apart() {
+    fn files_that_are_no_sessions_are_distinguished() {
         let all = places(|_| None, Path::new("/u"));
         let form = |path: &str| {
             let place = all.iter().find(|place| Path::new(path).starts_with(&place.root)).unwrap();

@@ -77,11 +77,11 @@ impl Intake {
                 Ok(batch) => {
                     self.holds(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
-                    lock(&self.state.progress).mended(&at);
+                    lock(&self.state.progress).recovered(&at);
                 }
                 Err(fault) => {
                     left.for_later = true;
-                    lock(&self.state.progress).fault(&at, &fault.to_string());
+                    lock(&self.state.progress).failed(&at, &fault.to_string());
                 }
             }
             self.make_way().await;
@@ -137,10 +137,10 @@ impl Intake {
         let cursor = of_rows(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::default(), None).await?;
-        let told = work::Reading::of(&batch, None);
+        let reading = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
-        match told {
-            Some(told) => Ok(self.journal.fill(told).await?),
+        match reading {
+            Some(reading) => Ok(self.journal.fill(reading).await?),
             None => Ok(()),
         }
     }

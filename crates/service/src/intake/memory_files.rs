@@ -26,9 +26,9 @@ use cerebro_transcript::{
 };
 
 /// Agents do not load longer files.
-const PAPER_BYTES_MAX: u64 = 256 << 10;
+const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Most files that are read, and most files of one folder.
-const PAPERS_MAX: usize = 1_000;
+const MEMORY_FILES_MAX: usize = 1_000;
 const FOLDER_MAX: usize = 100;
 /// The number of latest past sessions whose folders are searched, and the most of these folders.
 const SESSIONS_MAX: usize = 500;
@@ -85,22 +85,22 @@ impl Intake {
         if !wants && !self.evidence.has(Evidence::Documents).await? {
             return Ok(());
         }
-        let mut known = self.known_papers().await?;
+        let mut known = self.known_memory_files().await?;
         if wants {
             let found = self.memory_files(&settings).await?;
             // What lies where nothing answers is not gone.
             known.retain(|path, _| !found.silent.iter().any(|folder| Path::new(path).starts_with(folder)));
-            for paper in found.files {
+            for memory_file in found.files {
                 let session = Session {
-                    cwd: paper.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
+                    cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
                     ..Session::default()
                 };
                 let project = self.project_of(&session, pass).await;
-                if !settings.wants(&project, session.cwd.as_deref(), &paper.path) {
+                if !settings.wants(&project, session.cwd.as_deref(), &memory_file.path) {
                     continue;
                 }
-                let before = known.remove(&*paper.path.to_string_lossy());
-                self.take_paper(paper, project, before.as_ref()).await?;
+                let before = known.remove(&*memory_file.path.to_string_lossy());
+                self.take_memory_file(memory_file, project, before.as_ref()).await?;
             }
         }
         for gone in known.into_values() {
@@ -110,7 +110,7 @@ impl Intake {
     }
 
     /// The memory files that searches find now, by their paths.
-    async fn known_papers(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
+    async fn known_memory_files(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
@@ -148,21 +148,21 @@ impl Intake {
         for folder in folders {
             found.look(&folder.clone(), move || of_project(&folder)).await;
         }
-        found.files.retain(|paper| paper.agents.iter().any(|agent| wanted.contains(agent)));
-        found.files.truncate(PAPERS_MAX);
+        found.files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
+        found.files.truncate(MEMORY_FILES_MAX);
         Ok(found)
     }
 
-    async fn take_paper(
+    async fn take_memory_file(
         &self,
-        paper: MemoryFile,
+        memory_file: MemoryFile,
         project: Project,
         before: Option<&Document>,
     ) -> Result<(), ServiceError> {
-        let path = paper.path.to_string_lossy().into_owned();
-        let folder = paper.path.parent().unwrap_or(&paper.path).to_path_buf();
+        let path = memory_file.path.to_string_lossy().into_owned();
+        let folder = memory_file.path.parent().unwrap_or(&memory_file.path).to_path_buf();
         let read = looks::within(&folder, LOOK_MAX, move || {
-            bytes_of(&paper.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
+            bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
@@ -185,7 +185,7 @@ impl Intake {
         let (format, size) = (Format::Markdown, bytes.len() as u64);
         let parsed = tokio::task::spawn_blocking(move || cerebro_documents::read(format, &bytes)).await;
         let Ok(Ok(reading)) = parsed else { return Ok(()) };
-        let loaded_by = paper.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
+        let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let read = DocumentRead { project, path, format, hash, bytes: size, loaded_by, reading };
         self.documents.ingest(read, false).await.map(drop)
     }
@@ -211,8 +211,8 @@ impl FoundFiles {
 fn bytes_of(path: &Path) -> Option<Vec<u8>> {
     let file = walk::open(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(PAPER_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= PAPER_BYTES_MAX).then_some(bytes)
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= FILE_BYTES_MAX).then_some(bytes)
 }
 
 /// The files of a pattern below a folder. Links are not followed.
@@ -234,8 +234,9 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 /// The memory files of a project. Blocks.
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
     let each = |(pattern, agents): &(&str, &[Agent])| {
-        let paper = |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
-        matching(folder, pattern).into_iter().map(paper).collect::<Vec<_>>()
+        let memory_file =
+            |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
+        matching(folder, pattern).into_iter().map(memory_file).collect::<Vec<_>>()
     };
     OF_PROJECTS.iter().flat_map(each).collect()
 }
@@ -246,16 +247,16 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
     let own = place.root.parent().filter(|_| place.depth > 0 && !place.root.ends_with("archived_sessions"));
     let Some(own) = own else { return memory_files };
     for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
-        let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
-        memory_files.extend(matching(own, pattern).into_iter().map(paper));
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
+        memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
     }
     if !matches!(place.agent, ClaudeCode | GeminiCli) {
         return memory_files;
     }
-    for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(PAPERS_MAX) {
+    for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
         let folder = folder_of(place.agent, &entry.path(), known);
-        let paper = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
-        memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(paper));
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
+        memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
     }
     memory_files
 }
@@ -264,8 +265,8 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
 /// it.
 fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
     if agent == GeminiCli {
-        let told = bytes_of(&notes.join(".project_root"))?;
-        return Some(PathBuf::from(String::from_utf8(told).ok()?.trim())).filter(|path| path.is_absolute());
+        let path = bytes_of(&notes.join(".project_root"))?;
+        return Some(PathBuf::from(String::from_utf8(path).ok()?.trim())).filter(|path| path.is_absolute());
     }
     let name = plain(notes.file_name()?.to_str()?);
     known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()
@@ -303,7 +304,8 @@ mod tests {
         }
         std::os::unix::fs::symlink(root.join("app/README.md"), root.join("app/CLAUDE.md")).unwrap();
         let found = of_project(&root.join("app"));
-        let names: Vec<_> = found.iter().map(|paper| paper.path.strip_prefix(root).unwrap()).collect();
+        let names: Vec<_> =
+            found.iter().map(|memory_file| memory_file.path.strip_prefix(root).unwrap()).collect();
         assert_eq!(
             names,
             [".claude/rules/a.md", ".claude/rules/b.md", "AGENTS.md"].map(|name| Path::new("app").join(name))
@@ -314,7 +316,7 @@ mod tests {
             TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
         let mut found = of_agent(&place, &[PathBuf::from("/app")]);
         found.sort_by(|a, b| a.path.cmp(&b.path));
-        let folders: Vec<_> = found.iter().map(|paper| paper.folder.clone()).collect();
+        let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
         assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
     }
 

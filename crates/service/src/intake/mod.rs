@@ -13,15 +13,15 @@
 //! | [`forks`] | which part of a session is a copy of another one |
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
-//! | [`aside`] | the same for the journal of work alone, if past sessions are not kept |
+//! | [`journal_only`] | the same for the journal of work alone, if past sessions are not kept |
 //! | [`run`] | the task, its bounds and its pauses |
 //! | [`state`] | requests to it, and its progress |
 
-mod aside;
 mod drift;
 mod evidence;
 mod folders;
 mod forks;
+mod journal_only;
 mod many;
 mod memory_files;
 mod preview;

@@ -99,7 +99,7 @@ pub struct Reading {
     /// Where the buffer begins in the file, or in what is unpacked.
     base: u64,
     ended: bool,
-    began_anew: bool,
+    restarted: bool,
     cursor: Cursor,
 }
 
@@ -148,7 +148,7 @@ impl Reading {
             Some(cursor) if found.form == Form::Lines && goes_on(&file, &stat, &cursor)? => Some(cursor),
             _ => None,
         };
-        let began_anew = continued.is_none();
+        let restarted = continued.is_none();
         let cursor = continued.unwrap_or_else(|| Cursor {
             state: State::new(found.agent, &found.session),
             stat,
@@ -176,14 +176,14 @@ impl Reading {
             buffer: Vec::new(),
             base,
             ended: false,
-            began_anew,
+            restarted,
             cursor,
         }))
     }
 
     /// Whether it is read from its beginning, and replaces what came from it before.
-    pub fn began_anew(&self) -> bool {
-        self.began_anew
+    pub fn restarted(&self) -> bool {
+        self.restarted
     }
 
     /// Reads the next piece.

@@ -104,7 +104,7 @@ impl Intake {
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
             } else {
-                self.read_aside(&mut pass).await?;
+                self.read_for_journal(&mut pass).await?;
             }
             let has_imported = !wanted.imports.is_empty();
             for request in wanted.imports {
@@ -131,7 +131,7 @@ impl Intake {
         for (known, path) in named_files(&places, paths).await {
             match known {
                 Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.state.progress).fault(&path, &why),
+                Err(why) => lock(&self.state.progress).failed(&path, &why),
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Intake {
             progress.seen = files.len();
             progress.faults.clear();
             for (_, path, why) in &faults {
-                progress.fault(path, why);
+                progress.failed(path, why);
             }
         }
         self.note_gone(&gates, &files, &roots).await?;
@@ -208,7 +208,7 @@ impl Intake {
                 {
                     let mut progress = lock(&self.state.progress);
                     progress.of(found.agent).read += 1;
-                    progress.mended(&found.path);
+                    progress.recovered(&found.path);
                 }
                 if let Taken::Done(stat) = taken {
                     self.set_gate(found.path, stat);

@@ -111,7 +111,7 @@ mod tests {
     use cerebro_transcript::turn::Turn;
 
     #[test]
-    fn the_folder_is_told_by_what_was_touched_or_by_what_is_there() {
+    fn the_folder_is_found_by_what_was_touched_or_by_what_is_there() {
         let path = "/u/.cursor/projects/home-me-my-app/agent-transcripts/x/y.jsonl";
         let name = name_of(Path::new(path)).unwrap();
         assert_eq!(name, "home-me-my-app");

@@ -12,7 +12,9 @@ use std::{
 use tokio::sync::Notify;
 
 use super::Intake;
-use super::{aside::Aside, folders::TranscriptFolder, settings::HistorySettings, walk::Stat};
+use super::{
+    folders::TranscriptFolder, journal_only::JournalPosition, settings::HistorySettings, walk::Stat,
+};
 use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
@@ -96,7 +98,7 @@ pub struct Progress {
 
 impl Progress {
     /// Notes why something is not read.
-    pub(super) fn fault(&mut self, path: &Path, why: &str) {
+    pub(super) fn failed(&mut self, path: &Path, why: &str) {
         let path = redact_secrets(&path.to_string_lossy());
         if self.faults.len() < FAULTS_MAX || self.faults.contains_key(&path) {
             self.faults.insert(path, redact_secrets(why));
@@ -104,7 +106,7 @@ impl Progress {
     }
 
     /// Notes that something could be read after all.
-    pub(super) fn mended(&mut self, path: &Path) {
+    pub(super) fn recovered(&mut self, path: &Path) {
         if !self.faults.is_empty() {
             self.faults.remove(&redact_secrets(&path.to_string_lossy()));
         }
@@ -188,7 +190,7 @@ pub(crate) struct IntakeState {
     /// What the store knows of the files; read from it when first needed.
     pub(super) known: Mutex<Option<Known>>,
     /// How far transcripts were read for the journal alone, if sessions are not imported.
-    pub(super) aside: Mutex<HashMap<PathBuf, Aside>>,
+    pub(super) journal_only: Mutex<HashMap<PathBuf, JournalPosition>>,
 }
 
 impl IntakeState {
@@ -270,8 +272,8 @@ impl Intake {
             own.next().map(|(_, (path, _))| path.clone())
         };
         let path = path.or_else(|| {
-            let aside = lock(&self.state.aside);
-            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
+            let positions = lock(&self.state.journal_only);
+            let mut own = positions.iter().filter(|(_, position)| position.session == session.as_str());
             own.next().map(|(path, _)| path.clone())
         });
         if path.is_some() {

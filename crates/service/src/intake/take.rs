@@ -177,11 +177,11 @@ impl Intake {
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
-        if reading.began_anew() {
+        if reading.restarted() {
             before = None;
         }
         let mut copying = Copying::default();
-        let mut end = reading.began_anew().then_some(0);
+        let mut end = reading.restarted().then_some(0);
         loop {
             let (back, piece) = blocking(move || {
                 let piece = reading.step();
@@ -209,11 +209,11 @@ impl Intake {
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
                 self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
                 self.holds(found, &key, &batch.session.id);
-                let told = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
+                let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
                 let ends_at = end.filter(|_| is_last);
                 self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at).await?;
-                if let Some(told) = told {
-                    self.journal.fill(told).await?;
+                if let Some(reading) = reading {
+                    self.journal.fill(reading).await?;
                 }
             }
             lock(&self.state.progress).bytes_done += bytes;
@@ -278,9 +278,9 @@ impl Intake {
             let done = self.history.commit(batch).await?;
             {
                 let mut progress = lock(&self.state.progress);
-                let told = progress.of(standing.agent);
-                told.exchanges += (done.added + done.replaced) as u64;
-                told.redacted += done.redacted as u64;
+                let counts = progress.of(standing.agent);
+                counts.exchanges += (done.added + done.replaced) as u64;
+                counts.redacted += done.redacted as u64;
             }
             if is_last {
                 return Ok(());
@@ -330,7 +330,7 @@ impl Intake {
     /// Stores that a source could not be read.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
-        lock(&self.state.progress).fault(&found.path, &words);
+        lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let mut source = match self.history.source(found.agent, &key).await? {
             Some(source) => source,

@@ -16,7 +16,7 @@ const SECRET_BYTES: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
     /// An agent or a person saves it in a call of its own. With `revive`, a corrected text is accepted too.
-    Said {
+    Explicit {
         /// Whether the text holds again, whatever tombstones there are.
         revive: bool,
     },
@@ -26,13 +26,13 @@ pub enum Door {
 
 impl Default for Door {
     fn default() -> Self {
-        Self::SAID
+        Self::EXPLICIT
     }
 }
 
 impl Door {
     /// Somebody saves it and does not ask to revive it.
-    pub const SAID: Self = Self::Said { revive: false };
+    pub const EXPLICIT: Self = Self::Explicit { revive: false };
 
     /// Whether nobody decided on the text.
     pub(crate) fn is_automatic(self) -> bool {
@@ -42,7 +42,7 @@ impl Door {
     /// The origin of a text that comes in by this door.
     pub(crate) fn origin(self, caller: &Caller) -> Origin {
         match self {
-            Self::Said { .. } => caller.origin(),
+            Self::Explicit { .. } => caller.origin(),
             Self::Brought(origin) => origin,
         }
     }
@@ -84,7 +84,7 @@ pub(crate) async fn admit(
     let noted = against.max_by_key(|stone| (stone.why.is_correction(), stone.at)).cloned();
     match (noted, door) {
         (Some(stone), Door::Brought(_)) => Err(ServiceError::Corrected(Box::new(stone))),
-        (Some(stone), Door::Said { revive: false }) if stone.why.is_correction() => {
+        (Some(stone), Door::Explicit { revive: false }) if stone.why.is_correction() => {
             Err(ServiceError::Corrected(Box::new(stone)))
         }
         (noted, _) => Ok(Admitted { lifted, noted }),

@@ -213,7 +213,7 @@ impl Memories {
     }
 
     /// Renders handbooks whose memories are gone. A failure is logged: the next arrangement renders them.
-    pub(crate) async fn render_anew(&self, handbooks: &[Option<Project>]) {
+    pub(crate) async fn render_missing(&self, handbooks: &[Option<Project>]) {
         for project in handbooks {
             if let Err(error) = self.render_handbook(project.as_ref()).await {
                 tracing::warn!(%error, "a handbook could not be rendered");
@@ -299,7 +299,7 @@ pub(crate) async fn put_rendered(
             (Some(text), _) => {
                 let draft = draft(text, by, &home, scope);
                 // Rendered text is never refused: tombstones concern the claims that it is made of.
-                let door = Door::Said { revive: true };
+                let door = Door::Explicit { revive: true };
                 let home = if home.is_none() { &by.caller.project } else { &home };
                 put.push(memories.put_draft(write, &by.caller, &draft, Vec::new(), home, door).await?.memory);
             }

@@ -121,7 +121,7 @@ pub(crate) struct Prepared {
     /// Memories that may say nearly the same as the draft, or have its title; `None` if the index cannot say.
     near: Option<Vec<MemoryId>>,
     /// The number of an event that the index had certainly applied when it was asked.
-    heard: u64,
+    announced: u64,
 }
 
 /// The answer to a save. It means that the memory is on disk.
@@ -313,11 +313,11 @@ impl Memories {
     /// Does the part that does not need the writer.
     async fn prepare(&self, draft: Draft) -> Prepared {
         // Read before the index answers, because it may not have the commits that come in meanwhile.
-        let heard = self.base.store.announced();
+        let announced = self.base.store.announced();
         let shingles = Shingles::of(&draft.content);
         let title_key = hygiene::title_key(&draft.title);
         let near = self.near(&draft, &shingles, title_key).await;
-        Prepared { draft, shingles, title_key, near, heard }
+        Prepared { draft, shingles, title_key, near, announced }
     }
 
     /// The memories that may say nearly the same as the draft, or have its title; `None` if the index cannot say.
@@ -339,14 +339,14 @@ impl Memories {
 
     /// The live memories that a draft may repeat.
     async fn twins(&self, write: &Write<'_>, prepared: &Prepared) -> Result<Vec<Memory>, ServiceError> {
-        let Prepared { draft, near, heard, .. } = prepared;
+        let Prepared { draft, near, announced, .. } = prepared;
         // A live memory with the draft's topic key is the key's holder and not a twin.
         if draft.topic_key.is_some() {
             return Ok(Vec::new());
         }
         // The index names every memory with the draft's title, so every twin, except one that was saved since the index was
         // asked or by another home.
-        let is_alone = *heard == write.last_seq() && !write.store().is_shared();
+        let is_alone = *announced == write.last_seq() && !write.store().is_shared();
         if is_alone && near.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
         }
@@ -410,7 +410,7 @@ impl Decision for SaveDraft<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
         let Self { memories, caller, prepared, supersedes, door } = *self;
-        let is_alone = prepared.heard == write.last_seq();
+        let is_alone = prepared.announced == write.last_seq();
         let written = memories.put_prepared(write, caller, prepared, door).await?;
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =

@@ -167,6 +167,6 @@ impl Decision for Summarise<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Summarised, ServiceError> {
         let Self { memories, caller, id, summary } = *self;
-        memories.put_summary(write, caller, id, summary, Vec::new(), Door::SAID).await
+        memories.put_summary(write, caller, id, summary, Vec::new(), Door::EXPLICIT).await
     }
 }

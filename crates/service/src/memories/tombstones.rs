@@ -46,11 +46,11 @@ impl Memories {
             let memory = memories.iter().find(|memory| memory.id == id && !memory.purged)?;
             Some(memory.title.to_string())
         };
-        let told = |stone: Tombstone| {
+        let row = |stone: Tombstone| {
             let Tombstone { memory, why, replaced_by, at, .. } = stone;
             FallenText { memory, title: title(memory), why, replaced_by, at }
         };
-        Ok((stones.into_iter().map(told).collect(), self.base.store.tombstone_count().await?))
+        Ok((stones.into_iter().map(row).collect(), self.base.store.tombstone_count().await?))
     }
 
     /// Forgets what is noted of the texts of one memory: they may be said, and brought in, as any other. Says of how many
@@ -78,7 +78,7 @@ impl Memories {
     ///
     /// # Errors
     /// A failing store. What was begun is begun anew at the next opening.
-    pub(crate) async fn keep_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
+    pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
         let (is_known, any_is_known) = self.base.store.knows_secret().await?;
         if !is_known {
             // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.

@@ -291,7 +291,7 @@ impl Memories {
         let edited =
             self.base.store.transact(&EditMemory { memories: self, caller, session, id, edit }).await?;
         if going {
-            self.render_anew(&there).await;
+            self.render_missing(&there).await;
         } else if edited.changed && handbook::is_distilled(&edited.memory) {
             self.render_again(self.rendered_handbooks(&edited.memory.project).await).await;
             if edited.home != edited.memory.project {

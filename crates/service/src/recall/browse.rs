@@ -111,18 +111,18 @@ impl Recall {
         let (mut memories, mut at) = (Vec::new(), offset);
         loop {
             let (page, total) = self.page_of(selection, at, step).await?;
-            let told = selection.is_counted().then_some(total);
+            let counted = selection.is_counted().then_some(total);
             let count = page.len();
             for (place, memory) in (at..).zip(page) {
                 let Some(memory) = memory.filter(|memory| selection.takes(memory)) else { continue };
                 if memories.len() == limit {
-                    return Ok(Selected { memories, next: Some(place), total: told });
+                    return Ok(Selected { memories, next: Some(place), total: counted });
                 }
                 memories.push(memory);
             }
             at += count;
             if count == 0 || at >= total {
-                return Ok(Selected { memories, next: None, total: told });
+                return Ok(Selected { memories, next: None, total: counted });
             }
         }
     }

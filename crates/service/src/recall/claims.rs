@@ -28,7 +28,7 @@ pub(crate) struct Claimed {
 
 impl Claimed {
     /// The claims, each kind with its name in answers.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (&'static str, &[MemoryId])> {
+    pub(crate) fn by_mark(&self) -> impl Iterator<Item = (&'static str, &[MemoryId])> {
         [("superseded_by", self.superseded_by.as_slice()), ("conflicts_with", self.conflicts_with.as_slice())]
             .into_iter()
             .filter(|(_, ids)| !ids.is_empty())

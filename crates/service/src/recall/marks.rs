@@ -15,7 +15,7 @@ pub struct Mark {
     /// Its name, in the text and in the structured part of an answer.
     pub name: &'static str,
     /// Its detail.
-    pub told: MarkDetail,
+    pub detail: MarkDetail,
 }
 
 /// The detail of a mark.
@@ -33,13 +33,13 @@ pub enum MarkDetail {
 
 impl Mark {
     /// A mark of this name.
-    pub fn new(name: &'static str, told: MarkDetail) -> Self {
-        Self { name, told }
+    pub fn new(name: &'static str, detail: MarkDetail) -> Self {
+        Self { name, detail }
     }
 
     /// As a fact of a structured answer.
     pub fn json(&self) -> Value {
-        match &self.told {
+        match &self.detail {
             MarkDetail::Yes => json!(true),
             MarkDetail::Id(id) => json!(id.as_str()),
             MarkDetail::Ids(ids) => json!(ids.iter().map(MemoryId::as_str).collect::<Vec<_>>()),
@@ -50,7 +50,7 @@ impl Mark {
     /// As a part of a line: its name and its detail.
     pub fn text(&self) -> String {
         let name = self.name;
-        match &self.told {
+        match &self.detail {
             MarkDetail::Yes => name.to_owned(),
             MarkDetail::Id(id) => format!("{name} {id}"),
             MarkDetail::Ids(ids) => {
@@ -86,7 +86,7 @@ impl Recall {
             }
         }
         for (id, claimed) in self.claimed(ids).await? {
-            for (name, ids) in claimed.told() {
+            for (name, ids) in claimed.by_mark() {
                 marks.entry(id).or_default().push(Mark::new(name, MarkDetail::Ids(ids.to_vec())));
             }
         }
@@ -118,7 +118,7 @@ impl Recall {
             let Some(text) = self.past.text_at(memory, at).await? else { continue };
             marks.entry(text.id).or_default().extend(flag_mark(&text.taint.flags));
         }
-        marks.retain(|_, told| !told.is_empty());
+        marks.retain(|_, marks_of_one| !marks_of_one.is_empty());
         Ok(marks)
     }
 }

@@ -155,14 +155,14 @@ impl Recall {
 
     /// Answers by words and meaning.
     async fn search_now(&self, query: &Query) -> Result<Answer, ServiceError> {
-        let (tell, told) = watch::channel(None);
+        let (send_near, near) = watch::channel(None);
         let meaning = async {
-            tell.send_replace(Some(self.nearest(query).await?));
+            send_near.send_replace(Some(self.nearest(query).await?));
             Ok::<(), ServiceError>(())
         };
         let asked = query.clone();
         // The words are looked for while the model reads the question.
-        let words = self.index.ask(move |index| index.search(&asked, || awaited(told.clone())));
+        let words = self.index.ask(move |index| index.search(&asked, || awaited(near.clone())));
         let ((), answer) = tokio::try_join!(meaning, words)?;
         Ok(answer)
     }
@@ -237,7 +237,7 @@ fn listed(hit: &Hit) -> Listed<'_> {
 }
 
 /// Waits, on a thread for blocking work, for the nearest memories; there are none if the search was cancelled.
-fn awaited(mut told: watch::Receiver<Option<Arc<Vec<Near>>>>) -> Arc<Vec<Near>> {
-    let near = Handle::current().block_on(told.wait_for(Option::is_some));
+fn awaited(mut receiver: watch::Receiver<Option<Arc<Vec<Near>>>>) -> Arc<Vec<Near>> {
+    let near = Handle::current().block_on(receiver.wait_for(Option::is_some));
     near.map(|near| near.clone().unwrap_or_default()).unwrap_or_default()
 }

@@ -66,7 +66,7 @@ impl Journal {
     }
 
     /// Writes a gap for what is missing from a place, if there is a piece of work to write it to.
-    pub(super) async fn tell_gap(&self, place: &MissedIn) -> Result<(), ServiceError> {
+    pub(super) async fn record_gap(&self, place: &MissedIn) -> Result<(), ServiceError> {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
             None => {
@@ -85,11 +85,11 @@ impl Journal {
             project: work.project,
             directory: None,
         };
-        let told = self.append_with(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
-        if told.as_ref().is_err_and(|error| !is_refusal(error)) {
+        let appended = self.append_with(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
+        if appended.as_ref().is_err_and(|error| !is_refusal(error)) {
             lock(&self.held.slow).miss(place.clone(), missed);
         }
-        told.map(drop)
+        appended.map(drop)
     }
 
     async fn append_with(
@@ -169,7 +169,7 @@ impl Decision for Append<'_> {
             }
             // A prompt after the end resumes the session.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
-                draft.tell(write.at(), Step::Reopened)?;
+                draft.record(write.at(), Step::Reopened)?;
                 draft.entitle(&one.step);
             }
             // Gaps are written by the journal itself.
@@ -219,7 +219,7 @@ impl Append<'_> {
                     "it has as many events as a piece of work may have, and goes on in another".to_owned(),
                 );
                 let closed = Step::Closed { outcome: cerebro_ledger::Outcome::Done, text };
-                old.tell(write.at(), closed)?;
+                old.record(write.at(), closed)?;
                 old.stored.work.name = None;
                 old.finish(write);
                 self.begin(write, name, Some(full))
@@ -249,7 +249,7 @@ impl Append<'_> {
         let stored = StoredWork { work, sealed: 0 };
         let mut draft = Draft::of(&journal.held, stored, state.unwrap_or_default());
         if let Some((from, at)) = forked_from {
-            draft.tell(write.at(), Step::Forked { from: from.to_string(), at })?;
+            draft.record(write.at(), Step::Forked { from: from.to_string(), at })?;
         } else if !prepared.iter().any(|one| matches!(one.step, Step::Begun { .. })) {
             let begun = Step::Begun {
                 title: draft.stored.work.title.to_string(),
@@ -259,7 +259,7 @@ impl Append<'_> {
                 commit: None,
                 steps: Vec::new(),
             };
-            draft.tell(write.at(), begun)?;
+            draft.record(write.at(), begun)?;
         }
         Ok(draft)
     }

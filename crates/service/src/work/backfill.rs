@@ -27,7 +27,7 @@ const ADDED_MAX: usize = 512;
 /// What a reading of a transcript reports about a session.
 pub(crate) struct Reading {
     session: String,
-    told: Vec<Reported>,
+    reports: Vec<Reported>,
     /// Records that could not be read since the reading before, and all of them.
     unread: (u64, u64),
 }
@@ -43,7 +43,7 @@ impl Reading {
         // A sub-agent's calls belong to its parent's session, as the hooks report them.
         let session = batch.session.id.split('/').next().unwrap_or_default().to_owned();
         let unread = (all.saturating_sub(before.map_or(0, |before| lost(&before.counts))), all);
-        Some(Self { session, told: reported::of_exchanges(batch.session.agent, &batch.exchanges), unread })
+        Some(Self { session, reports: reported::of_exchanges(batch.session.agent, &batch.exchanges), unread })
     }
 }
 
@@ -55,7 +55,7 @@ impl Journal {
     /// # Errors
     /// A failing store.
     pub(crate) async fn fill(&self, reading: Reading) -> Result<(), ServiceError> {
-        let Reading { session, mut told, unread } = reading;
+        let Reading { session, mut reports, unread } = reading;
         if self.held.retention.is_none() {
             return Ok(());
         }
@@ -68,13 +68,13 @@ impl Journal {
             return Ok(());
         }
         let (since, until) = (work.created_at, self.base.now());
-        told.retain(|told| told.at.is_some_and(|at| at >= since && at <= until));
+        reports.retain(|report| report.at.is_some_and(|at| at >= since && at <= until));
         // The hook's report of what has just happened may still be under way.
         let settled = until.checked_sub(UNDER_WAY).unwrap_or(Timestamp::MIN);
-        if told.iter().any(|told| told.at.is_some_and(|at| at > settled)) {
+        if reports.iter().any(|report| report.at.is_some_and(|at| at > settled)) {
             tokio::time::sleep(UNDER_WAY.unsigned_abs()).await;
         }
-        let mut missing = self.untold(&stored, told).await?;
+        let mut missing = self.unreported(&stored, reports).await?;
         let beyond = missing.split_off(missing.len().min(ADDED_MAX)).len() as u64;
         let happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.base.now());
         let actor = Actor {
@@ -96,20 +96,20 @@ impl Journal {
     }
 
     /// What is not in the journal yet, and whether no hook reported any of it.
-    async fn untold(
+    async fn unreported(
         &self,
         stored: &StoredWork,
-        told: Vec<Reported>,
+        reports: Vec<Reported>,
     ) -> Result<Vec<(Reported, bool)>, ServiceError> {
         let work = &stored.work;
-        let names = |told: &Reported| -> Vec<String> {
+        let names = |report: &Reported| -> Vec<String> {
             // The key under which a hook that does not know the outcome reports the same call.
-            let open = told.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
+            let open = report.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
             let open = open.map(|rest| format!("ran?:{rest}"));
-            told.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
+            report.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
         };
         let mut known: BTreeSet<String> = BTreeSet::new();
-        for chunk in told.chunks(limits::BATCH_MAX) {
+        for chunk in reports.chunks(limits::BATCH_MAX) {
             let asked: Vec<String> = chunk.iter().flat_map(names).collect();
             known.extend(self.base.store.work_onces(&asked).await?);
         }
@@ -117,19 +117,19 @@ impl Journal {
         let last =
             self.base.store.work_events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
-        let newest = told.iter().rposition(|told| is_asked(&asked, told));
-        let missing = told.into_iter().enumerate().filter_map(|(n, told)| match &told.step {
+        let newest = reports.iter().rposition(|report| is_asked(&asked, report));
+        let missing = reports.into_iter().enumerate().filter_map(|(n, report)| match &report.step {
             // A prompt before one that is in the journal is left out: it would pass for the latest request.
             Step::Prompt { .. } => {
                 let is_news = newest.is_none_or(|newest| n > newest) && work.outcome.is_none();
-                is_news.then_some((told, true))
+                is_news.then_some((report, true))
             }
             _ => {
-                let names = names(&told);
+                let names = names(&report);
                 let is_known = names.first().is_some_and(|once| known.contains(once));
                 let is_open = names.get(1).is_some_and(|once| known.contains(once));
-                let by_hooks = !matches!(told.step, Step::TurnFailed { .. });
-                (!is_known).then_some((told, by_hooks && !is_open))
+                let by_hooks = !matches!(report.step, Step::TurnFailed { .. });
+                (!is_known).then_some((report, by_hooks && !is_open))
             }
         });
         Ok(missing.collect())
@@ -145,22 +145,23 @@ fn asked(entry: Entry) -> Option<(Timestamp, String)> {
 }
 
 /// Whether a prompt was reported: with the same text, or at the same time with the hook's form of the text.
-fn is_asked(asked: &[(Timestamp, String)], told: &Reported) -> bool {
-    let Step::Prompt { text } = &told.step else { return false };
+fn is_asked(asked: &[(Timestamp, String)], report: &Reported) -> bool {
+    let Step::Prompt { text } = &report.step else { return false };
     let words = redact_text(text).kept;
-    let is_near = |at: Timestamp| told.at.is_some_and(|told| told.duration_since(at).abs() <= SAME_TIME);
+    let is_near =
+        |at: Timestamp| report.at.is_some_and(|report| report.duration_since(at).abs() <= SAME_TIME);
     asked.iter().any(|(at, known)| known == words.as_str() || is_near(*at))
 }
 
 /// The steps to add, after those about gaps.
 fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
     let mut happenings = Vec::new();
-    let untold: Vec<&Reported> =
-        missing.iter().filter(|(_, is_untold)| *is_untold).map(|(told, _)| told).collect();
-    if let (Some(first), Some(last)) = (untold.first(), untold.last()) {
+    let unreported: Vec<&Reported> =
+        missing.iter().filter(|(_, is_unreported)| *is_unreported).map(|(report, _)| report).collect();
+    if let (Some(first), Some(last)) = (unreported.first(), unreported.last()) {
         let reason = "hooks did not tell of these; they come from the transcript".to_owned();
         let (from, to) = (first.at.unwrap_or(now), last.at.unwrap_or(now));
-        let step = Step::Gap { from, to, count: Some(untold.len() as u64), reason, filled: true };
+        let step = Step::Gap { from, to, count: Some(unreported.len() as u64), reason, filled: true };
         let once = first.once.as_ref().map(|once| format!("gap:{once}"));
         happenings.push(Happening { once, ..Happening::from(step) });
     }

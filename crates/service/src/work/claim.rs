@@ -41,7 +41,7 @@ impl Journal {
             let times = (now, lease_end(now, lease));
             match claim::claim(&mut draft.stored.work, &me, times, asked.takeover) {
                 Err(other) => return Ok(Changed::Nothing((other, false))),
-                Ok(Some(step)) => draft.tell(at, step)?,
+                Ok(Some(step)) => draft.record(at, step)?,
                 Ok(None) => {}
             }
             Ok(Changed::Work((me.clone(), true)))
@@ -62,7 +62,7 @@ impl Journal {
             let Some(step) = claim::release(&mut draft.stored.work, &me) else {
                 return Ok(Changed::Nothing(()));
             };
-            draft.tell(at, step)?;
+            draft.record(at, step)?;
             Ok(Changed::Work(()))
         };
         Ok(self.change_work("releasing work", actor, id, release).await?.1)
@@ -187,11 +187,11 @@ impl Journal {
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
         let change = Change { journal: self, owner, id, make };
-        let (told, work, state) = self.base.store.transact(&change).await?;
+        let (answer, work, state) = self.base.store.transact(&change).await?;
         if let Some(state) = state {
             self.held.wrote(*id, state, 1);
         }
-        Ok((told, work))
+        Ok((answer, work))
     }
 
     /// Activity of a session renews all its claims, not only that of the piece it writes to. Nobody waits for this.
@@ -270,10 +270,10 @@ where
         let state = journal.state_of(&stored).await?;
         let mut draft = Draft::of(&journal.held, stored, state);
         match make(&mut draft, (journal.base.now(), write.at()))? {
-            Changed::Nothing(told) => Ok((told, draft.stored.work, None)),
-            Changed::Work(told) => {
+            Changed::Nothing(answer) => Ok((answer, draft.stored.work, None)),
+            Changed::Work(answer) => {
                 let (stored, state) = draft.finish(write);
-                Ok((told, stored.work, Some(state)))
+                Ok((answer, stored.work, Some(state)))
             }
         }
     }

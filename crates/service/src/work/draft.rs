@@ -114,7 +114,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds an event of the program itself.
-    pub fn tell(&mut self, at: Timestamp, step: Step) -> Result<(), ServiceError> {
+    pub fn record(&mut self, at: Timestamp, step: Step) -> Result<(), ServiceError> {
         self.add(at, &Prepared::step(step)?, false);
         Ok(())
     }

@@ -96,7 +96,7 @@ impl Journal {
     /// One round: records gaps, removes what is too old, and seals.
     async fn keep_once(&self, retention: Retention) {
         self.remember_missed().await;
-        self.tell_missed().await;
+        self.record_missed().await;
         if let Err(error) = self.prune_when_due(retention).await {
             tracing::warn!(%error, "the journal was not pruned; it is tried again");
         }
@@ -131,7 +131,7 @@ impl Journal {
         }
         let journal = self.clone();
         let last = self.base.tasks.spawn("sealing the journal", async move {
-            journal.tell_missed().await;
+            journal.record_missed().await;
             journal.leave_missed().await;
             let has_any = *lock(&journal.held.unsealed) != Unsealed::default();
             if has_any {

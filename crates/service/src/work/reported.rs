@@ -150,10 +150,10 @@ pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported
 }
 
 fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     if let Some(prompt) = exchange.prompt.as_ref().filter(|prompt| prompt.kind == PromptKind::Typed) {
         let text = clipped(prompt.text.trim(), PROMPT_BYTES_MAX);
-        told.push(Reported { at: exchange.at, step: Step::Prompt { text }, once: None });
+        reports.push(Reported { at: exchange.at, step: Step::Prompt { text }, once: None });
     }
     for turn in &exchange.turns {
         match turn {
@@ -165,18 +165,18 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
                     step,
                     once: first.as_ref().map(|first| nth(first, n)),
                 };
-                told.extend(steps.into_iter().enumerate().map(one));
+                reports.extend(steps.into_iter().enumerate().map(one));
             }
             // The other agents' hooks report it.
             Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
                 let step = Step::TurnFailed { error: "the model's service failed".to_owned() };
                 let once = Some(format!("turn_failed:{at}"));
-                told.push(Reported { at: Some(*at), step, once });
+                reports.push(Reported { at: Some(*at), step, once });
             }
             _ => {}
         }
     }
-    told
+    reports
 }
 
 /// The steps of a call that ended.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transcript_tells_what_a_hook_does_under_the_same_name() {
+    fn a_transcript_reports_what_a_hook_does_under_the_same_name() {
         let edit = Call {
             id: "c3".to_owned(),
             action: Action::Edit {
@@ -231,11 +231,11 @@ mod tests {
             ],
             ..Exchange::default()
         };
-        let told = of_exchanges(Agent::ClaudeCode, &[exchange]);
-        let names: Vec<Option<&str>> = told.iter().map(|told| told.once.as_deref()).collect();
+        let reports = of_exchanges(Agent::ClaudeCode, &[exchange]);
+        let names: Vec<Option<&str>> = reports.iter().map(|reports| reports.once.as_deref()).collect();
         assert_eq!(names, [None, Some("ran:c1:0"), Some("edited:c3:0"), Some("edited:c3:1")]);
-        assert_eq!(told[0].step, Step::Prompt { text: "Mend it".to_owned() });
-        let Step::Ran { ending, exit, tests, tail, .. } = &told[1].step else { panic!("{told:?}") };
+        assert_eq!(reports[0].step, Step::Prompt { text: "Mend it".to_owned() });
+        let Step::Ran { ending, exit, tests, tail, .. } = &reports[1].step else { panic!("{reports:?}") };
         assert_eq!((*ending, *exit), (Ending::Failed, Some(101)));
         assert_eq!(tests.as_ref().unwrap().names, ["a::b"]);
         assert!(tail.contains("FAILED"));

@@ -201,13 +201,13 @@ impl Journal {
     }
 
     /// Records what is missing, if there is a piece of work to record it in.
-    pub(super) async fn tell_missed(&self) {
+    pub(super) async fn record_missed(&self) {
         if self.is_degraded() {
             return;
         }
         let places = lock(&self.held.slow).places();
         for place in places {
-            if let Err(error) = self.tell_gap(&place).await {
+            if let Err(error) = self.record_gap(&place).await {
                 tracing::debug!(%error, "a gap of the journal could not be told yet");
             }
         }
@@ -295,9 +295,9 @@ mod tests {
         fs::write(&path, [fs::read(&path).unwrap(), b"{torn\n".to_vec()].concat()).unwrap();
         note_missed(folder.path(), &session, at(9), 2).unwrap();
         let lines = take_file(&path).unwrap();
-        let told: Vec<(&str, u64)> =
+        let counts: Vec<(&str, u64)> =
             lines.iter().map(|line| (line.place.holder.as_str(), line.missed.count)).collect();
-        assert_eq!(told, [("s-1", 1), ("s-1", 2)]);
+        assert_eq!(counts, [("s-1", 1), ("s-1", 2)]);
         assert!(!path.exists() && take_file(&path).unwrap().is_empty());
         fs::write(&path, vec![b'\n'; usize::try_from(FILE_BYTES_MAX).unwrap()]).unwrap();
         note_missed(folder.path(), &session, at(9), 2).unwrap();

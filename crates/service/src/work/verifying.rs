@@ -125,8 +125,8 @@ impl Journal {
                 0 => String::new(),
                 missed => format!("; {} missing, which a gap will tell", text::counted(missed, "event")),
             };
-            let told = [(events, "event"), (works, "work"), (seals, "seal")];
-            let [events, works, seals] = told.map(|(count, noun)| text::counted(count, noun));
+            let counts = [(events, "event"), (works, "work"), (seals, "seal")];
+            let [events, works, seals] = counts.map(|(count, noun)| text::counted(count, noun));
             let words = format!("{events}, {works} and {seals} verify{degraded}{missed}");
             return Ok(Check::sound(NAME, words));
         };
@@ -136,7 +136,7 @@ impl Journal {
             "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before",
             text::counted(report.findings.len(), "fault")
         );
-        Ok(Check::fault(NAME, words))
+        Ok(Check::failed(NAME, words))
     }
 
     async fn verify_work(
@@ -197,8 +197,8 @@ impl Journal {
         let (work, last) = (&stored.work, claims.heads.keys().next_back().copied());
         // In a restored store, a new journal begins, and rows still have the numbers that the earlier journal had
         // sealed. If seals are missing, that fault is reported instead.
-        let is_told_by_seals = report.seals > 0 && report.findings.iter().all(|found| found.work.is_some());
-        if is_told_by_seals && stored.sealed != last.unwrap_or(0) {
+        let is_named_by_seals = report.seals > 0 && report.findings.iter().all(|found| found.work.is_some());
+        if is_named_by_seals && stored.sealed != last.unwrap_or(0) {
             return Ok(false);
         }
         let is_former = work.key.is_none() && work.status == Status::Closed;

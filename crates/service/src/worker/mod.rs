@@ -130,9 +130,9 @@ impl Worker {
         self.base.store.pause_worker(paused).await?;
         let mut states = self.jobs.queue(JobKind::Embed).states();
         self.jobs.poke();
-        let heard = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
+        let changed = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
         // In a long step, it pauses after that.
-        let _ = tokio::time::timeout(HEAR_MAX, heard).await;
+        let _ = tokio::time::timeout(HEAR_MAX, changed).await;
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
-    Exchange, ExchangeId, PastCommand, Proven, SessionId, Timestamp, ToldExchange, limits::EXCHANGE_BYTES_MAX,
+    Exchange, ExchangeId, FullExchange, PastCommand, Proven, SessionId, Timestamp, limits::EXCHANGE_BYTES_MAX,
 };
 
 const TABLE: &str = "exchange";
@@ -95,8 +95,8 @@ fn outcome(command: &PastCommand) -> &'static str {
     }
 }
 
-pub(super) fn put(told: &ToldExchange, at: Timestamp) -> PutExchange {
-    let exchange = &told.exchange;
+pub(super) fn put(full: &FullExchange, at: Timestamp) -> PutExchange {
+    let exchange = &full.exchange;
     let row = ExchangeRow {
         id: None,
         session: exchange.session.as_str().to_owned(),
@@ -114,12 +114,12 @@ pub(super) fn put(told: &ToldExchange, at: Timestamp) -> PutExchange {
         digest: exchange.digest.clone(),
         stored_at: datetime(at),
     };
-    let proven = (!told.proven.is_empty()).then(|| Bytes::from(pressed(&told.proven.as_json())));
+    let proven = (!full.proven.is_empty()).then(|| Bytes::from(pressed(&full.proven.as_json())));
     PutExchange {
         id: record(&exchange.id),
         row,
         text_id: text_record(&exchange.id),
-        text: Bytes::from(pressed(&told.text)),
+        text: Bytes::from(pressed(&full.text)),
         proven,
         vector_id: vector::record(&exchange.id),
     }
@@ -144,9 +144,9 @@ fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
 
 /// Reads the proven facts of an exchange from the stored JSON.
 fn proven(json: &str) -> Result<Proven, StoreError> {
-    let told: Proven<String> = serde_json::from_str(json)
+    let proven: Proven<String> = serde_json::from_str(json)
         .map_err(|error| StoreError::Row { table: TEXTS, reason: error.to_string() })?;
-    Ok(told.map(usize::MAX, held))
+    Ok(proven.map(usize::MAX, held))
 }
 
 impl TryFrom<ExchangeRow> for Exchange {
@@ -186,12 +186,12 @@ pub(super) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
 
 impl Store {
     /// An exchange with its text.
-    pub async fn told_exchange(&self, id: &ExchangeId) -> Result<Option<ToldExchange>, StoreError> {
-        Ok(one(self.told_exchanges(std::slice::from_ref(id)).await?))
+    pub async fn full_exchange(&self, id: &ExchangeId) -> Result<Option<FullExchange>, StoreError> {
+        Ok(one(self.full_exchanges(std::slice::from_ref(id)).await?))
     }
 
     /// Exchanges by id, with their texts; missing ones are left out.
-    pub async fn told_exchanges(&self, ids: &[ExchangeId]) -> Result<Vec<ToldExchange>, StoreError> {
+    pub async fn full_exchanges(&self, ids: &[ExchangeId]) -> Result<Vec<FullExchange>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -275,7 +275,7 @@ impl Store {
     }
 
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
-    pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<ToldExchange>, StoreError> {
+    pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<FullExchange>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
         }
@@ -291,11 +291,11 @@ impl Store {
             };
             texts.insert(exchange_id(&key(TEXTS, row.id)?)?, (held(text), proven));
         }
-        let told = |exchange: Exchange| {
+        let full = |exchange: Exchange| {
             let (text, proven) = texts.remove(&exchange.id).unwrap_or_default();
-            ToldExchange { exchange, text, proven }
+            FullExchange { exchange, text, proven }
         };
-        Ok(exchanges.into_iter().map(told).collect())
+        Ok(exchanges.into_iter().map(full).collect())
     }
 
     /// The proven facts of exchanges, in the same order.

@@ -17,8 +17,8 @@ use super::{
     statement,
 };
 use cerebro_core::domain::{
-    EventKind, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Source, SourceState,
-    ToldExchange,
+    EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
+    SourceState,
 };
 
 /// The changes of the tables of history.
@@ -26,7 +26,7 @@ use cerebro_core::domain::{
 pub(super) struct HistoryChanges {
     /// Each with its number of exchanges when the decision was made.
     sessions: Vec<(PastSession, u32)>,
-    exchanges: Vec<ToldExchange>,
+    exchanges: Vec<FullExchange>,
     withdrawn: Vec<ExchangeId>,
     gone_sessions: Vec<SessionId>,
     /// Sessions whose sources must next be read from the beginning.
@@ -72,7 +72,7 @@ impl Part for HistoryChanges {
         commit.add(statement::COMMIT_PAST_SESSIONS, "past_sessions", &self.sessions, |(put, before)| {
             session::put(put, *before)
         });
-        commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |told| exchange::put(told, at));
+        commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |full| exchange::put(full, at));
         commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| At {
             id: exchange::record(id),
             at: datetime(at),
@@ -118,7 +118,7 @@ impl Write<'_> {
         &mut self,
         session: &PastSession,
         before: u32,
-        exchanges: Vec<ToldExchange>,
+        exchanges: Vec<FullExchange>,
         withdrawn: Vec<ExchangeId>,
         source: &Source,
     ) {
@@ -134,18 +134,19 @@ impl Write<'_> {
     }
 
     /// An exchange came with an export. Its session had `before` exchanges.
-    pub fn import_exchange(&mut self, session: &PastSession, before: u32, told: ToldExchange) {
-        self.take_in(session, before).exchanges.push(told);
+    pub fn import_exchange(&mut self, session: &PastSession, before: u32, full: FullExchange) {
+        self.take_in(session, before).exchanges.push(full);
     }
 
     /// A history tombstone came with an export.
     pub fn import_history_tombstone(&mut self, tombstone: HistoryTombstone) {
-        let told = Happened { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
-        self.tell(told).history.tombstones.push(tombstone);
+        let event =
+            Happened { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
+        self.record(event).history.tombstones.push(tombstone);
     }
 
     fn take_in(&mut self, session: &PastSession, before: u32) -> &mut HistoryChanges {
-        let history = &mut self.tell(happened(EventKind::HistoryImported, session)).history;
+        let history = &mut self.record(happened(EventKind::HistoryImported, session)).history;
         history.put(session, before);
         history
     }
@@ -175,10 +176,10 @@ impl Write<'_> {
     /// # Errors
     /// A failing store.
     pub async fn exchange_digest(&self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
-        let put = self.tables().history.exchanges.iter().find(|told| told.exchange.id == *id);
+        let put = self.tables().history.exchanges.iter().find(|full| full.exchange.id == *id);
         match put {
-            Some(told) => Ok(Some(told.exchange.digest.clone())),
-            None => Ok(self.store().told_exchange(id).await?.map(|told| told.exchange.digest)),
+            Some(full) => Ok(Some(full.exchange.digest.clone())),
+            None => Ok(self.store().full_exchange(id).await?.map(|full| full.exchange.digest)),
         }
     }
 
@@ -192,7 +193,7 @@ impl Write<'_> {
         exchanges: Vec<ExchangeId>,
         tombstones: Vec<HistoryTombstone>,
     ) {
-        let tables = self.tell(happened(EventKind::HistoryForgotten, session));
+        let tables = self.record(happened(EventKind::HistoryForgotten, session));
         tables.distil.forget(session);
         let history = &mut tables.history;
         history.gone_exchanges.extend(exchanges);
@@ -209,7 +210,7 @@ impl Write<'_> {
 
     /// A past session moves to another project, because its own was merged.
     pub fn merge_past_session(&mut self, session: &PastSession) {
-        let tables = self.tell(happened(EventKind::ProjectMerged, session));
+        let tables = self.record(happened(EventKind::ProjectMerged, session));
         tables.history.put(session, session.exchanges);
     }
 }

@@ -54,11 +54,11 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
         assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
         let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
-        let mut told = false;
-        assert!(!store.finish_job("b/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
-        assert!(!told && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
-        assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
-        assert!(told);
+        let mut is_called = false;
+        assert!(!store.finish_job("b/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
+        assert!(!is_called && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
+        assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
+        assert!(is_called);
         assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0), (saved.id, 1)]);
         assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
         assert_eq!(store.job_counts().await.unwrap().depth(), 0);

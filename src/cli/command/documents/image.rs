@@ -36,14 +36,14 @@ pub struct ImageArgs {
 pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
-    let told = daemon.ask(Request::new(Operation::DocumentShow).with("id", id)).await?;
+    let answer = daemon.ask(Request::new(Operation::DocumentShow).with("id", id)).await?;
     daemon.close().await;
-    let images = told["images"].as_array().map_or(&[][..], Vec::as_slice);
+    let images = answer["images"].as_array().map_or(&[][..], Vec::as_slice);
     let image = args.number.checked_sub(1).and_then(|at| images.get(at)).ok_or_else(|| {
         Error::user(format!("there is no image {}; the document has {}", args.number, images.len()))
             .hint("`cerebro documents show` names them")
     })?;
-    let document = &told["document"];
+    let document = &answer["document"];
     let path = PathBuf::from(shown(&document["path"]));
     let place = shown(&image["place"]);
     let bytes = if image["beside"] == true {
@@ -85,8 +85,8 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
     let failed =
         |error: std::io::Error| Error::user(format!("{} cannot be written: {error}", file.display()));
     durable::create(file, durable::Kind::Derived, bytes).map_err(failed)?;
-    let told = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
-    if !context.output.json(&told)? {
+    let result = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
+    if !context.output.json(&result)? {
         context.output.note(&format!("{} bytes written to {}", bytes.len(), file.display()));
     }
     Ok(Outcome::Done)

@@ -117,7 +117,7 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
     }
     report.isolated = reader.isolated();
     daemon.close().await;
-    told(context, &report)
+    print_report(context, &report)
 }
 
 /// Leaves out the documents whose files are gone from where is looked.
@@ -247,7 +247,7 @@ async fn one(
     Ok(())
 }
 
-fn told(context: &CommandContext, report: &Report) -> Result<Outcome> {
+fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
     let answer = json!({
         "documents": report.documents(), "unchanged": report.unchanged, "faults": report.faults,

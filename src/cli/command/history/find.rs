@@ -336,7 +336,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
 }
 
 /// Asks for facts, and shows them in a table of these columns.
-async fn told(
+async fn print_facts(
     context: &CommandContext,
     scope: &ScopeArgs,
     (about, asked): (&str, String),
@@ -354,17 +354,17 @@ async fn told(
 
 pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<Outcome> {
     let columns = (FILES, &["id", "at", "agent", "session", "what", "title"][..]);
-    told(context, &args.scope, ("file", args.file), columns, "no past session changed it").await
+    print_facts(context, &args.scope, ("file", args.file), columns, "no past session changed it").await
 }
 
 pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
     let columns = (COMMANDS, &["at", "succeeded", "failed", "session", "what"][..]);
-    told(context, &args.scope, ("command", args.command), columns, "no past session ran it").await
+    print_facts(context, &args.scope, ("command", args.command), columns, "no past session ran it").await
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
     let columns = (ERRORS, &["at", "id", "session", "what", "then", "changed"][..]);
-    told(context, &args.scope, ("error", args.error), columns, "no past session met it").await
+    print_facts(context, &args.scope, ("error", args.error), columns, "no past session met it").await
 }
 
 /// Of a line, the exchange that wrote a line like it; else those that changed the file.

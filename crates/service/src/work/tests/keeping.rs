@@ -7,7 +7,7 @@ use super::*;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What the next session is told.
-async fn told(service: &Service) -> String {
+async fn hint_of(service: &Service) -> String {
     let world = World::at(service.base.now());
     let resumed = service.journal.resume(&actor("next"), None, &world, limits::HINT_BYTES).await.unwrap();
     resumed.map(|resumed| resumed.text).unwrap_or_default()
@@ -19,8 +19,8 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         append(&service, "s1", vec![prompt("now do the PEM case")]).await;
         assert!(service.journal.lost(&actor("s1")).await.unwrap());
-        until("a head in the hint", async || !anchors(&told(&service).await).is_empty()).await;
-        let hint = told(&service).await;
+        until("a head in the hint", async || !anchors(&hint_of(&service).await).is_empty()).await;
+        let hint = hint_of(&service).await;
         append(&service, "s2", vec![prompt("something else")]).await;
         let note = service.journal.head().await.unwrap().note.unwrap();
         let both = anchors(&format!("{hint}\n{note}"));
@@ -30,8 +30,8 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
         append(&service, "s2", vec![prompt("and more")]).await;
         service.close().await.unwrap();
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
-        until("a head in the hint", async || !anchors(&told(&service).await).is_empty()).await;
-        let last = anchors(&told(&service).await);
+        until("a head in the hint", async || !anchors(&hint_of(&service).await).is_empty()).await;
+        let last = anchors(&hint_of(&service).await);
         assert!(last[0].size > both[1].size, "{last:?} {both:?}");
         assert_eq!(service.journal.verify(&last).await.unwrap().findings, []);
         let other = [Anchor { root: "0".repeat(16), ..last[0].clone() }];
@@ -90,7 +90,7 @@ fn what_goes_with_time_goes_from_the_forks_at_hand_too() {
 }
 
 #[test]
-fn what_could_not_be_written_is_told_as_a_gap_also_by_the_next_process() {
+fn what_could_not_be_written_is_recorded_as_a_gap_also_by_the_next_process() {
     run(async |folder| {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         append(&service, "s1", vec![prompt("before")]).await;

@@ -419,15 +419,15 @@ async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expect
     let stored = service.journal.stored_work(&reader.owner, id).await.unwrap();
     assert_eq!(state, service.journal.state_at(&stored, work.seq).await.unwrap());
     // The journal may be sealed in between.
-    let is_told = async || {
+    let is_current = async || {
         let world = World::at(now);
-        let told =
+        let given =
             service.journal.resume(reader, Some(id), &world, limits::HINT_BYTES).await.unwrap().unwrap();
         let head = lock(&service.journal.held.head).clone();
         let held_by = work.holder(now).filter(|holder| *holder != AGENTS[0]).map(str::to_owned);
-        told.text == hint(&work, &state, &World { head, held_by, ..world }, limits::HINT_BYTES)
+        given.text == hint(&work, &state, &World { head, held_by, ..world }, limits::HINT_BYTES)
     };
-    until("the hint is that of the events", is_told).await;
+    until("the hint is that of the events", is_current).await;
 }
 
 prop_state_machine! {

@@ -108,8 +108,8 @@ fn what_was_answered_is_there_after_a_restart_and_goes_on_in_another_agent() {
         let resumed =
             service.journal.resume(&other, None, &world, limits::HINT_BYTES).await.unwrap().unwrap();
         assert_eq!((resumed.action, resumed.work.id), (Action::Resume, last.work.unwrap()));
-        for told in ["now do the PEM case", "cargo test → exit 101", "a.rs +3 −1", "cargo bench"] {
-            assert!(resumed.text.contains(told), "{told}: {}", resumed.text);
+        for line in ["now do the PEM case", "cargo test → exit 101", "a.rs +3 −1", "cargo bench"] {
+            assert!(resumed.text.contains(line), "{line}: {}", resumed.text);
         }
         let own = service.journal.resume(&actor("s1"), None, &world, limits::HINT_BYTES).await.unwrap();
         assert_eq!(own, None, "its own work is no news to a session");
@@ -235,7 +235,7 @@ fn a_confirmed_effect_is_never_proposed_again_and_an_open_one_is_found_at_start(
 }
 
 #[test]
-fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_told() {
+fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_recorded() {
     run(async |folder| {
         let service = open(folder, TestClock::<7>::now).await;
         append(&service, "s1", vec![prompt("before")]).await;

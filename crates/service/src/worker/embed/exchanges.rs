@@ -169,11 +169,11 @@ impl Embed {
             Look::Done => return Ok(false),
         };
         cx.give_way().await;
-        let Some(told) = store.told_exchange(&id).await? else { return Ok(true) };
+        let Some(full) = store.full_exchange(&id).await? else { return Ok(true) };
         let words = embedder.model().passage_words;
-        let beginning = passage::of_text(&told.exchange.title, &told.text, words).into_iter().next();
+        let beginning = passage::of_text(&full.exchange.title, &full.text, words).into_iter().next();
         let Some(text) = beginning else { return Ok(true) };
-        if !store.begin_exchange_vector(target, &told.exchange).await? {
+        if !store.begin_exchange_vector(target, &full.exchange).await? {
             return Ok(true);
         }
         self.asked = Some(Instant::now());
@@ -187,7 +187,7 @@ impl Embed {
         };
         let vector = embedded.vectors.into_iter().next().filter(|vector| vector.len() == target.dimension);
         if let Some(vector) = vector
-            && store.put_exchange_vector(target, &told.exchange, &vector).await?
+            && store.put_exchange_vector(target, &full.exchange, &vector).await?
         {
             self.worker.vectors.held.put_exchange(target, id, &vector);
         }

@@ -120,18 +120,18 @@ fn id(name: &str, seq: u32) -> ExchangeId {
 #[test]
 fn what_means_the_same_is_found_and_what_was_forgotten_has_no_vector() {
     with_thesaurus(true, async |service, _| {
-        let told = vec![
+        let exchanges = vec![
             exchange(0, "The sparrow fell off the wire", "I put it back"),
             exchange(1, "The cargo is late", "It waits at the border"),
         ];
-        service.history.commit(batch("s1", told)).await.unwrap();
+        service.history.commit(batch("s1", exchanges)).await.unwrap();
         counted(&service, 2).await;
         assert_eq!(found(&service, "freight").await, [id("s1", 1)]);
         assert_eq!(found(&service, "bird").await, [id("s1", 0)]);
 
         // Its text changes, and its vector with it.
-        let told = vec![exchange(0, "The bolt fell off the wire", "I put it back")];
-        service.history.commit(batch("s1", told)).await.unwrap();
+        let exchanges = vec![exchange(0, "The bolt fell off the wire", "I put it back")];
+        service.history.commit(batch("s1", exchanges)).await.unwrap();
         let begun = Instant::now();
         while !found(&service, "bird").await.is_empty() {
             assert!(begun.elapsed() < Duration::from_secs(20), "the vector of the earlier text stays");
@@ -182,8 +182,8 @@ fn only_sessions_with_a_person_are_read_and_only_by_a_model_in_this_process() {
 #[test]
 fn a_text_that_was_given_to_the_model_thrice_is_left_alone_and_the_oldest_go_first() {
     with_thesaurus(false, async |service, _| {
-        let told = (0..3).map(|seq| exchange(seq, &format!("prompt {seq}"), "reply")).collect();
-        service.history.commit(batch("s1", told)).await.unwrap();
+        let exchanges = (0..3).map(|seq| exchange(seq, &format!("prompt {seq}"), "reply")).collect();
+        service.history.commit(batch("s1", exchanges)).await.unwrap();
         let store = &service.base.store;
         let exchanges = store.exchanges_since(&session("s1"), 0, 10).await.unwrap();
         let ids: Vec<ExchangeId> = exchanges.iter().map(|exchange| exchange.id).collect();

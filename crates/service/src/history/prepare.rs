@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::ServiceError;
 use cerebro_core::domain::{
-    Ancestor, AncestorKind, Exchange, ExchangeId, PastAnswer, PastCommand, PastCommit, PastFailure, PastFix,
-    PastPlan, PastRefusal, PastSession, PastTask, PastToDo, Project, Proven, SessionId, Timestamp,
-    ToldExchange,
+    Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, PastAnswer, PastCommand, PastCommit,
+    PastFailure, PastFix, PastPlan, PastRefusal, PastSession, PastTask, PastToDo, Project, Proven, SessionId,
+    Timestamp,
     limits::{CURSOR_BYTES_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
     native_digest,
 };
@@ -92,31 +92,31 @@ impl Texts {
     /// [`ServiceError::Invalid`] for a session without a usable id.
     pub(super) fn session(
         &mut self,
-        told: &transcript::Session,
+        found: &transcript::Session,
         project: Project,
         begun: Option<Timestamp>,
     ) -> Result<PastSession, ServiceError> {
-        let started = told.started.or(begun).or(told.ended).unwrap_or(Timestamp::UNIX_EPOCH);
+        let started = found.started.or(begun).or(found.ended).unwrap_or(Timestamp::UNIX_EPOCH);
         let mut name = |name: &Option<String>, max: usize| {
             name.as_deref()
                 .map(|name| self.text(name).one_line().cut_chars(max))
                 .filter(|name| !name.is_empty())
         };
         Ok(PastSession {
-            id: session_id(&told.id).ok_or_else(|| {
+            id: session_id(&found.id).ok_or_else(|| {
                 let problem = "a session has an id of 1 to 128 printable characters";
-                ServiceError::invalid("session", &told.id, problem)
+                ServiceError::invalid("session", &found.id, problem)
             })?,
-            agent: clean(agent_slug(told.agent)),
+            agent: clean(agent_slug(found.agent)),
             project,
-            title: name(&told.title, TITLE_CHARS_MAX),
-            directory: name(&told.cwd, TITLE_CHARS_MAX),
-            branch: name(&told.branch, TITLE_CHARS_MAX),
-            model: name(&told.model, TITLE_CHARS_MAX),
-            parent: told.parent.as_ref().map(ancestor),
-            automated: told.automated,
+            title: name(&found.title, TITLE_CHARS_MAX),
+            directory: name(&found.cwd, TITLE_CHARS_MAX),
+            branch: name(&found.branch, TITLE_CHARS_MAX),
+            model: name(&found.model, TITLE_CHARS_MAX),
+            parent: found.parent.as_ref().map(ancestor),
+            automated: found.automated,
             started_at: whole_micros(started),
-            ended_at: whole_micros(told.ended.unwrap_or(started)),
+            ended_at: whole_micros(found.ended.unwrap_or(started)),
             exchanges: 0,
         })
     }
@@ -125,10 +125,10 @@ impl Texts {
     pub(super) fn exchanges(
         &mut self,
         session: &PastSession,
-        told: &[transcript::Exchange],
-    ) -> Vec<ToldExchange> {
-        let mut told = told.to_vec();
-        for exchange in &mut told {
+        found: &[transcript::Exchange],
+    ) -> Vec<FullExchange> {
+        let mut found = found.to_vec();
+        for exchange in &mut found {
             exchange.each_text(|text| {
                 let cleaned = redact_text(text);
                 self.redacted += cleaned.count;
@@ -136,7 +136,8 @@ impl Texts {
             });
         }
         let mut at = session.started_at;
-        told.iter()
+        found
+            .iter()
             .map(|exchange| {
                 // An exchange without a time of its own gets that of the one before it.
                 at = exchange.at.map_or(at, whole_micros);
@@ -148,31 +149,31 @@ impl Texts {
     fn exchange(
         &mut self,
         session: &PastSession,
-        told: &transcript::Exchange,
+        found: &transcript::Exchange,
         at: Timestamp,
-    ) -> ToldExchange {
+    ) -> FullExchange {
         // From each exchange alone, so that they do not depend on the steps in which the transcript is read.
-        let facts = facts::of(std::slice::from_ref(told)).pop().unwrap_or_default();
-        let text = self.text(&written(told)).clipped(EXCHANGE_BYTES_MAX);
+        let facts = facts::of(std::slice::from_ref(found)).pop().unwrap_or_default();
+        let text = self.text(&written(found)).clipped(EXCHANGE_BYTES_MAX);
         let clean_all = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
         let command = |command: facts::Command| PastCommand { line: clean(&command.line), ok: command.ok };
         let proven = proven(&facts).map(usize::MAX, |text| clean(&text)).bounded();
         let exchange = Exchange {
-            id: ExchangeId::of(&session.agent, &session.id, told.seq),
+            id: ExchangeId::of(&session.agent, &session.id, found.seq),
             session: session.id.clone(),
-            seq: told.seq,
-            part: told.part,
+            seq: found.seq,
+            part: found.part,
             at,
-            title: title(told, &text),
+            title: title(found, &text),
             files: clean_all(facts.edited),
             commands: facts.commands.into_iter().map(command).collect(),
             errors: clean_all(facts.failures.into_iter().map(|failure| failure.error).collect()),
             withdrawn: false,
-            first: told.first_id.as_deref().map(native_digest),
-            last: told.last_id.as_deref().map(native_digest),
+            first: found.first_id.as_deref().map(native_digest),
+            last: found.last_id.as_deref().map(native_digest),
             digest: String::new(),
         };
-        ToldExchange { exchange, text, proven }.sealed()
+        FullExchange { exchange, text, proven }.sealed()
     }
 }
 
@@ -226,10 +227,10 @@ fn answer(answer: &facts::Answer) -> PastAnswer<String> {
     PastAnswer { asked: asked.join(" / "), answer: answer.answer.clone() }
 }
 
-fn to_do(told: &facts::ToDo) -> PastToDo<String> {
+fn to_do(list: &facts::ToDo) -> PastToDo<String> {
     let item =
         |item: &Todo| PastTask { text: item.text.clone(), id: item.id.clone(), status: item.status.clone() };
-    PastToDo { whole: told.whole, items: told.items.iter().map(item).collect() }
+    PastToDo { whole: list.whole, items: list.items.iter().map(item).collect() }
 }
 
 /// The id of a session, as in its transcript. An id that looks like a secret was not made by an agent.
@@ -254,20 +255,20 @@ fn whole_micros(at: Timestamp) -> Timestamp {
 }
 
 /// The first line of the prompt; without one, of what was said or done.
-fn title(told: &transcript::Exchange, text: &RedactedText) -> RedactedText {
+fn title(exchange: &transcript::Exchange, text: &RedactedText) -> RedactedText {
     let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(clean);
-    let prompt = told.prompt.as_ref().and_then(|prompt| line(&prompt.text));
+    let prompt = exchange.prompt.as_ref().and_then(|prompt| line(&prompt.text));
     let title = prompt.or_else(|| line(text)).unwrap_or_else(|| clean("(no words)"));
     title.cut_chars(TITLE_CHARS_MAX)
 }
 
 /// An exchange as a text for people and agents: the prompt after `>`, commands after `$`, the rest in words.
-fn written(told: &transcript::Exchange) -> String {
+fn written(exchange: &transcript::Exchange) -> String {
     let mut out = String::new();
-    if let Some(prompt) = &told.prompt {
+    if let Some(prompt) = &exchange.prompt {
         block(&mut out, &format!("> {}", prompt.text.trim()));
     }
-    for turn in &told.turns {
+    for turn in &exchange.turns {
         match turn {
             Turn::Reply { text, .. } => block(&mut out, text),
             Turn::Call(call) => block(&mut out, &call_text(call)),
@@ -361,24 +362,24 @@ mod tests {
     }
 
     fn session(texts: &mut Texts) -> PastSession {
-        let told = transcript::Session { id: "s1".to_owned(), ..transcript::Session::default() };
-        texts.session(&told, Project::general(), None).unwrap()
+        let found = transcript::Session { id: "s1".to_owned(), ..transcript::Session::default() };
+        texts.session(&found, Project::general(), None).unwrap()
     }
 
     #[test]
     fn an_exchange_is_one_readable_text_with_its_facts() {
         let mut texts = Texts::default();
         let session = session(&mut texts);
-        let told = texts.exchanges(&session, &[exchange()]).remove(0);
+        let full = texts.exchanges(&session, &[exchange()]).remove(0);
         assert_eq!(
-            told.text,
+            full.text,
             "> Fix the test\nof the parser\n\n$ cargo test\n[failed with status 101]\nerror[E0308]: mismatched \
              types\n\nIt was the type."
         );
-        assert_eq!(told.exchange.title, "Fix the test");
-        assert_eq!(told.exchange.commands, [PastCommand { line: clean("cargo test"), ok: Some(false) }]);
-        assert_eq!(told.exchange.first, Some(native_digest("u1")));
-        assert_eq!(told.exchange.id, ExchangeId::of("claude-code", &session.id, 3));
+        assert_eq!(full.exchange.title, "Fix the test");
+        assert_eq!(full.exchange.commands, [PastCommand { line: clean("cargo test"), ok: Some(false) }]);
+        assert_eq!(full.exchange.first, Some(native_digest("u1")));
+        assert_eq!(full.exchange.id, ExchangeId::of("claude-code", &session.id, 3));
     }
 
     #[test]
@@ -388,11 +389,15 @@ mod tests {
         let secret = "ghp_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d";
         let mut leaky = exchange();
         leaky.turns.push(Turn::Reply { text: format!("use {secret}"), at: None });
-        let told = texts.exchanges(&session, &[leaky, exchange()]);
-        assert!(!format!("{told:?}").contains("aB3dE6gH9"));
+        let exchanges = texts.exchanges(&session, &[leaky, exchange()]);
+        assert!(!format!("{exchanges:?}").contains("aB3dE6gH9"));
         assert_eq!(texts.redacted(), 1);
-        assert_ne!(told[0].exchange.digest, told[1].exchange.digest);
-        assert_eq!(texts.exchanges(&session, &[exchange()])[0], told[1], "the same text, the same exchange");
+        assert_ne!(exchanges[0].exchange.digest, exchanges[1].exchange.digest);
+        assert_eq!(
+            texts.exchanges(&session, &[exchange()])[0],
+            exchanges[1],
+            "the same text, the same exchange"
+        );
     }
 
     #[test]
@@ -404,9 +409,9 @@ mod tests {
             long.turns.push(Turn::Reply { text: "lorem ipsum ".repeat(1_300), at: None });
         }
         long.turns.push(Turn::Reply { text: "the end".to_owned(), at: None });
-        let told = texts.exchanges(&session, &[long]).remove(0);
-        assert!(told.text.len() <= EXCHANGE_BYTES_MAX);
-        assert!(told.text.starts_with("> Fix the test") && told.text.ends_with("the end"));
+        let full = texts.exchanges(&session, &[long]).remove(0);
+        assert!(full.text.len() <= EXCHANGE_BYTES_MAX);
+        assert!(full.text.starts_with("> Fix the test") && full.text.ends_with("the end"));
     }
 
     #[test]

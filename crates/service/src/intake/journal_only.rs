@@ -14,11 +14,11 @@ use super::{
 use crate::{ServiceError, lock, work};
 
 /// Most transcripts whose position is remembered.
-const ASIDE_MAX: usize = 256;
+const POSITIONS_MAX: usize = 256;
 
 /// How far a transcript was read.
 #[derive(Debug, Clone)]
-pub(super) struct Aside {
+pub(super) struct JournalPosition {
     /// The transcript's session.
     pub session: String,
     cursor: Cursor,
@@ -26,7 +26,7 @@ pub(super) struct Aside {
 
 impl Intake {
     /// Reads the transcripts that hooks have named since the last time, for the journal alone.
-    pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
+    pub(super) async fn read_for_journal(&self, pass: &mut Pass) -> Result<(), ServiceError> {
         let paths = std::mem::take(&mut *lock(&self.state.named));
         let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
@@ -36,7 +36,7 @@ impl Intake {
             if found.form != Form::Lines {
                 continue;
             }
-            match self.read_one_aside(&found, pass).await {
+            match self.read_one_for_journal(&found, pass).await {
                 Ok(()) => {}
                 Err(Trouble::Source(_)) => tracing::warn!("a transcript could not be read for the journal"),
                 Err(Trouble::Store(error)) => return Err(error),
@@ -45,14 +45,14 @@ impl Intake {
         Ok(())
     }
 
-    async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
-        let known = lock(&self.state.aside).get(&found.path).cloned();
-        let mut before = known.map(|aside| aside.cursor);
+    async fn read_one_for_journal(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
+        let known = lock(&self.state.journal_only).get(&found.path).cloned();
+        let mut before = known.map(|position| position.cursor);
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(());
         };
-        if reading.began_anew() {
+        if reading.restarted() {
             before = None;
         }
         loop {
@@ -68,15 +68,15 @@ impl Intake {
             if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
                 return Ok(());
             }
-            if let Some(told) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.journal.fill(told).await?;
+            if let Some(reading) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
+                self.journal.fill(reading).await?;
             }
             if is_last {
-                let mut aside = lock(&self.state.aside);
-                if aside.len() >= ASIDE_MAX {
-                    aside.clear();
+                let mut positions = lock(&self.state.journal_only);
+                if positions.len() >= POSITIONS_MAX {
+                    positions.clear();
                 }
-                aside.insert(found.path.clone(), Aside { session: batch.session.id, cursor });
+                positions.insert(found.path.clone(), JournalPosition { session: batch.session.id, cursor });
                 return Ok(());
             }
             before = Some(cursor);

@@ -11,7 +11,7 @@ use cerebro_core::redact::RedactedText;
 
 /// A session with what happened in it.
 #[derive(Debug, Clone)]
-pub struct Story {
+pub struct SessionContents {
     /// The session; `None` when there is none with this id.
     pub session: Option<Session>,
     /// Live memories and prompts, oldest first.
@@ -27,7 +27,12 @@ impl Recall {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn story(&self, id: &SessionId, after: Timestamp, limit: usize) -> Result<Story, ServiceError> {
+    pub async fn session_contents(
+        &self,
+        id: &SessionId,
+        after: Timestamp,
+        limit: usize,
+    ) -> Result<SessionContents, ServiceError> {
         let store = &self.base.store;
         let (session, written, prompts) = tokio::try_join!(
             store.session(id),
@@ -40,6 +45,6 @@ impl Recall {
         let more = entries.len() > limit;
         entries.truncate(limit);
         let prompts = prompts.into_iter().map(|prompt| (prompt.id.to_string(), prompt.content)).collect();
-        Ok(Story { session, entries, prompts, more })
+        Ok(SessionContents { session, entries, prompts, more })
     }
 }
