@@ -74,9 +74,9 @@ fn each_agent_gets_the_context_in_its_own_words() {
     {
         let output = report(&home, agent, event, "s-1", json!({"source": "startup"}));
         let output: Value = serde_json::from_str(&output).unwrap();
-        let output = &output["hookSpecificOutput"];
-        assert_eq!(output["hookEventName"], event);
-        let text = output["additionalContext"].as_str().unwrap();
+        let specific = &output["hookSpecificOutput"];
+        assert_eq!(specific["hookEventName"], event);
+        let text = specific["additionalContext"].as_str().unwrap();
         assert!(text.contains("The gannet nests on the pier"), "{text}");
         assert_eq!(text.matches("Stored notes").count(), 1, "{text}");
         assert_eq!(output.as_object().unwrap().len(), 1, "{output}");
