@@ -36,7 +36,7 @@ fn a_clock_that_goes_back_changes_nothing_and_holds_nobody_up() {
         assert_eq!((work.seq, state.request.unwrap().text.as_str(), state.turn_open), (8, "after", true));
         assert_eq!(state.failed.unwrap().text, "cargo test", "what is recorded later happened later");
         let entries = service.journal.tail(&actor("s1"), &id, 0, 100).await.unwrap();
-        assert!(entries.windows(2).all(|pair| pair[0].at < pair[1].at), "{entries:?}");
+        assert!(entries.windows(2).all(|pair| pair[0].at <= pair[1].at), "moments never go back");
         let second = service.journal.head().await.unwrap();
         let anchors = [first, second].map(|head| Anchor { size: head.size, root: head.root });
         assert_eq!(service.journal.verify(&anchors).await.unwrap().findings, []);
