@@ -1,13 +1,17 @@
-//! The journal on a disk that hangs: nobody is held up, what is missing is recorded, and it goes on by itself.
+//! The journal on a disk that hangs or fails: nobody is held up, what is missing is recorded, and it goes on by itself.
 
 use std::time::{Duration, Instant};
 
 use crate::hooks::report;
-use crate::support::{Agent, FaultyDisk, Home, Value, json, wait_for};
+use crate::support::{Agent, FaultyDisk, GLANCE, Home, Value, json, wait_for};
 use crate::work_hooks::works;
 
 /// What a tool may take once the journal is known to be slow.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// How long a daemon may stay on a disk that failed: the engine gives a commit up after a minute, and what still waits
+/// for the disk holds up the end.
+const LEAVES_MAX: Duration = Duration::from_secs(150);
+
 fn ask(home: &Home, session: &str, words: &str) {
     report(home, "codex", "UserPromptSubmit", session, json!({ "prompt": words, "turn_id": words }));
 }
@@ -80,4 +84,44 @@ fn a_disk_that_hangs_holds_no_agent_up_and_what_is_missing_is_reported() {
         works(&home).iter().any(|work| work["session_id"] == "hooked").then_some(())
     });
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
+fn a_disk_that_fails_to_sync_loses_nothing_that_was_acknowledged_and_the_journal_goes_on() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let Some(disk) = FaultyDisk::start(&home) else { return };
+    let mut agent = home.agent();
+    let work =
+        agent.ok("work_begin", json!({ "title": "Mend the pier" }))["work"].as_str().unwrap().to_owned();
+    assert_eq!(note(&mut agent, &work, "before").0, "recorded");
+    ask(&home, "hooked", "before");
+
+    let failed = home.daemon_pid();
+    disk.begin("fail");
+    let arguments = json!({ "work": work, "event": "note", "text": "during" });
+    let during = agent.send("work_note", arguments);
+    let is_acknowledged =
+        agent.answer(during).is_ok_and(|answer| answer["structuredContent"]["outcome"] == "recorded");
+    assert!(!is_acknowledged, "what is not on the disk is not acknowledged");
+    for _ in 0..3 {
+        ask(&home, "hooked", "during");
+    }
+
+    disk.heal();
+    // The database writes nothing until it is opened again: the daemon leaves, and the next one opens it.
+    let begun = Instant::now();
+    while home.daemons().contains(&failed) {
+        assert!(begun.elapsed() < LEAVES_MAX, "the daemon stays: {}", home.log_tail());
+        std::thread::sleep(GLANCE);
+    }
+    home.json(&["projects"]);
+    ask(&home, "hooked", "after");
+    assert_eq!(note(&mut agent, &work, "after").0, "recorded");
+    let kept = texts(&home, &work);
+    assert_eq!(
+        (kept.first().map(String::as_str), kept.last().map(String::as_str)),
+        (Some("before"), Some("after"))
+    );
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+    assert_eq!(home.run(&["doctor"]).code(), 0);
 }

@@ -72,13 +72,15 @@ pub enum EngineError {
 
 /// Classifies one error of the engine. A failed transaction reports an error for each statement: those before the
 /// failed one say that they were not executed, those after it that they were cancelled. These give `None`.
+///
+/// A commit that the storage refused also counts as "not executed", but its text has the cause.
 pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<EngineError> {
+    let text = error.to_string();
     match error.query_details() {
         Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict),
-        Some(QueryError::NotExecuted | QueryError::Cancelled) => return None,
+        Some(QueryError::NotExecuted | QueryError::Cancelled) if !is_refused_commit(&text) => return None,
         _ => {}
     }
-    let text = error.to_string();
     // Their type is lost on the way out of a transaction, so the text decides.
     if text.contains("can be retried") || text.contains(STALE) || is_unique_violation(&text) {
         return Some(EngineError::Conflict);
@@ -95,6 +97,11 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
     Some(EngineError::Query { statement, reason: text })
 }
 
+/// Whether the storage refused a commit. `COMMIT` fails too when a statement before it did; that one says why.
+fn is_refused_commit(text: &str) -> bool {
+    text.strip_prefix("Cannot COMMIT: ").is_some_and(|cause| !cause.starts_with("the transaction was aborted"))
+}
+
 /// The unique indexes guard what decisions rely on (one holder of a topic key, one event for a number). Violating
 /// one means that the decision was made on an outdated state.
 fn is_unique_violation(text: &str) -> bool {
@@ -107,5 +114,33 @@ pub(super) fn classify_open(dir: &std::path::Path, reason: String) -> EngineErro
         EngineError::Locked(dir.to_path_buf())
     } else {
         EngineError::Open { dir: dir.to_path_buf(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_executed(text: &str) -> Option<EngineError> {
+        classify("commit", &surrealdb::Error::query(text.to_owned(), QueryError::NotExecuted))
+    }
+
+    #[test]
+    fn a_commit_that_the_disk_refused_names_the_disk() {
+        let io = "There was a problem with the datastore: IO error: While fdatasync: 000004.log: Input/output error";
+        assert!(matches!(not_executed(&format!("Cannot COMMIT: {io}")), Some(EngineError::DiskFailed(_))));
+        let full = "There was a problem with a transaction: IO error: No space left on device";
+        assert!(matches!(not_executed(&format!("Cannot COMMIT: {full}")), Some(EngineError::DiskFull(_))));
+    }
+
+    #[test]
+    fn a_statement_that_did_not_run_is_no_cause() {
+        for text in [
+            "The query was not executed due to a failed transaction",
+            "Cannot COMMIT: the transaction was aborted due to a prior error",
+            "Cannot COMMIT: the transaction was aborted due to a nested BEGIN",
+        ] {
+            assert!(not_executed(text).is_none(), "{text}");
+        }
     }
 }
