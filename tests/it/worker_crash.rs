@@ -32,13 +32,13 @@ fn held(home: &Home) -> Held {
 
 async fn read(dir: std::path::PathBuf) -> Held {
     let store = Store::open(&dir, Timestamp::now, Box::new(|_| {})).await.unwrap();
-    let models = store.models().await.unwrap();
+    let models = store.models().all().await.unwrap();
     assert_eq!(models.len(), 1, "{models:?}");
     let mut held = Held { live: BTreeMap::new(), vectors: BTreeMap::new() };
     let mut projects = vec![Project::none()];
     let mut after: Option<String> = None;
     loop {
-        let page = store.page_of_memories(after.as_deref(), PAGE).await.unwrap();
+        let page = store.memories().page(after.as_deref(), PAGE).await.unwrap();
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         for (_, memory) in page {
@@ -53,7 +53,7 @@ async fn read(dir: std::path::PathBuf) -> Held {
     for project in projects {
         let mut after = String::new();
         loop {
-            let page = store.page_of_vectors(&models[0], &project, &after, PAGE).await.unwrap();
+            let page = store.vectors().page(&models[0], &project, &after, PAGE).await.unwrap();
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             for StoredVector { memory, passage, .. } in page {
@@ -64,7 +64,7 @@ async fn read(dir: std::path::PathBuf) -> Held {
     }
     let (missing, _) = missing(&store, &models[0]).await;
     assert_eq!(missing, 0, "live memories without the vectors of their present revision");
-    assert_eq!(store.job_counts().await.unwrap().depth(), 0);
+    assert_eq!(store.jobs().counts().await.unwrap().depth(), 0);
     store.close().await.unwrap();
     held
 }
@@ -73,7 +73,7 @@ async fn read(dir: std::path::PathBuf) -> Held {
 async fn missing(store: &Store, model: &cerebro_store::StoredModel) -> (usize, usize) {
     let (mut after, mut count, mut pages) = (None, 0, 0);
     loop {
-        let (last, queued) = store.queue_missing(model, after.as_ref(), PAGE).await.unwrap();
+        let (last, queued) = store.jobs().queue_missing(model, after.as_ref(), PAGE).await.unwrap();
         count += queued;
         pages += 1;
         if last.is_none() {

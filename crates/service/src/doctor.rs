@@ -85,7 +85,7 @@ impl Service {
         let mut known = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(Roll { known }) };
             after = Some(last.clone());
             known.extend(page.into_iter().map(|(_, memory)| (memory.id, Entry::of(&memory))));
@@ -127,7 +127,7 @@ impl Service {
     /// The numbers of a writer's events have no gaps.
     async fn events_checked(&self) -> Found {
         let mut total = 0;
-        for counted in self.base.store.counted_events().await? {
+        for counted in self.base.store.integrity().log_extents().await? {
             total += counted.rows;
             if let Some(words) = gap(&counted) {
                 let at = self.first_gap(&counted.writer).await?;
@@ -141,7 +141,7 @@ impl Service {
     async fn first_gap(&self, writer: &str) -> Result<u64, ServiceError> {
         let mut seq = 0;
         loop {
-            let events = self.base.store.events_after(writer, seq, PAGE).await?;
+            let events = self.base.store.events().after(writer, seq, PAGE).await?;
             if events.is_empty() {
                 return Ok(seq + 1);
             }
@@ -156,7 +156,7 @@ impl Service {
 
     /// Every edge has both its ends.
     async fn edges(&self, fix: bool) -> Found {
-        let loose = self.base.store.loose_edges().await?;
+        let loose = self.base.store.integrity().dangling_edges().await?;
         if loose.is_empty() {
             return Ok(Check::sound("edges", "all have both ends"));
         }
@@ -164,7 +164,7 @@ impl Service {
         if !fix {
             return Ok(check);
         }
-        self.base.store.remove(&loose).await?;
+        self.base.store.integrity().remove(&loose).await?;
         Ok(check.repaired())
     }
 
@@ -175,7 +175,7 @@ impl Service {
             ("feedback", "of memories that are not there"),
             ("tombstones", "without a key"),
         ];
-        let found = match self.base.store.loose_beside().await {
+        let found = match self.base.store.integrity().dangling_rows().await {
             Ok(found) => found,
             Err(error) => {
                 let words = format!("could not be looked at: {error}");
@@ -189,7 +189,7 @@ impl Service {
                 continue;
             }
             let check = Check::failed(name, many(loose, "row", what));
-            let is_repaired = fix && self.base.store.remove(loose).await.is_ok();
+            let is_repaired = fix && self.base.store.integrity().remove(loose).await.is_ok();
             checks.push(if is_repaired { check.repaired() } else { check });
         }
         checks
@@ -199,7 +199,7 @@ impl Service {
     async fn cycles_checked(&self) -> Found {
         let (mut after, mut all, mut waiting) = (None::<String>, 0_usize, 0_usize);
         loop {
-            let page = self.base.store.page_of_cycles(after.as_deref(), PAGE).await?;
+            let page = self.base.store.cycles().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             all += page.len();
@@ -225,7 +225,7 @@ impl Service {
 
     /// Every session that a row names exists.
     async fn links(&self) -> Found {
-        let loose = self.base.store.loose_links().await?;
+        let loose = self.base.store.integrity().dangling_links().await?;
         if loose.is_empty() {
             return Ok(Check::sound("links", "every session that is named is there"));
         }
@@ -234,7 +234,7 @@ impl Service {
 
     /// The revisions of a memory run without a gap up to the present one.
     async fn kept_revisions(&self, roll: &Roll) -> Found {
-        let spans = self.base.store.revision_spans().await?;
+        let spans = self.base.store.integrity().revision_extents().await?;
         let limited = self.base.settings.revisions_keep.is_some();
         let mut faults = spans
             .keys()
@@ -254,7 +254,7 @@ impl Service {
     /// No job is stuck, given up, or about something that does not exist.
     async fn queue(&self, fix: bool) -> Found {
         let before = self.base.store.now() - LEASE_GRACE;
-        let faulty = self.base.store.faulty_jobs(before).await?;
+        let faulty = self.base.store.integrity().faulty_jobs(before).await?;
         let mut words = Vec::new();
         for (rows, what) in [
             (&faulty.orphans, "about memories that are not live"),
@@ -272,8 +272,8 @@ impl Service {
         if !fix {
             return Ok(check);
         }
-        self.base.store.remove(&faulty.orphans).await?;
-        self.base.store.requeue(&faulty.stuck).await?;
+        self.base.store.integrity().remove(&faulty.orphans).await?;
+        self.base.store.integrity().requeue(&faulty.stuck).await?;
         // A person has to find out why they were given up.
         Ok(if faulty.dead.is_empty() { check.repaired() } else { check })
     }
@@ -282,19 +282,19 @@ impl Service {
     /// make them, once there is a model.
     async fn vectors(&self, roll: &Roll, fix: bool) -> Found {
         let store = &self.base.store;
-        let tables = store.vector_tables().await?;
+        let tables = store.integrity().vector_tables().await?;
         if tables.is_empty() {
             return Ok(Check::sound("vectors", "there are none"));
         }
-        let owed = store.owed().await?;
+        let owed = store.integrity().waiting().await?;
         let (mut words, mut count) = (Vec::new(), 0);
         for (table, active) in &tables {
-            let held = store.vectors_in(table).await?;
+            let held = store.integrity().vectors_in(table).await?;
             count += held.revisions.len();
             if !held.orphans.is_empty() {
                 words.push(many(&held.orphans, "vector", "of memories that are not live"));
                 if fix {
-                    store.remove(&held.orphans).await?;
+                    store.integrity().remove(&held.orphans).await?;
                 }
             }
             let lacks = |(id, entry): &(&MemoryId, &Entry)| {
@@ -313,7 +313,7 @@ impl Service {
                     text::counted(missing.len(), "memory")
                 ));
                 if fix {
-                    store.owe(&missing).await?;
+                    store.integrity().queue(&missing).await?;
                 }
             }
         }

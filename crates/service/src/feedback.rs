@@ -195,7 +195,7 @@ impl Feedback {
         let Some(shown) = shown else { return false };
         let (feedback, of, message) = (self.clone(), session.clone(), message.to_owned());
         self.note_later(async move {
-            let found = feedback.base.store.memories_by_id(&shown).await?;
+            let found = feedback.base.store.memories().by_ids(&shown).await?;
             let text = |memory: Memory| (memory.id, format!("{}\n{}", memory.title, memory.content));
             let texts: Vec<_> = found.into_iter().filter(Memory::is_live).map(text).collect();
             let signs = feedback.book.with(&of, |watch| watch.answered(&message, &texts));
@@ -209,7 +209,7 @@ impl Feedback {
     /// # Errors
     /// A failing store.
     pub async fn counts(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
-        Ok(self.base.store.count_signs(project).await?)
+        Ok(self.base.store.signs().count(project).await?)
     }
 
     /// The memories shown since the daemon began, in sessions of a project or of all, and whether they were used.
@@ -232,7 +232,7 @@ impl Feedback {
             if let Some(project) = self.book.project_of(session) {
                 self.book.count(&project, |counts| counts.take(signs));
             }
-            self.base.store.put_signs(session, signs).await?;
+            self.base.store.signs().put(session, signs).await?;
         }
         Ok(())
     }

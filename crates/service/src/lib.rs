@@ -245,7 +245,7 @@ impl Service {
         };
         let store = store.with_secret(&secret);
         // Before the index reads the log, so that no event after this is missed.
-        let peer_logs = store.peer_logs().await?;
+        let peer_logs = store.peers().listen().await?;
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
         // Before anything is saved, because the guard needs the tombstones.

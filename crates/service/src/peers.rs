@@ -31,7 +31,7 @@ impl Service {
                     () = stop.cancelled() => return,
                 }
                 reads = reads.wrapping_add(1);
-                match service.base.store.read_peers(&mut logs).await {
+                match service.base.store.peers().read(&mut logs).await {
                     Ok(news) => {
                         deaf = false;
                         lock(&service.sessions.held.others).clone_from(logs.at_work());

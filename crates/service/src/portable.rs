@@ -117,7 +117,7 @@ impl Service {
 
     /// How many events the logs of all writers have. If the number changes, somebody wrote.
     async fn events_so_far(&self) -> Result<u64, ServiceError> {
-        Ok(self.base.store.places().await?.0.values().sum())
+        Ok(self.base.store.peers().all_ends().await?.0.values().sum())
     }
 
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
@@ -127,51 +127,54 @@ impl Service {
         let store = &self.base.store;
         Ok(match table {
             Table::Session => {
-                lines(&store.page_of_sessions(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
+                lines(&store.sessions().page(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
             }
             Table::Memory => {
-                lines(&store.page_of_memories(after, PAGE_MAX).await?, |row| Line::Memory(row.into()))
+                lines(&store.memories().page(after, PAGE_MAX).await?, |row| Line::Memory(row.into()))
             }
             Table::Revision => {
-                lines(&store.page_of_revisions(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
+                lines(&store.revisions().page(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
             }
             Table::Prompt => {
-                lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
+                lines(&store.prompts().page(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
             }
             Table::CreatedIn | Table::Follows | Table::WorkedIn => {
-                lines(&store.page_of_edges(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+                lines(&store.edges().page(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
             Table::Supersedes => {
-                lines(&store.page_of_supersessions(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+                lines(&store.supersessions().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
             Table::HistoryTombstone => {
-                lines(&store.page_of_history_tombstones(after, PAGE_MAX).await?, |row| {
+                lines(&store.history().page_of_tombstones(after, PAGE_MAX).await?, |row| {
                     Line::HistoryTombstone(row.into())
                 })
             }
-            Table::PastSession => lines(&store.page_of_past_sessions(after, PAGE_MAX).await?, |row| {
+            Table::PastSession => lines(&store.past_sessions().page(after, PAGE_MAX).await?, |row| {
                 Line::PastSession(row.into())
             }),
             Table::Candidate => {
-                lines(&store.page_of_candidates(after, PAGE_MAX).await?, |row| Line::Candidate(row.into()))
+                lines(&store.candidates().page(after, PAGE_MAX).await?, |row| Line::Candidate(row.into()))
             }
             Table::Exchange => {
-                let page = store.page_of_exchanges(after, PAGE_MAX).await?;
-                let full = store.with_texts(page.into_iter().map(|(_, exchange)| exchange).collect()).await?;
+                let page = store.exchanges().page(after, PAGE_MAX).await?;
+                let full = store
+                    .exchanges()
+                    .with_texts(page.into_iter().map(|(_, exchange)| exchange).collect())
+                    .await?;
                 let line = |full: &FullExchange| Line::Exchange(full.into());
                 full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect()
             }
             Table::Document => {
-                lines(&store.page_of_documents(after, PAGE_MAX).await?, |row| Line::Document(row.into()))
+                lines(&store.documents().page(after, PAGE_MAX).await?, |row| Line::Document(row.into()))
             }
             Table::Chunk => {
-                lines(&store.page_of_chunks(after, PAGE_MAX).await?, |row| Line::Chunk(row.into()))
+                lines(&store.chunks().page(after, PAGE_MAX).await?, |row| Line::Chunk(row.into()))
             }
-            Table::Work => lines(&store.page_of_works(after, PAGE_MAX).await?, |row| Line::Work(row.into())),
-            Table::WorkEvent => {
-                lines(&store.page_of_work_events(after, PAGE_MAX).await?, |row| Line::WorkEvent(row.into()))
-            }
-            Table::Artifact => lines(&store.page_of_artifacts(after, page_max(table)).await?, |row| {
+            Table::Work => lines(&store.works().page(after, PAGE_MAX).await?, |row| Line::Work(row.into())),
+            Table::WorkEvent => lines(&store.works().page_of_events(after, PAGE_MAX).await?, |row| {
+                Line::WorkEvent(row.into())
+            }),
+            Table::Artifact => lines(&store.artifacts().page(after, page_max(table)).await?, |row| {
                 Line::Artifact(row.into())
             }),
         })
@@ -194,14 +197,14 @@ impl Service {
             lines.extend([header(), written(&Line::Work((&stored).into()))]);
         }
         let (mut bytes, mut last) = (0, after.unwrap_or_default());
-        for kept in self.base.store.work_events(id, last, PAGE_MAX).await? {
+        for kept in self.base.store.works().events(id, last, PAGE_MAX).await? {
             if bytes > PAGE_BYTES_MAX || kept.seq > stored.work.seq {
                 break;
             }
             last = kept.seq;
             // The artifact of a purged event is only a name in the chain.
             let whole = match kept.artifact.as_deref().filter(|_| kept.body.is_some()) {
-                Some(whole) => self.base.store.artifact(whole).await?,
+                Some(whole) => self.base.store.artifacts().by_id(whole).await?,
                 None => None,
             };
             let event = Line::WorkEvent((&StoredEvent { work: *id, kept }).into());

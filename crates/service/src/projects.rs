@@ -33,7 +33,7 @@ impl KnownProjects {
     pub(crate) async fn all(&self) -> Result<&Mutex<BTreeSet<Project>>, ServiceError> {
         self.known
             .get_or_try_init(|| async {
-                let known = self.base.store.projects().await?;
+                let known = self.base.store.projects().all().await?;
                 Ok(Mutex::new(known.into_keys().collect()))
             })
             .await

@@ -75,7 +75,7 @@ impl<'a> Twice<'a> {
             88..92 => self.delete(true).await,
             _ => self.supersede().await,
         }
-        let (_, at) = self.service.base.store.last_event().await.unwrap();
+        let (_, at) = self.service.base.store.events().last().await.unwrap();
         self.then.push((at, self.now.clone()));
     }
 

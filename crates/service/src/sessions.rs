@@ -124,7 +124,7 @@ impl Sessions {
         if lock(&self.held.live).contains(id) || write.changed_session(id).is_some() {
             return Ok(());
         }
-        match write.store().session(id).await? {
+        match write.store().sessions().by_id(id).await? {
             None => drop(fresh(write, id, project, &caller.agent).await?),
             Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
                 resume(write, &mut session, None);
@@ -184,7 +184,7 @@ impl Sessions {
         const PAGE: usize = 1_000;
         let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
         let others: Vec<String> = lock(&self.held.others).iter().cloned().collect();
-        for session in self.base.store.live_sessions(&others, PAGE).await? {
+        for session in self.base.store.sessions().live(&others, PAGE).await? {
             let gone = gone_since(&session.id).max(session.seen_at);
             if !self.is_connected(&session.id) && self.base.store.now().duration_since(gone) >= grace {
                 self.end(None, &session.id, EndReason::Disconnected).await?;
@@ -203,7 +203,7 @@ impl Sessions {
         before: Option<Timestamp>,
         limit: usize,
     ) -> Result<Vec<Session>, ServiceError> {
-        Ok(self.base.store.latest_sessions(project, before.unwrap_or(Timestamp::MAX), limit).await?)
+        Ok(self.base.store.sessions().latest(project, before.unwrap_or(Timestamp::MAX), limit).await?)
     }
 }
 
@@ -235,7 +235,7 @@ impl Decision for EndSession<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
         let Self { caller, id, reason } = *self;
-        let mut session = match (write.store().session(id).await?, caller) {
+        let mut session = match (write.store().sessions().by_id(id).await?, caller) {
             (Some(session), _) => session,
             (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
             (None, None) => return Err(ServiceError::NoSession(id.to_string())),
@@ -256,7 +256,7 @@ async fn start(
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
     let agent = &request.agent;
-    let Some(before) = write.store().session(&request.id).await? else {
+    let Some(before) = write.store().sessions().by_id(&request.id).await? else {
         let mut session = beginning(write, &request.id, project, agent);
         session.directory.clone_from(&request.directory);
         return Ok((begin(write, session, request.parent.as_ref()).await?, false));
@@ -294,7 +294,7 @@ async fn fill_blanks(
     if let (None, Some(parent)) = (&session.follows, &request.parent)
         && *parent != session.id
     {
-        let known = write.store().session(parent).await?;
+        let known = write.store().sessions().by_id(parent).await?;
         // Two sessions that follow each other would have no beginning.
         if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
             if known.is_none() {
@@ -335,14 +335,15 @@ async fn begin(
     const LOOK_BACK: usize = 20;
     session.follows = match parent.filter(|parent| **parent != session.id) {
         Some(parent) => {
-            if write.store().session(parent).await?.is_none() {
+            if write.store().sessions().by_id(parent).await?.is_none() {
                 begin_unknown(write, parent, &session.project);
             }
             Some(parent.clone())
         }
         None => write
             .store()
-            .latest_sessions(Some(&session.project), Timestamp::MAX, LOOK_BACK)
+            .sessions()
+            .latest(Some(&session.project), Timestamp::MAX, LOOK_BACK)
             .await?
             .into_iter()
             .find(|other| other.agent == session.agent && other.id != session.id)

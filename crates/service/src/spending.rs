@@ -33,7 +33,7 @@ impl Spending {
 
     /// Adds to what was spent today with a model, `provider/name`.
     pub(crate) async fn note_spent(&self, model: &str, spent: Spent) {
-        if let Err(error) = self.base.store.spend(&self.today(), model, spent).await {
+        if let Err(error) = self.base.store.spending().add(&self.today(), model, spent).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
@@ -43,7 +43,7 @@ impl Spending {
     /// # Errors
     /// A failing store.
     pub(crate) async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.base.store.spent(&self.today()).await?)
+        Ok(self.base.store.spending().on_day(&self.today()).await?)
     }
 
     /// What distilling cost today, with all providers. It has a budget of its own.
@@ -51,7 +51,7 @@ impl Spending {
     /// # Errors
     /// A failing store.
     pub(crate) async fn distil_spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.base.store.spent(&self.distil_ledger()).await?)
+        Ok(self.base.store.spending().on_day(&self.distil_ledger()).await?)
     }
 
     /// Charges a request that is about to be made to today's account of distilling. Returns the account, for
@@ -61,14 +61,14 @@ impl Spending {
     /// A failing store: then nothing may be asked.
     pub(crate) async fn note_distilled(&self, model: &str, tokens: u64) -> Result<String, ServiceError> {
         let account = self.distil_ledger();
-        self.base.store.spend(&account, model, Spent { requests: 1, tokens }).await?;
+        self.base.store.spending().add(&account, model, Spent { requests: 1, tokens }).await?;
         Ok(account)
     }
 
     /// Corrects an account once the cost of a request is known. `noted` tokens were charged before.
     pub(crate) async fn correct(&self, account: &str, model: &str, noted: u64, cost: u64) {
         let more = i64::try_from(i128::from(cost) - i128::from(noted)).unwrap_or(i64::MAX);
-        if let Err(error) = self.base.store.correct_spent(account, model, more).await {
+        if let Err(error) = self.base.store.spending().correct(account, model, more).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }

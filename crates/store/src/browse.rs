@@ -21,10 +21,10 @@ pub struct DeletedFilter {
     pub kind: Option<Kind>,
 }
 
-impl Store {
+impl Memories<'_> {
     /// A page of the deleted memories that can be restored, the latest deletion first, and their total number.
-    pub async fn deleted_page(
-        &self,
+    pub async fn restorable(
+        self,
         filter: &DeletedFilter,
         start: usize,
         limit: usize,
@@ -41,7 +41,7 @@ impl Store {
         vars.insert("type", filter.kind.as_ref().map(|kind| kind.as_str().to_owned()));
         vars.insert("start", signed(start));
         vars.insert("limit", signed(limit));
-        let mut results = self.engine()?.run(statement::MEMORY_DELETED_PAGE, vars).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_DELETED_PAGE, vars).await?;
         let broken = |error: surrealdb::Error| StoreError::Row { table: "memory", reason: error.to_string() };
         let rows = results.take::<Vec<Value>>(0).map_err(broken)?;
         let counted = results.take::<Vec<Counted>>(1).map_err(broken)?;
@@ -50,7 +50,7 @@ impl Store {
     }
 
     /// The number of live memories of each type, in no order.
-    pub async fn types(&self) -> Result<Vec<(Kind, usize)>, StoreError> {
+    pub async fn count_by_type(self) -> Result<Vec<(Kind, usize)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Counted {
@@ -58,7 +58,7 @@ impl Store {
             kind: String,
             memories: i64,
         }
-        let mut results = self.engine()?.run(statement::MEMORY_TYPES, Variables::new()).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_TYPES, Variables::new()).await?;
         let rows = results
             .take::<Vec<Counted>>(0)
             .map_err(|error| StoreError::Row { table: "memory", reason: error.to_string() })?;
@@ -66,17 +66,19 @@ impl Store {
             |row: Counted| Some((Kind::parse(&row.kind)?, usize::try_from(row.memories).unwrap_or(0)));
         Ok(rows.into_iter().filter_map(counted).collect())
     }
+}
 
+impl Revisions<'_> {
     /// When earlier texts of memories were written, from a moment on, in no order.
-    pub async fn revision_moments(
-        &self,
+    pub async fn moments(
+        self,
         project: Option<&Project>,
         since: Timestamp,
     ) -> Result<Vec<Timestamp>, StoreError> {
         let mut vars = Variables::new();
         vars.insert("project", project.map(|project| project.as_str().to_owned()));
         vars.insert("since", datetime(since));
-        let mut results = self.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
+        let mut results = self.0.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
         let moments = results
             .take::<Vec<Datetime>>(0)
             .map_err(|error| StoreError::Row { table: "revision", reason: error.to_string() })?;

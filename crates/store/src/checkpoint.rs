@@ -81,11 +81,22 @@ impl CheckpointChanges {
     }
 }
 
+/// The checkpoints of long pieces of work.
+#[derive(Clone, Copy)]
+pub struct Checkpoints<'a>(&'a Store);
+
 impl Store {
+    /// The checkpoints of long pieces of work.
+    pub fn checkpoints(&self) -> Checkpoints<'_> {
+        Checkpoints(self)
+    }
+}
+
+impl Checkpoints<'_> {
     /// The checkpoint of a piece of work, if there is one. An unreadable row counts as none, because it is derived.
-    pub async fn checkpoint(&self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
+    pub async fn of(self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(work)]);
-        let rows = self.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
+        let rows = self.0.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
         Ok(parse::<CheckpointRow, _>(CHECKPOINT, rows).ok().and_then(one))
     }
 
@@ -93,8 +104,8 @@ impl Store {
     ///
     /// # Errors
     /// A failing engine, or a malformed row.
-    pub async fn forks_with_checkpoint(&self) -> Result<Vec<WorkId>, StoreError> {
-        let mut results = self.engine()?.run(statement::WORK_CHECKPOINT_FORKS, Vars::new().0).await?;
+    pub async fn forks(self) -> Result<Vec<WorkId>, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORK_CHECKPOINT_FORKS, Vars::new().0).await?;
         let ids = take::<String>(CHECKPOINT, &mut results, 0)?;
         ids.iter().map(|id| WorkId::parse(id).map_err(|_| malformed(CHECKPOINT, "id", id))).collect()
     }

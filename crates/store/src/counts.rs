@@ -62,15 +62,26 @@ pub struct ProjectCount {
     pub last_at: Option<Timestamp>,
 }
 
+/// The projects, and what they hold.
+#[derive(Clone, Copy)]
+pub struct Projects<'a>(&'a Store);
+
 impl Store {
+    /// The projects, and what they hold.
+    pub fn projects(&self) -> Projects<'_> {
+        Projects(self)
+    }
+}
+
+impl Projects<'_> {
     /// Counts the rows of one project or of all.
-    pub async fn counts(&self, project: Option<&Project>) -> Result<Counts, StoreError> {
+    pub async fn counts(self, project: Option<&Project>) -> Result<Counts, StoreError> {
         let mut results = match project {
             Some(project) => {
                 let vars = Vars::new().with("project", project.as_str());
-                self.engine()?.run(statement::COUNTS_OF, vars.0).await?
+                self.0.engine()?.run(statement::COUNTS_OF, vars.0).await?
             }
-            None => self.engine()?.run(statement::COUNTS, Variables::new()).await?,
+            None => self.0.engine()?.run(statement::COUNTS, Variables::new()).await?,
         };
         let counts: Option<Counts> = results
             .take(0)
@@ -82,7 +93,7 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn health_counts(&self, project: Option<&Project>) -> Result<HealthCounts, StoreError> {
+    pub async fn health_counts(self, project: Option<&Project>) -> Result<HealthCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -93,7 +104,7 @@ impl Store {
             consolidated_at: Option<surrealdb::types::Datetime>,
         }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let mut results = self.engine()?.run(statement::HEALTH_COUNTS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::HEALTH_COUNTS, vars.0).await?;
         let row: Option<Row> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "health", reason: error.to_string() })?;
@@ -107,7 +118,7 @@ impl Store {
     }
 
     /// Every project that holds anything, with its counts.
-    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
+    pub async fn all(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -120,7 +131,7 @@ impl Store {
             prompts: i64,
             last_at: Option<surrealdb::types::Datetime>,
         }
-        let mut results = self.engine()?.run(statement::PROJECT_LIST, Variables::new()).await?;
+        let mut results = self.0.engine()?.run(statement::PROJECT_LIST, Variables::new()).await?;
         let mut projects: BTreeMap<Project, ProjectCount> = BTreeMap::new();
         for index in 0..3 {
             for row in take::<Row>("memory", &mut results, index)? {

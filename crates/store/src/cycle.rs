@@ -351,44 +351,51 @@ impl Write<'_> {
     }
 }
 
+/// The consolidations.
+#[derive(Clone, Copy)]
+pub struct Cycles<'a>(&'a Store);
+
 impl Store {
+    /// The consolidations.
+    pub fn cycles(&self) -> Cycles<'_> {
+        Cycles(self)
+    }
+}
+
+impl Cycles<'_> {
     /// A consolidation.
-    pub async fn cycle(&self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
+    pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
+        Ok(one(parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
     }
 
     /// The latest consolidations, planned or done, newest first.
-    pub async fn latest_cycles(&self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
+    pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
+        parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
     }
 
     /// Consolidations that may be forgotten.
-    pub async fn old_cycles(&self) -> Result<Vec<CycleId>, StoreError> {
+    pub async fn old(self) -> Result<Vec<CycleId>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Old {
             id: RecordId,
         }
         let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
-        let mut results = self.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
         take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
     }
 
     /// The memories that were derived from this one by plans carried out.
-    pub async fn derived_of(&self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
+    pub async fn derived_from(self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        let mut results = self.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;
         let derived: Vec<RecordId> = take(CYCLE, &mut results, 0)?;
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
     }
 
     /// A page of all consolidations in order of id.
-    pub async fn page_of_cycles(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<StoredCycle>, StoreError> {
-        self.page_of::<Row, _>(CYCLE, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredCycle>, StoreError> {
+        self.0.page_of::<Row, _>(CYCLE, after, limit).await
     }
 }

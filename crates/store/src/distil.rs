@@ -271,67 +271,83 @@ pub struct DistilCounts {
     pub corroborated: u64,
 }
 
+/// The candidates.
+#[derive(Clone, Copy)]
+pub struct Candidates<'a>(&'a Store);
+
 impl Store {
+    /// The candidates.
+    pub fn candidates(&self) -> Candidates<'_> {
+        Candidates(self)
+    }
+}
+
+impl Candidates<'_> {
     /// A candidate.
-    pub async fn candidate(&self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
-        Ok(one(self.candidates_by_id(std::slice::from_ref(id)).await?))
+    pub async fn by_id(self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
+        Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Candidates by id; missing ones are left out.
-    pub async fn candidates_by_id(&self, ids: &[CandidateId]) -> Result<Vec<Candidate>, StoreError> {
+    pub async fn by_ids(self, ids: &[CandidateId]) -> Result<Vec<Candidate>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<RecordId> = ids.iter().map(record).collect();
-        self.read_candidates(statement::CANDIDATE_GET, Vars::new().with("ids", ids)).await
+        self.select(statement::CANDIDATE_GET, Vars::new().with("ids", ids)).await
     }
 
     /// All candidates of a past session.
-    pub async fn candidates_of(&self, session: &SessionId) -> Result<Vec<Candidate>, StoreError> {
+    pub async fn of_session(self, session: &SessionId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("sid", session.as_str());
-        self.read_candidates(statement::CANDIDATE_OF_SESSION, vars).await
+        self.select(statement::CANDIDATE_OF_SESSION, vars).await
     }
 
     /// The candidates that became this memory: one, or several that say the same.
-    pub async fn candidates_of_memory(&self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
+    pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.read_candidates(statement::CANDIDATE_OF_MEMORY, vars).await
+        self.select(statement::CANDIDATE_OF_MEMORY, vars).await
     }
 
     /// The candidates in a state, the latest first.
-    pub async fn candidates(
-        &self,
-        state: CandidateState,
-        limit: usize,
-    ) -> Result<Vec<Candidate>, StoreError> {
+    pub async fn in_state(self, state: CandidateState, limit: usize) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.read_candidates(statement::CANDIDATE_LIST, vars).await
+        self.select(statement::CANDIDATE_LIST, vars).await
     }
 
-    async fn read_candidates(&self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        parse::<CandidateRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
+        parse::<CandidateRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
     }
 
     /// A page of all candidates in order of id.
-    pub async fn page_of_candidates(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Candidate>, StoreError> {
-        self.page::<CandidateRow, _>(Table::Candidate, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Candidate>, StoreError> {
+        self.0.page::<CandidateRow, _>(Table::Candidate, after, limit).await
     }
+}
 
+/// The runs of distilling.
+#[derive(Clone, Copy)]
+pub struct DistilRuns<'a>(&'a Store);
+
+impl Store {
+    /// The runs of distilling.
+    pub fn distil_runs(&self) -> DistilRuns<'_> {
+        DistilRuns(self)
+    }
+}
+
+impl DistilRuns<'_> {
     /// The distilling runs of some sessions; sessions that were never distilled are left out.
-    pub async fn distil_runs(&self, sessions: &[SessionId]) -> Result<Vec<DistilRun>, StoreError> {
+    pub async fn of(self, sessions: &[SessionId]) -> Result<Vec<DistilRun>, StoreError> {
         if sessions.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("ids", sessions.iter().map(run_record).collect::<Vec<_>>());
-        parse::<RunRow, _>(RUNS, self.rows(RUNS, statement::DISTIL_RUN_GET, vars).await?)
+        parse::<RunRow, _>(RUNS, self.0.rows(RUNS, statement::DISTIL_RUN_GET, vars).await?)
     }
 
     /// The statistics of distilling.
-    pub async fn distil_counts(&self) -> Result<DistilCounts, StoreError> {
+    pub async fn counts(self) -> Result<DistilCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Counted {
@@ -343,7 +359,7 @@ impl Store {
         struct Count {
             count: i64,
         }
-        let mut results = self.engine()?.run(statement::CANDIDATE_COUNTS, Variables::new()).await?;
+        let mut results = self.0.engine()?.run(statement::CANDIDATE_COUNTS, Variables::new()).await?;
         let mut of_state = |table, index| {
             let rows = take::<Counted>(table, &mut results, index)?;
             let counts = rows.into_iter().map(|row| (row.state, unsigned(row.count)));

@@ -268,7 +268,7 @@ impl Write<'_> {
     pub async fn document(&self, id: &DocumentId) -> Result<Option<Document>, StoreError> {
         match self.tables().documents.put.iter().rev().find(|put| put.id == *id) {
             Some(put) => Ok(Some(put.clone())),
-            None => Ok(one(self.store().documents_by_id(&[*id]).await?)),
+            None => Ok(one(self.store().documents().by_ids(&[*id]).await?)),
         }
     }
 
@@ -278,44 +278,51 @@ impl Write<'_> {
     /// A failing store.
     pub async fn has_chunk(&self, id: &ChunkId) -> Result<bool, StoreError> {
         let is_put = self.tables().documents.chunks.iter().any(|put| put.id == *id);
-        Ok(is_put || !self.store().chunks_by_id(&[*id]).await?.is_empty())
+        Ok(is_put || !self.store().chunks().by_ids(&[*id]).await?.is_empty())
     }
 }
 
+/// The documents.
+#[derive(Clone, Copy)]
+pub struct Documents<'a>(&'a Store);
+
 impl Store {
+    /// The documents.
+    pub fn documents(&self) -> Documents<'_> {
+        Documents(self)
+    }
+}
+
+impl Documents<'_> {
     /// Whether there is any document.
-    pub async fn has_documents(&self) -> Result<bool, StoreError> {
-        Ok(!self.rows(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?.is_empty())
+    pub async fn any(self) -> Result<bool, StoreError> {
+        Ok(!self.0.rows(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?.is_empty())
     }
 
     /// Documents by id; missing ones are left out.
-    pub async fn documents_by_id(&self, ids: &[DocumentId]) -> Result<Vec<Document>, StoreError> {
+    pub async fn by_ids(self, ids: &[DocumentId]) -> Result<Vec<Document>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
-        self.documents_of(statement::DOCUMENT_GET, vars).await
+        self.select(statement::DOCUMENT_GET, vars).await
     }
 
     /// The document with this path.
-    pub async fn document_at(&self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
+    pub async fn at(self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("path", path);
-        Ok(one(self.documents_of(statement::DOCUMENT_AT, vars).await?))
+        Ok(one(self.select(statement::DOCUMENT_AT, vars).await?))
     }
 
     /// A document with the same bytes whose file is gone.
-    pub async fn removed_document(
-        &self,
-        project: &Project,
-        hash: &str,
-    ) -> Result<Option<Document>, StoreError> {
+    pub async fn removed(self, project: &Project, hash: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("hash", hash);
-        Ok(one(self.documents_of(statement::DOCUMENT_REMOVED, vars).await?))
+        Ok(one(self.select(statement::DOCUMENT_REMOVED, vars).await?))
     }
 
     /// A page of the documents of a project (of all, when `None`), ordered by path.
-    pub async fn documents(
-        &self,
+    pub async fn list(
+        self,
         project: Option<&Project>,
         offset: usize,
         limit: usize,
@@ -323,41 +330,50 @@ impl Store {
         let vars = Vars::new().count("offset", offset).limit(limit);
         match project {
             Some(project) => {
-                self.documents_of(statement::DOCUMENT_LIST, vars.with("project", project.as_str())).await
+                self.select(statement::DOCUMENT_LIST, vars.with("project", project.as_str())).await
             }
-            None => self.documents_of(statement::DOCUMENT_LIST_EVERYWHERE, vars).await,
+            None => self.select(statement::DOCUMENT_LIST_EVERYWHERE, vars).await,
         }
     }
 
     /// A page of all documents in order of id.
-    pub async fn page_of_documents(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Document>, StoreError> {
-        self.page_of::<DocumentRow, _>(TABLE, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Document>, StoreError> {
+        self.0.page_of::<DocumentRow, _>(TABLE, after, limit).await
     }
 
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
+        parse::<DocumentRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
+    }
+}
+
+/// The chunks of documents.
+#[derive(Clone, Copy)]
+pub struct Chunks<'a>(&'a Store);
+
+impl Store {
+    /// The chunks of documents.
+    pub fn chunks(&self) -> Chunks<'_> {
+        Chunks(self)
+    }
+}
+
+impl Chunks<'_> {
     /// A page of all chunks in order of id.
-    pub async fn page_of_chunks(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<DocumentChunk>, StoreError> {
-        self.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<DocumentChunk>, StoreError> {
+        self.0.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
     }
 
     /// Chunks by id, in no order; missing ones are left out.
-    pub async fn chunks_by_id(&self, ids: &[ChunkId]) -> Result<Vec<DocumentChunk>, StoreError> {
+    pub async fn by_ids(self, ids: &[ChunkId]) -> Result<Vec<DocumentChunk>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("ids", ids.iter().map(chunk_record).collect::<Vec<_>>());
-        parse::<ChunkRow, _>(CHUNKS, self.rows(CHUNKS, statement::CHUNK_GET, vars).await?)
+        parse::<ChunkRow, _>(CHUNKS, self.0.rows(CHUNKS, statement::CHUNK_GET, vars).await?)
     }
 
     /// The digest of each chunk of a document.
-    pub async fn chunk_digests(&self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
+    pub async fn digests(self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -365,12 +381,8 @@ impl Store {
             digest: String,
         }
         let vars = Vars::new().with("document", document.key());
-        let mut results = self.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
         let rows = take::<Row>(CHUNKS, &mut results, 0)?;
         rows.into_iter().map(|rows| Ok((chunk_id(&key(CHUNKS, rows.id)?)?, rows.digest))).collect()
-    }
-
-    async fn documents_of(&self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        parse::<DocumentRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
     }
 }

@@ -128,7 +128,7 @@ impl Write<'_> {
     pub async fn is_worked_in(&self, memory: &MemoryId, work: &WorkId) -> Result<bool, StoreError> {
         let here = self.tables().edges.worked_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, work));
         let edge = edge_id("WORKED_IN", memory.as_str(), work.as_str());
-        Ok(here || self.store().edge_time(edge).await?.is_some())
+        Ok(here || self.store().edges().time(edge).await?.is_some())
     }
 
     /// Whether there will be an edge from the memory to the session that wrote it after this commit.
@@ -137,7 +137,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn is_written_in(&self, memory: &MemoryId, session: &SessionId) -> Result<bool, StoreError> {
         let here = self.tables().edges.created_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, session));
-        Ok(here || self.store().written_at(memory, session).await?.is_some())
+        Ok(here || self.store().edges().written_at(memory, session).await?.is_some())
     }
 
     /// Whether there will be an edge from the later session to the earlier one after this commit.
@@ -146,56 +146,68 @@ impl Write<'_> {
     /// A failing store.
     pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
         let here = self.tables().edges.follows.iter().any(|edge| (&edge.0, &edge.1) == (later, earlier));
-        Ok(here || self.store().follows(later, earlier).await?)
+        Ok(here || self.store().edges().follows(later, earlier).await?)
     }
 }
 
+/// The edges whose only field is a time.
+#[derive(Clone, Copy)]
+pub struct Edges<'a>(&'a Store);
+
 impl Store {
+    /// The edges whose only field is a time.
+    pub fn edges(&self) -> Edges<'_> {
+        Edges(self)
+    }
+}
+
+impl Edges<'_> {
     /// Whether a session continues another.
-    pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
+    pub async fn follows(self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
         let edge = edge_id("FOLLOWS", later.as_str(), earlier.as_str());
-        Ok(self.edge_time(edge).await?.is_some())
+        Ok(self.time(edge).await?.is_some())
     }
 
     /// When a session first wrote a memory, if it did.
     pub async fn written_at(
-        &self,
+        self,
         memory: &MemoryId,
         session: &SessionId,
     ) -> Result<Option<Timestamp>, StoreError> {
-        self.edge_time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
+        self.time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
     }
 
     /// The pieces of work in which a memory was found out, the latest first.
-    pub async fn works_of_memory(&self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
+    pub async fn works_of(self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let mut results = self.engine()?.run(statement::WORKED_IN_OF_MEMORY, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::WORKED_IN_OF_MEMORY, vars.0).await?;
         let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
         edges.into_iter().map(|edge| work_id("WORKED_IN", edge.to)).collect()
     }
 
     /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
-    pub async fn memories_of_work(&self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
+    pub async fn memories_of(self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
-        let mut results = self.engine()?.run(statement::WORKED_IN_OF_WORK, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::WORKED_IN_OF_WORK, vars.0).await?;
         let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
         edges.into_iter().map(|edge| memory_id("WORKED_IN", edge.from)).collect()
     }
 
-    async fn edge_time(&self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
-        let mut results = self.engine()?.run(statement::EDGE_TIME, Vars::new().with("edge", edge).0).await?;
+    async fn time(self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
+        let mut results =
+            self.0.engine()?.run(statement::EDGE_TIME, Vars::new().with("edge", edge).0).await?;
         let at: Vec<surrealdb::types::Datetime> = take("edge", &mut results, 0)?;
         Ok(at.first().copied().map(timestamp))
     }
 
     /// A page of all edges of a relation in order of id.
-    pub async fn page_of_edges(
-        &self,
+    pub async fn page(
+        self,
         table: Table,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
-        let rows: Page<RawEdge> = self.page::<EdgeRow, _>(table, after, limit).await?;
+        let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(table, after, limit).await?;
         let edge = |RawEdge { from, to, at }| Edge { table, from, to, at };
         Ok(rows.into_iter().map(|(key, row)| (key, edge(row))).collect())
     }

@@ -61,20 +61,26 @@ impl TryFrom<EventRow> for Event {
     }
 }
 
+/// The event log.
+#[derive(Clone, Copy)]
+pub struct Events<'a>(&'a Store);
+
 impl Store {
+    /// The event log.
+    pub fn events(&self) -> Events<'_> {
+        Events(self)
+    }
+}
+
+impl Events<'_> {
     /// The events of a writer after a number, in order.
-    pub async fn events_after(
-        &self,
-        writer: &str,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
+    pub async fn after(self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
-        parse::<EventRow, _>("event", self.rows("event", statement::EVENT_AFTER, vars).await?)
+        parse::<EventRow, _>("event", self.0.rows("event", statement::EVENT_AFTER, vars).await?)
     }
 
     /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.
-    pub async fn deletions(&self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
+    pub async fn deletions(self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -82,21 +88,21 @@ impl Store {
             kind: String,
             at: Datetime,
         }
-        let mut results = self.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
+        let mut results = self.0.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
         let deleted = EventKind::MemoryDeleted.as_str();
         let read = |row: Row| Ok((memory_id("event", row.memory)?, timestamp(row.at), row.kind == deleted));
         take::<Row>("event", &mut results, 0)?.into_iter().map(read).collect()
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.
-    pub async fn last_event(&self) -> Result<(u64, Timestamp), StoreError> {
-        self.last_event_of(self.writer()).await
+    pub async fn last(self) -> Result<(u64, Timestamp), StoreError> {
+        self.last_of(self.0.writer()).await
     }
 
     /// The number and moment of any writer's last event.
-    pub(super) async fn last_event_of(&self, writer: &str) -> Result<(u64, Timestamp), StoreError> {
+    pub(super) async fn last_of(self, writer: &str) -> Result<(u64, Timestamp), StoreError> {
         let vars = Vars::new().with("writer", writer);
-        let mut results = self.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
         last_of(&mut results, 0)
     }
 }

@@ -33,13 +33,24 @@ struct Row {
     at: Datetime,
 }
 
+/// The signs that memories were useful or not.
+#[derive(Clone, Copy)]
+pub struct Signs<'a>(&'a Store);
+
 impl Store {
+    /// The signs that memories were useful or not.
+    pub fn signs(&self) -> Signs<'_> {
+        Signs(self)
+    }
+}
+
+impl Signs<'_> {
     /// Stores the signs of a session. A sign that is stored already stays, so repeating the call is harmless.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one.
-    pub async fn put_signs(&self, session: &SessionId, signs: &[Sign]) -> Result<(), StoreError> {
-        let at = datetime(self.now());
+    pub async fn put(self, session: &SessionId, signs: &[Sign]) -> Result<(), StoreError> {
+        let at = datetime(self.0.now());
         let place = text::hex(&Sha256::digest(session.as_str())[..SESSION_BYTES]);
         let row = |sign: &Sign| Row {
             id: RecordId::new("feedback", format!("{}-{}-{place}", sign.memory, sign.source.as_str())),
@@ -52,7 +63,7 @@ impl Store {
         let memories: Vec<RecordId> = signs.iter().map(|sign| memory_record(&sign.memory)).collect();
         let vars =
             Vars::new().with("signs", signs.iter().map(row).collect::<Vec<Row>>()).with("memories", memories);
-        self.retry_on_conflict(statement::FEEDBACK_PUT, vars).await?;
+        self.0.retry_on_conflict(statement::FEEDBACK_PUT, vars).await?;
         Ok(())
     }
 
@@ -60,10 +71,7 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn signs_of_memories(
-        &self,
-        limit: usize,
-    ) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
+    pub async fn by_memory(self, limit: usize) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Counted {
@@ -72,7 +80,7 @@ impl Store {
             count: i64,
         }
         let vars = Vars::new().limit(limit);
-        let mut results = self.engine()?.run(statement::FEEDBACK_OF_MEMORIES, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::FEEDBACK_OF_MEMORIES, vars.0).await?;
         let mut signs: BTreeMap<MemoryId, FeedbackCounts> = BTreeMap::new();
         for one in take::<Counted>("feedback", &mut results, 0)? {
             let Some(source) = Source::parse(&one.source) else { continue };
@@ -85,7 +93,7 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn count_signs(&self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
+    pub async fn count(self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Counted {
@@ -93,7 +101,7 @@ impl Store {
             count: i64,
         }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let mut results = self.engine()?.run(statement::FEEDBACK_COUNTS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::FEEDBACK_COUNTS, vars.0).await?;
         let counted = take::<Counted>("feedback", &mut results, 0)?;
         // Sources of a later version are unknown here.
         Ok(counted

@@ -98,14 +98,25 @@ fn anchor_record(memory: &MemoryId) -> RecordId {
     RecordId::new("anchor", memory.as_str())
 }
 
+/// The footings of memories.
+#[derive(Clone, Copy)]
+pub struct Footings<'a>(&'a Store);
+
 impl Store {
+    /// The footings of memories.
+    pub fn footings(&self) -> Footings<'_> {
+        Footings(self)
+    }
+}
+
+impl Footings<'_> {
     /// Replaces the anchors of a memory. Returns `false` and changes nothing when the memory has a different
     /// revision or is gone.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put_anchors(
-        &self,
+        self,
         memory: &MemoryId,
         revision: u32,
         anchors: &[Anchor],
@@ -113,7 +124,7 @@ impl Store {
         let row = Row {
             memory: memory_record(memory),
             revision: i64::from(revision),
-            at: datetime(self.now()),
+            at: datetime(self.0.now()),
             anchors: anchors.iter().map(AnchorRow::from).collect(),
         };
         let vars = Vars::new()
@@ -121,13 +132,13 @@ impl Store {
             .with("memory", memory_record(memory))
             .with("revision", i64::from(revision))
             .with("row", row);
-        let mut results = self.retry_on_conflict(statement::ANCHOR_PUT, vars).await?;
+        let mut results = self.0.retry_on_conflict(statement::ANCHOR_PUT, vars).await?;
         let put: Option<bool> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "anchor", reason: error.to_string() })?;
         // A purge that committed after the memory was read did not see the new row.
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
+        self.0.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
         Ok(put.unwrap_or(false))
     }
 
@@ -136,12 +147,12 @@ impl Store {
     /// # Errors
     /// A failing store, or a malformed row.
     pub async fn anchored(
-        &self,
+        self,
         project: &Project,
         limit: usize,
     ) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let mut results = self.engine()?.run(statement::ANCHOR_LIST, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::ANCHOR_LIST, vars.0).await?;
         take::<Anchored>("anchor", &mut results, 0)?.into_iter().map(Anchored::read).collect()
     }
 
@@ -149,7 +160,7 @@ impl Store {
     ///
     /// # Errors
     /// A failing store, or a malformed row.
-    pub async fn footings(&self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Footing)>, StoreError> {
+    pub async fn of(self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Footing)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Standing {
@@ -165,7 +176,7 @@ impl Store {
         let vars = Vars::new()
             .with("memories", ids.iter().map(memory_record).collect::<Vec<_>>())
             .with("anchors", ids.iter().map(anchor_record).collect::<Vec<_>>());
-        let mut results = self.engine()?.run(statement::FOOTING, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::FOOTING, vars.0).await?;
         let mut anchored = HashMap::new();
         for row in take::<Anchored>("anchor", &mut results, 1)? {
             let revision = small(row.revision);

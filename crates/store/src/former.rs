@@ -97,20 +97,20 @@ impl Write<'_> {
     }
 }
 
-impl Store {
+impl Projects<'_> {
     /// A project's name and its former names, at most [`NAMES_MAX`].
     ///
     /// # Errors
     /// A failing store.
-    pub(super) async fn names(&self, of: &Project) -> Result<Vec<Project>, StoreError> {
+    pub(super) async fn names(self, of: &Project) -> Result<Vec<Project>, StoreError> {
         if of.is_none() {
             return Ok(vec![of.clone()]);
         }
-        if let Some(merges) = &*self.former.held() {
+        if let Some(merges) = &*self.0.former.held() {
             return Ok(names_of(merges, of));
         }
         let vars = Vars::new().limit(MERGES_MAX);
-        let mut results = self.engine()?.run(statement::FORMER_LIST, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::FORMER_LIST, vars.0).await?;
         let mut merges = Merges::new();
         for row in take::<Row>("former_project", &mut results, 0)? {
             let (name, into) = (project("former_project", &row.name)?, project("former_project", &row.into)?);
@@ -118,8 +118,8 @@ impl Store {
         }
         let names = names_of(&merges, of);
         // Another home may merge projects at any time.
-        if !self.is_shared() {
-            *self.former.held() = Some(Arc::new(merges));
+        if !self.0.is_shared() {
+            *self.0.former.held() = Some(Arc::new(merges));
         }
         Ok(names)
     }

@@ -133,20 +133,31 @@ impl Write<'_> {
     }
 }
 
+/// The arrangements of handbooks.
+#[derive(Clone, Copy)]
+pub struct Arrangements<'a>(&'a Store);
+
 impl Store {
+    /// The arrangements of handbooks.
+    pub fn arrangements(&self) -> Arrangements<'_> {
+        Arrangements(self)
+    }
+}
+
+impl Arrangements<'_> {
     /// An arrangement.
-    pub async fn arrangement(&self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
+    pub async fn by_id(self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(parse::<Row, _>(TABLE, self.rows(TABLE, statement::ARRANGEMENT_GET, vars).await?)?))
+        Ok(one(parse::<Row, _>(TABLE, self.0.rows(TABLE, statement::ARRANGEMENT_GET, vars).await?)?))
     }
 
     /// The arrangements in a state, the latest first.
-    pub async fn arrangements(
-        &self,
+    pub async fn in_state(
+        self,
         state: ArrangementState,
         limit: usize,
     ) -> Result<Vec<Arrangement>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        parse::<Row, _>(TABLE, self.rows(TABLE, statement::ARRANGEMENT_LIST, vars).await?)
+        parse::<Row, _>(TABLE, self.0.rows(TABLE, statement::ARRANGEMENT_LIST, vars).await?)
     }
 }

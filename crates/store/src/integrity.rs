@@ -112,13 +112,24 @@ fn rows<T: SurrealValue>(
     values.into_iter().map(read).collect()
 }
 
+/// Checks over the whole store, and their repairs.
+#[derive(Clone, Copy)]
+pub struct Integrity<'a>(&'a Store);
+
 impl Store {
-    async fn ask(&self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
-        Ok(self.engine()?.run(statement, vars).await?)
+    /// Checks over the whole store, and their repairs.
+    pub fn integrity(&self) -> Integrity<'_> {
+        Integrity(self)
+    }
+}
+
+impl Integrity<'_> {
+    async fn ask(self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
+        Ok(self.0.engine()?.run(statement, vars).await?)
     }
 
     async fn ask_rows<T: SurrealValue>(
-        &self,
+        self,
         statement: Statement,
         vars: Variables,
     ) -> Result<Vec<T>, StoreError> {
@@ -126,12 +137,12 @@ impl Store {
     }
 
     /// The extent of each writer's log.
-    pub async fn counted_events(&self) -> Result<Vec<Counted>, StoreError> {
+    pub async fn log_extents(self) -> Result<Vec<Counted>, StoreError> {
         self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
     }
 
     /// Edges of any relation that lack an end, and names whose memory is missing.
-    pub async fn loose_edges(&self) -> Result<Faulty, StoreError> {
+    pub async fn dangling_edges(self) -> Result<Faulty, StoreError> {
         let mut loose = Faulty::default();
         for table in RELATIONS {
             let mut vars = bounded();
@@ -142,7 +153,7 @@ impl Store {
     }
 
     /// Anchors and signs of memories that are missing or purged, and tombstones with a malformed key.
-    pub async fn loose_beside(&self) -> Result<[Faulty; 3], StoreError> {
+    pub async fn dangling_rows(self) -> Result<[Faulty; 3], StoreError> {
         let statement = statement::DOCTOR_BESIDE;
         let mut results = self.ask(statement, bounded()).await?;
         let mut of = |index| rows(statement, &mut results, index).map(Faulty);
@@ -150,7 +161,7 @@ impl Store {
     }
 
     /// Memories, prompts and sessions that refer to a missing session.
-    pub async fn loose_links(&self) -> Result<Faulty, StoreError> {
+    pub async fn dangling_links(self) -> Result<Faulty, StoreError> {
         let statement = statement::DOCTOR_LINKS;
         let mut results = self.ask(statement, bounded()).await?;
         let mut loose = Faulty::default();
@@ -161,7 +172,7 @@ impl Store {
     }
 
     /// The extent of each memory's stored revisions.
-    pub async fn revision_spans(&self) -> Result<BTreeMap<MemoryId, Span>, StoreError> {
+    pub async fn revision_extents(self) -> Result<BTreeMap<MemoryId, Span>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -179,7 +190,7 @@ impl Store {
     }
 
     /// Jobs that need attention; a lease that ended before `before` counts as lost.
-    pub async fn faulty_jobs(&self, before: Timestamp) -> Result<FaultyJobs, StoreError> {
+    pub async fn faulty_jobs(self, before: Timestamp) -> Result<FaultyJobs, StoreError> {
         let statement = statement::DOCTOR_JOBS;
         let mut vars = bounded();
         vars.insert("before", datetime(before));
@@ -189,8 +200,8 @@ impl Store {
     }
 
     /// The tables of vectors, and whether searches use them.
-    pub async fn vector_tables(&self) -> Result<Vec<(String, bool)>, StoreError> {
-        let tables = self.row_counts().await?;
+    pub async fn vector_tables(self) -> Result<Vec<(String, bool)>, StoreError> {
+        let tables = self.0.row_counts().await?;
         let active: Vec<String> = if tables.contains_key("model") {
             self.ask_rows(statement::DOCTOR_MODELS, Variables::new()).await?
         } else {
@@ -201,7 +212,7 @@ impl Store {
     }
 
     /// The contents of a table of vectors.
-    pub async fn vectors_in(&self, table: &str) -> Result<Vectors, StoreError> {
+    pub async fn vectors_in(self, table: &str) -> Result<Vectors, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -220,7 +231,7 @@ impl Store {
     }
 
     /// The memories of waiting jobs, in order of id.
-    pub async fn owed(&self) -> Result<Vec<MemoryId>, StoreError> {
+    pub async fn waiting(self) -> Result<Vec<MemoryId>, StoreError> {
         let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
         let mut ids =
             records.into_iter().map(|id| memory_id("job", id)).collect::<Result<Vec<_>, StoreError>>()?;
@@ -229,17 +240,17 @@ impl Store {
     }
 
     /// Queues jobs about memories for the worker.
-    pub async fn owe(&self, memories: &[MemoryId]) -> Result<(), StoreError> {
-        self.mend(statement::DOCTOR_OWE, memories.iter().map(memory_record).collect()).await
+    pub async fn queue(self, memories: &[MemoryId]) -> Result<(), StoreError> {
+        self.repair(statement::DOCTOR_OWE, memories.iter().map(memory_record).collect()).await
     }
 
     /// Ends leases whose holders are gone.
-    pub async fn requeue(&self, jobs: &Faulty) -> Result<(), StoreError> {
-        self.mend(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
+    pub async fn requeue(self, jobs: &Faulty) -> Result<(), StoreError> {
+        self.repair(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
     }
 
     /// Removes rows that lack their subject: edges, jobs, vectors. It removes nothing that was saved.
-    pub async fn remove(&self, rows: &Faulty) -> Result<(), StoreError> {
+    pub async fn remove(self, rows: &Faulty) -> Result<(), StoreError> {
         let derived = |id: &RecordId| {
             let table = id.table.as_str();
             RELATIONS.contains(&table)
@@ -247,15 +258,15 @@ impl Store {
                 || table.starts_with(vector::PREFIX)
         };
         let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
-        self.mend(statement::DOCTOR_REMOVE, rows).await
+        self.repair(statement::DOCTOR_REMOVE, rows).await
     }
 
-    async fn mend(&self, statement: Statement, ids: Vec<RecordId>) -> Result<(), StoreError> {
+    async fn repair(self, statement: Statement, ids: Vec<RecordId>) -> Result<(), StoreError> {
         if ids.is_empty() {
             return Ok(());
         }
         // Decisions read these rows while they hold the writer.
-        let _pause = self.pause().await;
+        let _pause = self.0.pause().await;
         let mut vars = Variables::new();
         vars.insert("ids", ids);
         self.ask(statement, vars).await.map(drop)

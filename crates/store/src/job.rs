@@ -277,25 +277,36 @@ fn small(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
 
+/// The job queue.
+#[derive(Clone, Copy)]
+pub struct Jobs<'a>(&'a Store);
+
 impl Store {
+    /// The job queue.
+    pub fn jobs(&self) -> Jobs<'_> {
+        Jobs(self)
+    }
+}
+
+impl Jobs<'_> {
     /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that a job
     /// which kills the process is given up eventually.
-    pub async fn lease_jobs(
-        &self,
+    pub async fn lease(
+        self,
         owner: &str,
         kind: JobKind,
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
         // A result that cannot be stored would be computed, and paid for, again and again.
-        self.check_space()?;
+        self.0.check_space()?;
         let vars = Vars::new()
             .with("owner", owner)
             .limit(limit)
-            .at("now", self.now())
+            .at("now", self.0.now())
             .at("until", until)
             .with("kind", kind.as_str());
-        let mut results = self.retry_on_conflict(statement::JOB_LEASE, vars).await?;
+        let mut results = self.0.retry_on_conflict(statement::JOB_LEASE, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter().map(|row| row.leased(kind)).collect()
     }
@@ -306,8 +317,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Row`] for a job whose subject is not a memory, and errors of the engine.
-    pub async fn finish_job(
-        &self,
+    pub async fn finish_embedding(
+        self,
         owner: &str,
         job: &Job,
         model: &StoredModel,
@@ -343,9 +354,9 @@ impl Store {
             .with("table", model.table.as_str())
             .with("count", i64::try_from(puts.len()).unwrap_or(i64::MAX))
             .with("puts", puts);
-        self.check_space()?;
-        let _order = self.vectors.lock().await;
-        let mut results = self.retry_on_conflict(statement::JOB_FINISH, vars).await?;
+        self.0.check_space()?;
+        let _order = self.0.vectors.lock().await;
+        let mut results = self.0.retry_on_conflict(statement::JOB_FINISH, vars).await?;
         let held: Vec<Option<String>> = take("job", &mut results, 0)?;
         let Some(project) = one(held).flatten() else { return Ok(false) };
         on_commit(&Project::parse(&project).unwrap_or_else(Project::none));
@@ -353,17 +364,17 @@ impl Store {
     }
 
     /// Ends a job that is done, or for which there is nothing to do.
-    pub async fn end_job(&self, owner: &str, job: &Job) -> Result<(), StoreError> {
+    pub async fn end(self, owner: &str, job: &Job) -> Result<(), StoreError> {
         let vars = Vars::new()
             .with("owner", owner)
             .with("fencing_token", job.fencing_token)
             .with("job", job.kind.record(&job.subject));
-        self.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
+        self.0.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
     }
 
     /// Records that a job failed. It is retried at a moment, or given up if there is none.
-    pub async fn fail_job(
-        &self,
+    pub async fn fail(
+        self,
         owner: &str,
         job: &Job,
         again: Option<Timestamp>,
@@ -376,7 +387,7 @@ impl Store {
             owner,
             std::slice::from_ref(job),
             state,
-            again.unwrap_or(self.now()),
+            again.unwrap_or(self.0.now()),
             Some(reason),
             false,
         )
@@ -384,15 +395,15 @@ impl Store {
     }
 
     /// Gives leased jobs back without counting the attempt.
-    pub async fn release_jobs(&self, owner: &str, jobs: &[Job]) -> Result<(), StoreError> {
+    pub async fn release(self, owner: &str, jobs: &[Job]) -> Result<(), StoreError> {
         if jobs.is_empty() {
             return Ok(());
         }
-        self.put_back(owner, jobs, JobState::Queued, self.now(), None, true).await
+        self.put_back(owner, jobs, JobState::Queued, self.0.now(), None, true).await
     }
 
     async fn put_back(
-        &self,
+        self,
         owner: &str,
         jobs: &[Job],
         state: JobState,
@@ -409,23 +420,23 @@ impl Store {
             .at("due", due)
             .with("error", reason)
             .with("forgive", forgive);
-        self.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
+        self.0.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
     }
 
     /// Extends all leases of an owner.
-    pub async fn renew_jobs(&self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
+    pub async fn renew(self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
         let vars = Vars::new().with("owner", owner).at("until", until);
-        self.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
+        self.0.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
     }
 
     /// Queues again the jobs that earlier processes of this writer held when they ended.
-    pub async fn orphaned_jobs(&self) -> Result<(), StoreError> {
-        let vars = Vars::new().with("writer", format!("{}/", self.writer)).at("now", self.now());
-        self.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
+    pub async fn requeue_orphaned(self) -> Result<(), StoreError> {
+        let vars = Vars::new().with("writer", format!("{}/", self.0.writer)).at("now", self.0.now());
+        self.0.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
     }
 
     /// The number of jobs by state.
-    pub async fn job_counts(&self) -> Result<JobCounts, StoreError> {
+    pub async fn counts(self) -> Result<JobCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -433,7 +444,7 @@ impl Store {
             leased: i64,
             dead: i64,
         }
-        let mut results = self.engine()?.run(statement::JOB_COUNTS, Vars::new().0).await?;
+        let mut results = self.0.engine()?.run(statement::JOB_COUNTS, Vars::new().0).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
         Ok(one(rows).map_or_else(JobCounts::default, |row| JobCounts {
@@ -444,7 +455,7 @@ impl Store {
     }
 
     /// Whether jobs of a kind are under way, and when the next waiting one is due.
-    pub async fn jobs_ahead(&self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
+    pub async fn ahead(self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -452,55 +463,55 @@ impl Store {
             next: Option<surrealdb::types::Datetime>,
         }
         let vars = Vars::new().with("kind", kind.as_str());
-        let mut results = self.engine()?.run(statement::JOB_WAITING, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::JOB_WAITING, vars.0).await?;
         let row = one(take::<Row>("job", &mut results, 0)?);
         Ok(row.map_or((false, None), |row| (row.leased, row.next.map(timestamp))))
     }
 
     /// Jobs in one state, the earliest due first.
-    pub async fn jobs(&self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
+    pub async fn in_state(self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        let mut results = self.engine()?.run(statement::JOB_LIST, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::JOB_LIST, vars.0).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
     /// Revives the dead letters and returns their number.
-    pub async fn retry_jobs(&self) -> Result<usize, StoreError> {
+    pub async fn retry_dead(self) -> Result<usize, StoreError> {
         let mut results =
-            self.retry_on_conflict(statement::JOB_RETRY, Vars::new().at("now", self.now())).await?;
+            self.0.retry_on_conflict(statement::JOB_RETRY, Vars::new().at("now", self.0.now())).await?;
         let rows: Vec<surrealdb::types::Value> = take("job", &mut results, 0)?;
         Ok(rows.len())
     }
 
     /// Queues a job about a revision of a subject. It replaces one of the same kind that waits already.
-    pub async fn queue_job(
-        &self,
+    pub async fn queue(
+        self,
         kind: JobKind,
         subject: &Subject,
         revision: u32,
         payload: Option<Payload>,
     ) -> Result<(), StoreError> {
-        let mut row = JobRow::queued(kind, subject, revision, self.now());
+        let mut row = JobRow::queued(kind, subject, revision, self.0.now());
         row.payload = payload.map(serde_json::Value::Object);
-        self.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+        self.0.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
     }
 
     /// Queues jobs about subjects. An existing job of the same kind and subject stays as it is, even a dead letter.
-    pub async fn owe_jobs(&self, kind: JobKind, subjects: &[Subject]) -> Result<(), StoreError> {
+    pub async fn ensure(self, kind: JobKind, subjects: &[Subject]) -> Result<(), StoreError> {
         if subjects.is_empty() {
             return Ok(());
         }
-        let due = self.now();
+        let due = self.0.now();
         let jobs: Vec<JobRow> =
             subjects.iter().map(|subject| JobRow::queued(kind, subject, 0, due)).collect();
-        self.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
+        self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
     }
 
     /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
     /// where the page ended (`None` after the last one) and how many were queued.
     pub async fn queue_missing(
-        &self,
+        self,
         model: &StoredModel,
         after: Option<&MemoryId>,
         limit: usize,
@@ -514,7 +525,7 @@ impl Store {
         }
         let after = after.map_or_else(|| RecordId::new("memory", ""), memory_record);
         let vars = Vars::new().with("after", after).limit(limit);
-        let mut results = self.engine()?.run(statement::MEMORY_IDS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_IDS, vars.0).await?;
         let rows: Vec<Row> = take("memory", &mut results, 0)?;
         let Some(last) = rows.last() else { return Ok((None, 0)) };
         let last = memory_id("memory", last.id.clone())?;
@@ -523,14 +534,15 @@ impl Store {
             .filter(|row| row.live)
             .map(|row| Ok((memory_id("memory", row.id)?, row.revision)))
             .collect::<Result<_, StoreError>>()?;
-        let have = self.vectors_of(model, &live.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+        let have =
+            self.0.vectors().revisions_of(model, &live.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
         let jobs: Vec<JobRow> = missing
-            .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.now()))
+            .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.0.now()))
             .collect();
         let count = jobs.len();
         if count > 0 {
-            self.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
+            self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
         }
         Ok((Some(last), count))
     }

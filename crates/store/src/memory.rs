@@ -318,7 +318,7 @@ impl Write<'_> {
     pub async fn memory(&self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
         match self.tables().memories.put.iter().rfind(|memory| memory.id == *id) {
             Some(memory) => Ok(Some(memory.clone())),
-            None => self.store().memory(id).await,
+            None => self.store().memories().by_id(id).await,
         }
     }
 
@@ -339,7 +339,7 @@ impl Write<'_> {
         };
         match self.tables().memories.put.iter().find(holds) {
             Some(memory) => Ok(Some(memory.clone())),
-            None => self.store().topic_holder(project, scope, topic_key).await,
+            None => self.store().topics().holder(project, scope, topic_key).await,
         }
     }
 }
@@ -357,24 +357,31 @@ impl Tables {
     }
 }
 
+/// The memories.
+#[derive(Clone, Copy)]
+pub struct Memories<'a>(&'a Store);
+
 impl Store {
+    /// The memories.
+    pub fn memories(&self) -> Memories<'_> {
+        Memories(self)
+    }
+}
+
+impl Memories<'_> {
     /// A memory, deleted or not.
-    pub async fn memory(&self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
-        Ok(one(self.memories_by_id(std::slice::from_ref(id)).await?))
+    pub async fn by_id(self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
+        Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Memories by id, in no order; missing ones are left out.
-    pub async fn memories_by_id(&self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
+    pub async fn by_ids(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        self.memories(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+        self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
     }
 
     /// Ids and titles of memories whose id begins with `prefix`, which is part of a valid id.
-    pub async fn memories_by_prefix(
-        &self,
-        prefix: &str,
-        limit: usize,
-    ) -> Result<Vec<(MemoryId, String)>, StoreError> {
+    pub async fn by_prefix(self, prefix: &str, limit: usize) -> Result<Vec<(MemoryId, String)>, StoreError> {
         let vars = Vars::new()
             .with("from", RecordId::new("memory", prefix))
             // `~` sorts after every character of an id.
@@ -386,26 +393,26 @@ impl Store {
             id: RecordId,
             title: String,
         }
-        let mut results = self.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
         let named: Vec<Named> = take("memory", &mut results, 0)?;
         named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
     }
 
     /// Live memories of one identity seen since a moment, newest first.
     pub async fn twins(
-        &self,
+        self,
         identity: &str,
         content: &str,
         since: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("identity", identity).with("trimmed", content.trim());
-        self.memories(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
+        self.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
     /// The live memories of a project (of all, when `None`) written last before a moment, newest first.
-    pub async fn recent(
-        &self,
+    pub async fn latest(
+        self,
         project: Option<&Project>,
         before: Timestamp,
         limit: usize,
@@ -413,50 +420,50 @@ impl Store {
         let vars = Vars::new().at("before", before).limit(limit);
         match project {
             Some(project) => {
-                self.memories(statement::MEMORY_RECENT, vars.with("project", project.as_str())).await
+                self.select(statement::MEMORY_RECENT, vars.with("project", project.as_str())).await
             }
-            None => self.memories(statement::MEMORY_RECENT_EVERYWHERE, vars).await,
+            None => self.select(statement::MEMORY_RECENT_EVERYWHERE, vars).await,
         }
     }
 
     /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
-    pub async fn to_be_done(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn prospective(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let due = vec![due_slot(project), due_slot(&Project::none())];
-        self.memories(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
+        self.select(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
     /// Memories of a project that are not live, purged ones included.
-    pub async fn gone(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn deleted(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.memories(statement::MEMORY_GONE, vars).await
+        self.select(statement::MEMORY_GONE, vars).await
     }
 
     /// The live memories of a project made before a moment, nearest first.
-    pub async fn made_before(
-        &self,
+    pub async fn created_before(
+        self,
         project: &Project,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.memories(statement::MEMORY_BEFORE, vars).await
+        self.select(statement::MEMORY_BEFORE, vars).await
     }
 
     /// The live memories of a project made after a moment, nearest first.
-    pub async fn made_since(
-        &self,
+    pub async fn created_since(
+        self,
         project: &Project,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.memories(statement::MEMORY_SINCE, vars).await
+        self.select(statement::MEMORY_SINCE, vars).await
     }
 
     /// The live memories that a session wrote before (`forward` false) or after a moment, nearest first,
     /// with the moment of their writing.
     pub async fn written_in(
-        &self,
+        self,
         session: &SessionId,
         mut at: Timestamp,
         forward: bool,
@@ -466,7 +473,7 @@ impl Store {
         // Deleted ones are filtered out here: as a condition of the statement they would defeat its index. The
         // bound on pages keeps a session of deleted memories only from being read through.
         for _ in 0..DELETED_PAGES_MAX {
-            let page = self.page_of_session(session, at, forward, limit).await?;
+            let page = self.page_written_in(session, at, forward, limit).await?;
             let is_last = page.len() < limit;
             at = page.last().map_or(at, |(_, at)| *at);
             found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
@@ -478,8 +485,8 @@ impl Store {
         Ok(found)
     }
 
-    async fn page_of_session(
-        &self,
+    async fn page_written_in(
+        self,
         session: &SessionId,
         at: Timestamp,
         forward: bool,
@@ -489,20 +496,20 @@ impl Store {
         let statement =
             if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
         // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
-        let moments = moments(self.rows("CREATED_IN", statement, vars).await?)?;
+        let moments = moments(self.0.rows("CREATED_IN", statement, vars).await?)?;
         if moments.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
         let mut memories: BTreeMap<MemoryId, Memory> =
-            self.memories_by_id(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
+            self.by_ids(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
         Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
     /// A memory, deleted or not, and at most `limit` live neighbours from either end of an edge, the strongest
     /// first. Two memories related both ways are one neighbour, by the stronger edge.
-    pub async fn observation(
-        &self,
+    pub async fn with_neighbours(
+        self,
         id: &MemoryId,
         limit: usize,
     ) -> Result<Option<(Memory, Vec<Near>)>, StoreError> {
@@ -523,7 +530,7 @@ impl Store {
             related_from: Vec<Relation>,
         }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(row) = one(self.rows("memory", statement::OBSERVATION, vars).await?) else {
+        let Some(row) = one(self.0.rows("memory", statement::OBSERVATION, vars).await?) else {
             return Ok(None);
         };
         let edges = Edges::from_value(row.clone())
@@ -544,7 +551,7 @@ impl Store {
             return Ok(Some((memory, Vec::new())));
         }
         let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| *id).collect();
-        let live = self.memories_by_id(&ids).await?;
+        let live = self.by_ids(&ids).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
             let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
             Some(Near { id, title: neighbour.title.to_string(), kind, weight })
@@ -553,12 +560,8 @@ impl Store {
     }
 
     /// A page of all memories in order of id, deleted ones included.
-    pub async fn page_of_memories(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Memory>, StoreError> {
-        self.page::<MemoryRow, _>(Table::Memory, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Memory>, StoreError> {
+        self.0.page::<MemoryRow, _>(Table::Memory, after, limit).await
     }
 
     /// A page of all memories without title and content, in order of id, deleted ones included. An empty page is
@@ -566,18 +569,18 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn page_of_bare_memories(
-        &self,
+    pub async fn page_without_texts(
+        self,
         after: Option<&MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
-        self.memories(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
+        self.select(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
     }
 
-    pub(super) async fn memories(&self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        parse::<MemoryRow, _>("memory", self.rows("memory", statement, vars).await?)
+    pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
+        parse::<MemoryRow, _>("memory", self.0.rows("memory", statement, vars).await?)
     }
 }
 

@@ -150,12 +150,12 @@ mod tests {
 
             let store = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();
             let until = Timestamp::now() + std::time::Duration::from_secs(60);
-            let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, until).await.unwrap();
+            let jobs = store.jobs().lease("a/1", JobKind::Embed, 5, until).await.unwrap();
             assert_eq!(jobs.len(), 1);
             assert_eq!(jobs[0].subject, Subject::Memory(memory));
             assert_eq!((jobs[0].revision, jobs[0].attempts, &jobs[0].payload), (2, 2, &None));
-            store.end_job("a/1", &jobs[0]).await.unwrap();
-            assert_eq!(store.job_counts().await.unwrap().depth(), 0, "its fencing token goes on");
+            store.jobs().end("a/1", &jobs[0]).await.unwrap();
+            assert_eq!(store.jobs().counts().await.unwrap().depth(), 0, "its fencing token goes on");
             store.close().await.unwrap();
         });
     }

@@ -81,19 +81,18 @@ impl Store {
         let mut results = self.engine()?.run(statement, vars.0).await?;
         Ok(Lists { table, lists: take::<Value>(table, &mut results, 0)?.into_iter() })
     }
+}
 
+impl Memories<'_> {
     /// A memory, deleted or not, with the session of its present revision.
-    pub async fn memory_in_session(
-        &self,
-        id: &MemoryId,
-    ) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
+    pub async fn with_session(self, id: &MemoryId) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Sitting {
             sitting: Option<Value>,
         }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let mut results = self.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
         let Some(row) = one(take::<Value>("memory", &mut results, 0)?) else { return Ok(None) };
         let sitting = Sitting::from_value(row.clone())
             .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
@@ -102,10 +101,12 @@ impl Store {
         let session = one(parse::<SessionRow, _>("session", sitting.into_iter().collect())?);
         Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
     }
+}
 
+impl Sessions<'_> {
     /// What a session wrote and was asked before and after a moment, at most `limit` items of each.
     pub async fn around(
-        &self,
+        self,
         session: &SessionId,
         at: Timestamp,
         before: usize,
@@ -116,7 +117,7 @@ impl Store {
             .at("at", at)
             .count("before", before)
             .count("after", after);
-        let mut lists = self.lists("CREATED_IN", statement::SESSION_AROUND, vars).await?;
+        let mut lists = self.0.lists("CREATED_IN", statement::SESSION_AROUND, vars).await?;
         let (earlier, later) = (lists.next()?, lists.next()?);
         let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
         let memories: BTreeMap<MemoryId, Memory> =
@@ -130,16 +131,18 @@ impl Store {
             side.written = moments(rows)?.into_iter().filter_map(live).collect();
             if is_full && side.written.len() < limit {
                 // Deleted memories took up part of the limit.
-                side.written = self.written_in(session, at, forward, limit).await?;
+                side.written = self.0.memories().written_in(session, at, forward, limit).await?;
             }
             side.prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
         }
         let [before, after] = sides;
         Ok((before, after))
     }
+}
 
+impl Projects<'_> {
     /// The lists of a project's context.
-    pub async fn overview(&self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
+    pub async fn overview(self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
         let own = Project::none();
         let vars = Vars::new()
             .with("project", project.as_str())
@@ -152,7 +155,7 @@ impl Store {
             .count("prompts", limits.prompts)
             .count("pinned", limits.pinned)
             .limit(limits.recent);
-        let mut lists = self.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;
+        let mut lists = self.0.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;
         let sessions = parse::<SessionRow, _>("session", lists.next()?)?;
         let mut memories = || -> Result<Vec<Memory>, StoreError> {
             let rows = [lists.next()?, lists.next()?].concat();

@@ -2,7 +2,7 @@
 //! array number by number, which took seconds for a project.
 //!
 //! The rows are derived. They change in the transactions that change the vectors. A reader compares the number of a
-//! project's rows with [`Store::count_vectors`]: a store of an older program has none yet.
+//! project's rows with [`Vectors::count`]: a store of an older program has none yet.
 
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
@@ -35,10 +35,10 @@ pub(super) fn vector(numbers: &[u8]) -> Vec<f32> {
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
-impl Store {
+impl Vectors<'_> {
     /// A page of the packed vectors of a project (of the personal ones for the empty project) in order of place.
     pub async fn page_of_packed(
-        &self,
+        self,
         model: &StoredModel,
         project: &Project,
         after: &str,
@@ -58,7 +58,7 @@ impl Store {
             .with("project", project.as_str())
             .with("after", after)
             .limit(limit);
-        let mut results = self.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
         let rows: Vec<Row> = take("packed", &mut results, 0)?;
         rows.into_iter()
             .map(|row| {
@@ -75,8 +75,8 @@ impl Store {
 
     /// Packs the vectors of a project again; the argument has all of them. A vector that was changed or removed
     /// meanwhile is left out, so that the project is packed again at its next reading.
-    pub async fn pack_vectors(
-        &self,
+    pub async fn pack(
+        self,
         model: &StoredModel,
         project: &Project,
         vectors: &[StoredVector],
@@ -92,9 +92,9 @@ impl Store {
             passage: i64,
             numbers: Bytes,
         }
-        self.check_space()?;
+        self.0.check_space()?;
         let of = || Vars::new().with("table", model.table.as_str()).with("project", project.as_str());
-        self.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
+        self.0.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
             let row = |one: &StoredVector| Row {
                 id: record(model, &one.place),
@@ -107,8 +107,8 @@ impl Store {
             };
             let rows: Vec<Row> = part.iter().map(row).collect();
             // Taken for each part anew, because a delete waits for it.
-            let _order = self.vectors.lock().await;
-            self.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
+            let _order = self.0.vectors.lock().await;
+            self.0.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
         }
         Ok(())
     }

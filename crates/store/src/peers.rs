@@ -92,16 +92,27 @@ struct Attendant {
     at_work: bool,
 }
 
+/// The other homes that write to the same database.
+#[derive(Clone, Copy)]
+pub struct Peers<'a>(&'a Store);
+
 impl Store {
+    /// The other homes that write to the same database.
+    pub fn peers(&self) -> Peers<'_> {
+        Peers(self)
+    }
+}
+
+impl Peers<'_> {
     /// All writers that this process must know: on an embedded store, only itself.
-    pub async fn writers(&self) -> Result<Vec<String>, StoreError> {
-        if !self.is_shared() {
-            return Ok(vec![self.writer.clone()]);
+    pub async fn writers(self) -> Result<Vec<String>, StoreError> {
+        if !self.0.is_shared() {
+            return Ok(vec![self.0.writer.clone()]);
         }
         let mut writers: Vec<String> = Vec::new();
         while writers.len() < WRITERS_KNOWN_MAX {
             let vars = Vars::new().with("after", writers.last().cloned().unwrap_or_default());
-            let mut results = self.engine()?.run(statement::WRITER_NEXT, vars.0).await?;
+            let mut results = self.0.engine()?.run(statement::WRITER_NEXT, vars.0).await?;
             let Some(next) = one(take::<String>("event", &mut results, 0)?) else { return Ok(writers) };
             writers.push(next);
         }
@@ -110,19 +121,19 @@ impl Store {
     }
 
     /// The end of each writer's log.
-    pub async fn places(&self) -> Result<LogPositions, StoreError> {
+    pub async fn all_ends(self) -> Result<LogPositions, StoreError> {
         let mut places = self.ends(&self.writers().await?).await?;
-        places.0.entry(self.writer.clone()).or_default();
+        places.0.entry(self.0.writer.clone()).or_default();
         Ok(places)
     }
 
     /// The ends of some logs; 0 for an empty one.
-    pub async fn ends(&self, writers: &[String]) -> Result<LogPositions, StoreError> {
+    pub async fn ends(self, writers: &[String]) -> Result<LogPositions, StoreError> {
         let mut ends = BTreeMap::new();
         for some in writers.chunks(WRITERS_MAX) {
             let (text, vars) =
                 for_each(statement::WRITER_POSITION, some.iter().map(|writer| (writer.as_str(), 0)));
-            let mut results = self.engine()?.script(statement::WRITER_POSITION.name, &text, vars).await?;
+            let mut results = self.0.engine()?.script(statement::WRITER_POSITION.name, &text, vars).await?;
             for (at, writer) in some.iter().enumerate() {
                 let (seq, _) = last_of(&mut results, at)?;
                 ends.insert(writer.clone(), seq);
@@ -135,16 +146,16 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn peer_logs(&self) -> Result<PeerLogs, StoreError> {
+    pub async fn listen(self) -> Result<PeerLogs, StoreError> {
         let now = Instant::now();
-        let places = self.places().await?;
+        let places = self.all_ends().await?;
         let mut logs =
             PeerLogs { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
-        if self.is_shared() {
+        if self.0.is_shared() {
             // Another process with this writer's name left its mark, most often the one before this.
-            self.attend().await?;
-            let mut results = self.engine()?.run(statement::WRITER_LIST, listed()).await?;
-            self.meet(&mut logs, take("writer", &mut results, 0)?);
+            self.report_presence().await?;
+            let mut results = self.0.engine()?.run(statement::WRITER_LIST, listed()).await?;
+            self.note_homes(&mut logs, take("writer", &mut results, 0)?);
         }
         Ok(logs)
     }
@@ -153,23 +164,23 @@ impl Store {
     ///
     /// # Errors
     /// A failing store; what was not read then is read the next time.
-    pub async fn read_peers(&self, logs: &mut PeerLogs) -> Result<PeerNews, StoreError> {
-        if let Ok(mut position) = self.position.try_lock()
+    pub async fn read(self, logs: &mut PeerLogs) -> Result<PeerNews, StoreError> {
+        if let Ok(mut position) = self.0.position.try_lock()
             && position.seq.is_none()
             && position.announced.is_some()
         {
             // A commit of this process whose outcome is unknown.
-            self.settle(&mut position).await?;
+            self.0.settle(&mut position).await?;
         }
         if logs.attended.elapsed() >= HEARTBEAT {
-            self.stay(logs).await?;
+            self.renew_presence(logs).await?;
         }
         if logs.thorough.elapsed() < THOROUGH {
             let asked = logs.peers.clone();
             return Ok(PeerNews { events: self.read_some(logs, &asked).await?, is_rewound: false });
         }
         let mut all = self.writers().await?;
-        all.retain(|writer| *writer != self.writer);
+        all.retain(|writer| *writer != self.0.writer);
         let mut events = Vec::new();
         for some in all.chunks(WRITERS_MAX) {
             events.extend(self.read_some(logs, some).await?);
@@ -180,14 +191,14 @@ impl Store {
     }
 
     /// Reads some logs, and which homes are at work.
-    async fn read_some(&self, logs: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
+    async fn read_some(self, logs: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
         let place = |writer: &String| logs.places.0.get(writer).copied().unwrap_or(0);
         let (statements, mut vars) =
             for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), place(writer))));
         vars.extend(listed());
         let text = format!("{}{statements}", statement::WRITER_LIST.text);
-        let mut results = self.engine()?.script(statement::EVENT_AFTER.name, &text, vars).await?;
-        self.meet(logs, take("writer", &mut results, 0)?);
+        let mut results = self.0.engine()?.script(statement::EVENT_AFTER.name, &text, vars).await?;
+        self.note_homes(logs, take("writer", &mut results, 0)?);
         let mut news: Vec<Vec<Event>> = Vec::new();
         for at in 0..asked.len() {
             let events = parse::<EventRow, Event>("event", take("event", &mut results, at + 1)?)?;
@@ -199,9 +210,9 @@ impl Store {
             return Ok(Vec::new());
         }
         // Under the writer, so that no older state of a memory follows a newer one of this process.
-        let _order = self.position.lock().await;
+        let _order = self.0.position.lock().await;
         for events in &news {
-            self.announce_again(events.clone()).await?;
+            self.0.announce_again(events.clone()).await?;
             if let Some(last) = events.last() {
                 logs.places.0.insert(last.writer.clone(), last.seq);
             }
@@ -210,35 +221,35 @@ impl Store {
     }
 
     /// Records which homes there are, those seen last first.
-    fn meet(&self, logs: &mut PeerLogs, attendants: Vec<Attendant>) {
-        let others = || attendants.iter().filter(|one| one.name != self.writer);
+    fn note_homes(self, logs: &mut PeerLogs, attendants: Vec<Attendant>) {
+        let others = || attendants.iter().filter(|one| one.name != self.0.writer);
         logs.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
         logs.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
     }
 
     /// Reports that this home is at work, and forgets homes that have not been for weeks. Returns the lease that
     /// was recorded under its name before.
-    async fn attend(&self) -> Result<Option<String>, StoreError> {
+    async fn report_presence(self) -> Result<Option<String>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Before {
             lease: String,
         }
-        let id = RecordId::new("writer", self.writer.as_str());
-        let vars = Vars::new().with("id", id).with("lease", self.lease.as_str());
-        let mut results = self.retry_on_conflict(statement::WRITER_ATTEND, vars).await?;
+        let id = RecordId::new("writer", self.0.writer.as_str());
+        let vars = Vars::new().with("id", id).with("lease", self.0.lease.as_str());
+        let mut results = self.0.retry_on_conflict(statement::WRITER_ATTEND, vars).await?;
         let before = take::<Option<Before>>("writer", &mut results, 0)?;
-        self.retry_on_conflict(statement::WRITER_RETIRE, Vars::new()).await?;
+        self.0.retry_on_conflict(statement::WRITER_RETIRE, Vars::new()).await?;
         Ok(one(before).flatten().map(|before| before.lease))
     }
 
     /// Reports again that this home is at work, and checks whether another process uses its name.
-    async fn stay(&self, logs: &mut PeerLogs) -> Result<(), StoreError> {
-        let before = self.attend().await?;
+    async fn renew_presence(self, logs: &mut PeerLogs) -> Result<(), StoreError> {
+        let before = self.report_presence().await?;
         logs.attended = Instant::now();
-        if before.is_some_and(|lease| lease != self.lease) {
+        if before.is_some_and(|lease| lease != self.0.lease) {
             tracing::error!(
-                writer = %self.writer,
+                writer = %self.0.writer,
                 "another daemon writes to this database under the name of this home, which was copied: saves of one may \
                  be found by the other late; stop one of the two, remove the file `writer` in its home, and start it anew"
             );
@@ -253,11 +264,11 @@ impl Store {
     }
 
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
-    async fn look_back(&self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
-        let mut position = self.position.lock().await;
+    async fn look_back(self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
+        let mut position = self.0.position.lock().await;
         let mut received = logs.places.clone();
         // What this process wrote since it began to listen is not news.
-        received.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
+        received.0.insert(self.0.writer.clone(), position.seq.unwrap_or(0));
         let writers: Vec<String> = received.0.keys().cloned().collect();
         let ends = self.ends(&writers).await?;
         if !received.are_beyond(&ends) {
@@ -268,13 +279,15 @@ impl Store {
         *position = Position { at: position.at, ..Position::unknown() };
         Ok(true)
     }
+}
 
+impl Store {
     /// Notifies the followers of events, with the memories in their present state.
     async fn announce_again(&self, events: Vec<Event>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
         let ids: Vec<MemoryId> = ids.into_iter().collect();
         let memories: Vec<Memory> =
-            if ids.is_empty() { Vec::new() } else { self.memories_by_id(&ids).await? };
+            if ids.is_empty() { Vec::new() } else { self.memories().by_ids(&ids).await? };
         self.announce(&Committed { events, memories });
         Ok(())
     }
@@ -285,10 +298,10 @@ impl Store {
         if let Some(seq) = position.seq {
             return Ok(seq);
         }
-        let (seq, at) = self.last_event().await?;
+        let (seq, at) = self.events().last().await?;
         if let Some(mut announced) = position.announced {
             while announced < seq {
-                let missed = self.events_after(&self.writer, announced, PAGE).await?;
+                let missed = self.events().after(&self.writer, announced, PAGE).await?;
                 let Some(last) = missed.last() else { break };
                 announced = last.seq;
                 self.announce_again(missed).await?;
@@ -313,7 +326,7 @@ impl Store {
         };
         let begun = Instant::now();
         while begun.elapsed() < DOUBT_MAX {
-            match self.events_after(&last.writer, last.seq.saturating_sub(1), 1).await {
+            match self.events().after(&last.writer, last.seq.saturating_sub(1), 1).await {
                 Ok(found) if found.first().is_some_and(|event| event.at == last.at) => {
                     tracing::info!("the answer to a commit got lost, but it was done");
                     return Ok(());

@@ -102,20 +102,31 @@ impl Write<'_> {
     /// A failing store.
     pub async fn has_prompt(&self, id: &PromptId) -> Result<bool, StoreError> {
         let here = self.tables().prompts.put.iter().any(|prompt| prompt.id == *id);
-        Ok(here || self.store().prompt(id).await?.is_some())
+        Ok(here || self.store().prompts().by_id(id).await?.is_some())
     }
 }
 
+/// The prompts.
+#[derive(Clone, Copy)]
+pub struct Prompts<'a>(&'a Store);
+
 impl Store {
+    /// The prompts.
+    pub fn prompts(&self) -> Prompts<'_> {
+        Prompts(self)
+    }
+}
+
+impl Prompts<'_> {
     /// A prompt.
-    pub async fn prompt(&self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
+    pub async fn by_id(self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("ids", vec![prompt_record(id)]);
-        Ok(one(self.prompts(statement::PROMPT_GET, vars).await?))
+        Ok(one(self.select(statement::PROMPT_GET, vars).await?))
     }
 
     /// The prompts of a project (of all, when `None`) given last before a moment, newest first.
-    pub async fn latest_prompts(
-        &self,
+    pub async fn latest(
+        self,
         project: Option<&Project>,
         before: Timestamp,
         limit: usize,
@@ -123,15 +134,15 @@ impl Store {
         let vars = Vars::new().at("before", before).limit(limit);
         match project {
             Some(project) => {
-                self.prompts(statement::PROMPT_LATEST, vars.with("project", project.as_str())).await
+                self.select(statement::PROMPT_LATEST, vars.with("project", project.as_str())).await
             }
-            None => self.prompts(statement::PROMPT_LATEST_EVERYWHERE, vars).await,
+            None => self.select(statement::PROMPT_LATEST_EVERYWHERE, vars).await,
         }
     }
 
     /// The prompts of a session given before (`forward` false) or after a moment, nearest first.
-    pub async fn prompts_in(
-        &self,
+    pub async fn of_session(
+        self,
         session: &SessionId,
         at: Timestamp,
         forward: bool,
@@ -140,41 +151,37 @@ impl Store {
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
         let statement =
             if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
-        self.prompts(statement, vars).await
+        self.select(statement, vars).await
     }
 
     /// The prompts of a project given after a moment, oldest first.
-    pub async fn prompts_since(
-        &self,
+    pub async fn since(
+        self,
         project: &Project,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.prompts(statement::PROMPT_SINCE, vars).await
+        self.select(statement::PROMPT_SINCE, vars).await
     }
 
     /// A prompt of a session with this content, given since a moment.
-    pub async fn same_prompt(
-        &self,
+    pub async fn same(
+        self,
         session: &SessionId,
         content: &str,
         since: Timestamp,
     ) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
-        Ok(one(self.prompts(statement::PROMPT_SAME, vars.at("since", since)).await?))
+        Ok(one(self.select(statement::PROMPT_SAME, vars.at("since", since)).await?))
     }
 
     /// A page of all prompts in order of id.
-    pub async fn page_of_prompts(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Prompt>, StoreError> {
-        self.page::<PromptRow, _>(Table::Prompt, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Prompt>, StoreError> {
+        self.0.page::<PromptRow, _>(Table::Prompt, after, limit).await
     }
 
-    async fn prompts(&self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
-        parse::<PromptRow, _>("prompt", self.rows("prompt", statement, vars).await?)
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
+        parse::<PromptRow, _>("prompt", self.0.rows("prompt", statement, vars).await?)
     }
 }

@@ -74,7 +74,18 @@ impl TryFrom<Row> for StoredRelation {
     }
 }
 
+/// The relations between memories.
+#[derive(Clone, Copy)]
+pub struct Relations<'a>(&'a Store);
+
 impl Store {
+    /// The relations between memories.
+    pub fn relations(&self) -> Relations<'_> {
+        Relations(self)
+    }
+}
+
+impl Relations<'_> {
     /// Replaces the relations that a method found from a memory. Returns `false` and changes nothing when the
     /// memory has a different revision or is gone.
     ///
@@ -82,14 +93,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
-    pub async fn put_relations(
-        &self,
+    pub async fn put(
+        self,
         memory: &MemoryId,
         revision: u32,
         by: Provenance<'_>,
         relations: &[Relation],
     ) -> Result<bool, StoreError> {
-        let at = datetime(self.now());
+        let at = datetime(self.0.now());
         let row = |relation: &Relation| Row {
             id: RecordId::new("RELATES_TO", format!("{memory}-{}-{}", relation.kind.as_str(), relation.to)),
             from: memory_record(memory),
@@ -106,7 +117,7 @@ impl Store {
             .with("revision", i64::from(revision))
             .with("method", by.method)
             .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
-        let mut results = self.retry_on_conflict(statement::RELATION_PUT, vars).await?;
+        let mut results = self.0.retry_on_conflict(statement::RELATION_PUT, vars).await?;
         let put: Option<bool> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
@@ -114,34 +125,34 @@ impl Store {
     }
 
     /// A page of all relations, each with its key, in order of key.
-    pub async fn page_of_relations(
-        &self,
+    pub async fn page(
+        self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<(String, StoredRelation)>, StoreError> {
         let after = after.map(|key| RecordId::new("RELATES_TO", key));
         let vars = Vars::new().with("table", "RELATES_TO").with("after", after).limit(limit);
-        let mut results = self.engine()?.run(statement::TABLE_PAGE, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::TABLE_PAGE, vars.0).await?;
         let keyed = |row: Row| Ok((key("RELATES_TO", row.id.clone())?, StoredRelation::try_from(row)?));
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(keyed).collect()
     }
 
     /// The relations that start or end at any of the memories, the strongest first.
-    pub async fn relations(&self, ids: &[MemoryId], limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
+    pub async fn of(self, ids: &[MemoryId], limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
         let vars = Vars::new().with("ids", ids).limit(limit);
-        let mut results = self.engine()?.run(statement::RELATION_LIST, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::RELATION_LIST, vars.0).await?;
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
     /// All claims that speak against a memory.
-    pub async fn claims(&self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
+    pub async fn claims(self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
-        let mut results = self.engine()?.run(statement::RELATION_CLAIMS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::RELATION_CLAIMS, vars.0).await?;
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
@@ -150,15 +161,15 @@ impl Store {
     ///
     /// # Errors
     /// A failing engine.
-    pub async fn relations_of(
-        &self,
+    pub async fn unsettled(
+        self,
         kinds: &[RelationKind],
         least: f64,
         limit: usize,
     ) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
-        let mut results = self.engine()?.run(statement::RELATION_PAIRS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::RELATION_PAIRS, vars.0).await?;
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
@@ -167,7 +178,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
-    pub async fn settle_pair(&self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
+    pub async fn settle(self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct SettledRow {
@@ -189,19 +200,32 @@ impl Store {
             first: memory_record(&first),
             second: memory_record(&second),
             revisions,
-            at: datetime(self.now()),
+            at: datetime(self.0.now()),
         };
-        self.retry_on_conflict(statement::SETTLED_PUT, Vars::new().with("settled", row)).await?;
+        self.0.retry_on_conflict(statement::SETTLED_PUT, Vars::new().with("settled", row)).await?;
         Ok(())
     }
+}
 
+/// The entities that a chat model found in memories.
+#[derive(Clone, Copy)]
+pub struct Entities<'a>(&'a Store);
+
+impl Store {
+    /// The entities that a chat model found in memories.
+    pub fn entities(&self) -> Entities<'_> {
+        Entities(self)
+    }
+}
+
+impl Entities<'_> {
     /// The live memories in which a model found a name, as given or in lower case.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn named(&self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
+    pub async fn memories_naming(self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("names", vec![name.to_owned(), name.to_lowercase()]).limit(limit);
-        let mut results = self.engine()?.run(statement::ENTITY_NAMED, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::ENTITY_NAMED, vars.0).await?;
         take::<RecordId>("entity", &mut results, 0)?.into_iter().map(|id| memory_id("entity", id)).collect()
     }
 
@@ -209,12 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
-    pub async fn put_entities(
-        &self,
-        memory: &MemoryId,
-        model: &str,
-        entities: &[Entity],
-    ) -> Result<(), StoreError> {
+    pub async fn put(self, memory: &MemoryId, model: &str, entities: &[Entity]) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct EntityRow {
@@ -224,7 +243,7 @@ impl Store {
             model: String,
             at: surrealdb::types::Datetime,
         }
-        let at = datetime(self.now());
+        let at = datetime(self.0.now());
         let row = |entity: &Entity| EntityRow {
             memory: memory_record(memory),
             name: entity.name.to_string(),
@@ -235,7 +254,7 @@ impl Store {
         let vars = Vars::new()
             .with("memory", memory_record(memory))
             .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
-        self.retry_on_conflict(statement::ENTITY_PUT, vars).await?;
+        self.0.retry_on_conflict(statement::ENTITY_PUT, vars).await?;
         Ok(())
     }
 }

@@ -109,35 +109,42 @@ impl Write<'_> {
     pub async fn has_revision(&self, memory: &MemoryId, number: u32) -> Result<bool, StoreError> {
         let here = |other: &Revision| (other.memory, other.revision) == (*memory, number);
         Ok(self.tables().revisions.put.iter().any(here)
-            || self.store().revision(memory, number).await?.is_some())
+            || self.store().revisions().by_number(memory, number).await?.is_some())
     }
 }
 
+/// The earlier revisions of memories.
+#[derive(Clone, Copy)]
+pub struct Revisions<'a>(&'a Store);
+
 impl Store {
+    /// The earlier revisions of memories.
+    pub fn revisions(&self) -> Revisions<'_> {
+        Revisions(self)
+    }
+}
+
+impl Revisions<'_> {
     /// One earlier revision of a memory.
-    pub async fn revision(&self, memory: &MemoryId, number: u32) -> Result<Option<Revision>, StoreError> {
-        Ok(one(self.revisions(memory, number.saturating_add(1), 1).await?)
+    pub async fn by_number(self, memory: &MemoryId, number: u32) -> Result<Option<Revision>, StoreError> {
+        Ok(one(self.before(memory, number.saturating_add(1), 1).await?)
             .filter(|found| found.revision == number))
     }
 
     /// Earlier revisions of a memory below a number, newest first.
-    pub async fn revisions(
-        &self,
+    pub async fn before(
+        self,
         memory: &MemoryId,
         before: u32,
         limit: usize,
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        parse::<RevisionRow, _>("revision", self.rows("revision", statement::REVISION_LIST, vars).await?)
+        parse::<RevisionRow, _>("revision", self.0.rows("revision", statement::REVISION_LIST, vars).await?)
     }
 
     /// A page of all revisions in order of id.
-    pub async fn page_of_revisions(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Revision>, StoreError> {
-        self.page::<RevisionRow, _>(Table::Revision, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Revision>, StoreError> {
+        self.0.page::<RevisionRow, _>(Table::Revision, after, limit).await
     }
 }

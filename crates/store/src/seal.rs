@@ -84,10 +84,21 @@ impl Write<'_> {
     }
 }
 
+/// The seals of the journal.
+#[derive(Clone, Copy)]
+pub struct Seals<'a>(&'a Store);
+
 impl Store {
+    /// The seals of the journal.
+    pub fn seals(&self) -> Seals<'_> {
+        Seals(self)
+    }
+}
+
+impl Seals<'_> {
     /// The journals that have seals.
-    pub async fn seal_origins(&self, limit: usize) -> Result<Vec<String>, StoreError> {
-        let mut results = self.engine()?.run(statement::SEAL_ORIGINS, Vars::new().limit(limit).0).await?;
+    pub async fn origins(self, limit: usize) -> Result<Vec<String>, StoreError> {
+        let mut results = self.0.engine()?.run(statement::SEAL_ORIGINS, Vars::new().limit(limit).0).await?;
         take::<String>(SEAL, &mut results, 0)
     }
 
@@ -95,8 +106,8 @@ impl Store {
     ///
     /// # Errors
     /// A failing store, or an unreadable row.
-    pub async fn seals(&self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+    pub async fn of_journal(self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
-        parse::<SealRow, _>(SEAL, self.rows(SEAL, statement::SEAL_AFTER, vars).await?)
+        parse::<SealRow, _>(SEAL, self.0.rows(SEAL, statement::SEAL_AFTER, vars).await?)
     }
 }

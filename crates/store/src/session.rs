@@ -173,21 +173,32 @@ impl Write<'_> {
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         match self.changed_session(id) {
             Some(session) => Ok(Some(session.clone())),
-            None => self.store().session(id).await,
+            None => self.store().sessions().by_id(id).await,
         }
     }
 }
 
+/// The sessions.
+#[derive(Clone, Copy)]
+pub struct Sessions<'a>(&'a Store);
+
 impl Store {
+    /// The sessions.
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions(self)
+    }
+}
+
+impl Sessions<'_> {
     /// A session.
-    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+    pub async fn by_id(self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         let vars = Vars::new().with("ids", vec![session_record(id)]);
-        Ok(one(self.sessions(statement::SESSION_GET, vars).await?))
+        Ok(one(self.select(statement::SESSION_GET, vars).await?))
     }
 
     /// The sessions of a project (of all, when `None`) begun last before a moment, newest first.
-    pub async fn latest_sessions(
-        &self,
+    pub async fn latest(
+        self,
         project: Option<&Project>,
         before: Timestamp,
         limit: usize,
@@ -195,43 +206,35 @@ impl Store {
         let vars = Vars::new().at("before", before).limit(limit);
         match project {
             Some(project) => {
-                self.sessions(statement::SESSION_LATEST, vars.with("project", project.as_str())).await
+                self.select(statement::SESSION_LATEST, vars.with("project", project.as_str())).await
             }
-            None => self.sessions(statement::SESSION_LATEST_EVERYWHERE, vars).await,
+            None => self.select(statement::SESSION_LATEST_EVERYWHERE, vars).await,
         }
     }
 
     /// Sessions that have not ended, except those of some other homes.
-    pub async fn live_sessions(&self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
+    pub async fn live(self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("others", others.to_vec()).limit(limit);
-        self.sessions(statement::SESSION_LIVE, vars).await
+        self.select(statement::SESSION_LIVE, vars).await
     }
 
     /// The sessions of a project begun after a moment, oldest first.
-    pub async fn sessions_since(
-        &self,
+    pub async fn begun_since(
+        self,
         project: &Project,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.sessions(statement::SESSION_SINCE, vars).await
+        self.select(statement::SESSION_SINCE, vars).await
     }
 
     /// A page of all sessions in order of id.
-    pub async fn page_of_sessions(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Session>, StoreError> {
-        self.page::<SessionRow, _>(Table::Session, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Session>, StoreError> {
+        self.0.page::<SessionRow, _>(Table::Session, after, limit).await
     }
 
-    pub(super) async fn sessions(
-        &self,
-        statement: Statement,
-        vars: Vars,
-    ) -> Result<Vec<Session>, StoreError> {
-        parse::<SessionRow, _>("session", self.rows("session", statement, vars).await?)
+    pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
+        parse::<SessionRow, _>("session", self.0.rows("session", statement, vars).await?)
     }
 }

@@ -8,25 +8,27 @@ use super::{
 };
 use cerebro_core::domain::{Memory, MemoryId, Session, SessionId};
 
-impl Store {
+impl Sessions<'_> {
     /// The sessions that wrote a memory and have this summary, or none.
-    pub async fn sessions_with_summary(
-        &self,
+    pub async fn with_summary(
+        self,
         memory: &MemoryId,
         summary: Option<&str>,
     ) -> Result<Vec<Session>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("summary", summary.map(str::to_owned));
-        self.sessions(statement::SESSION_WITH_SUMMARY, vars).await
+        self.select(statement::SESSION_WITH_SUMMARY, vars).await
     }
+}
 
+impl Memories<'_> {
     /// A live memory that a session wrote and that has this content.
-    pub async fn memory_with_content(
-        &self,
+    pub async fn with_content(
+        self,
         session: &SessionId,
         content: &str,
     ) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
-        Ok(one(self.memories(statement::MEMORY_WITH_CONTENT, vars).await?))
+        Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
 }

@@ -128,7 +128,7 @@ impl Write<'_> {
     /// # Errors
     /// A failing store.
     pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
-        let mut edges = self.store().supersessions(ids).await?;
+        let mut edges = self.store().supersessions().of(ids).await?;
         let put = self.tables().supersessions.put.iter();
         let here = put.filter(|edge| ids.contains(&edge.newer) || ids.contains(&edge.older));
         edges.extend(here.cloned());
@@ -139,31 +139,38 @@ impl Write<'_> {
 /// Most edges that one call reads.
 pub const SUPERSESSIONS_MAX: usize = 100_000;
 
+/// The supersessions.
+#[derive(Clone, Copy)]
+pub struct Supersessions<'a>(&'a Store);
+
 impl Store {
+    /// The supersessions.
+    pub fn supersessions(&self) -> Supersessions<'_> {
+        Supersessions(self)
+    }
+}
+
+impl Supersessions<'_> {
     /// The supersessions of some memories, in both directions, the latest first.
-    pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
+    pub async fn of(self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
         let vars = Vars::new().with("ids", ids).limit(SUPERSESSIONS_MAX);
-        let mut results = self.engine()?.run(statement::SUPERSESSION_OF, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::SUPERSESSION_OF, vars.0).await?;
         take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
     }
 
     /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
-    pub async fn all_supersessions(&self) -> Result<Vec<Supersession>, StoreError> {
+    pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
-        let mut results = self.engine()?.run(statement::SUPERSESSION_ALL, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::SUPERSESSION_ALL, vars.0).await?;
         take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
     }
 
     /// A page of all these edges in order of id.
-    pub async fn page_of_supersessions(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Supersession>, StoreError> {
-        self.page::<Row, _>(Table::Supersedes, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Supersession>, StoreError> {
+        self.0.page::<Row, _>(Table::Supersedes, after, limit).await
     }
 }

@@ -101,12 +101,12 @@ fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
         let put_in = memory(Some("topic/key"));
         put(&store, put_in.clone()).await.unwrap();
         let want = Memory { version: 1, ..put_in };
-        assert_eq!(store.memory(&want.id).await.unwrap().as_ref(), Some(&want));
-        let holder = store.topic_holder(&want.project, Scope::Project, "topic/key").await.unwrap();
+        assert_eq!(store.memories().by_id(&want.id).await.unwrap().as_ref(), Some(&want));
+        let holder = store.topics().holder(&want.project, Scope::Project, "topic/key").await.unwrap();
         assert_eq!(holder.as_ref(), Some(&want));
         store.close().await.unwrap();
         let store = open(dir.path()).await;
-        assert_eq!(store.memory(&want.id).await.unwrap(), Some(want));
+        assert_eq!(store.memories().by_id(&want.id).await.unwrap(), Some(want));
         store.close().await.unwrap();
     });
 }
@@ -119,11 +119,11 @@ fn a_dry_run_decides_and_leaves_no_trace() {
         let memory = memory(None);
         let decision = Blindly(|write: &mut Write<'_>| write.create_memory(&memory));
         store.dry_run(&decision).await.unwrap();
-        assert_eq!(store.memory(&memory.id).await.unwrap(), None);
-        assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
+        assert_eq!(store.memories().by_id(&memory.id).await.unwrap(), None);
+        assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
         store.transact(&decision).await.unwrap();
-        assert_eq!(store.memory(&memory.id).await.unwrap().map(|memory| memory.version), Some(1));
-        assert_eq!(store.last_event().await.unwrap().0, 1, "the dry run took no number");
+        assert_eq!(store.memories().by_id(&memory.id).await.unwrap().map(|memory| memory.version), Some(1));
+        assert_eq!(store.events().last().await.unwrap().0, 1, "the dry run took no number");
         store.close().await.unwrap();
     });
 }
@@ -164,15 +164,15 @@ fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
         let mut stale = Memory { version: 7, ..first.clone() };
         stale.title = text("Stale");
         assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict)));
-        let held = store.memory(&first.id).await.unwrap().unwrap();
+        let held = store.memories().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!((held.title.as_str(), held.version), ("A title", 1));
         // The log has no trace and no gap.
         let seqs: Vec<u64> =
-            store.events_after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
+            store.events().after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
         assert_eq!(seqs, [1]);
         put(&store, memory(None)).await.unwrap();
         let seqs: Vec<u64> =
-            store.events_after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
+            store.events().after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
         assert_eq!(seqs, [1, 2]);
     });
 }
@@ -213,7 +213,7 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
         let named = Session { directory: Some(text("/srv")), ..first.clone() };
         // A decision may come back to a session: the last one counts.
         put_sessions(&store, vec![first.clone(), named.clone()]).await.unwrap();
-        let read = store.session(&first.id).await.unwrap().unwrap();
+        let read = store.sessions().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!(read, Session { version: 1, ..named });
         let summarised = Session { summary: Some(text("Done.")), ..read.clone() };
         put_sessions(&store, vec![summarised.clone()]).await.unwrap();
@@ -221,15 +221,15 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
             let refused = put_sessions(&store, vec![Session { agent: text("late"), ..stale }]).await;
             assert!(matches!(refused, Err(StoreError::Conflict)), "{refused:?}");
         }
-        let held = store.session(&first.id).await.unwrap().unwrap();
+        let held = store.sessions().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!(held, Session { version: 2, ..summarised });
         // An older program wrote no version.
         let older = "UPDATE session:s SET version = NONE";
         store.engine().unwrap().script("test", older, Variables::new()).await.unwrap();
-        let held = store.session(&first.id).await.unwrap().unwrap();
+        let held = store.sessions().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!(held.version, 1);
         put_sessions(&store, vec![held]).await.unwrap();
-        assert_eq!(store.session(&first.id).await.unwrap().unwrap().version, 2);
+        assert_eq!(store.sessions().by_id(&first.id).await.unwrap().unwrap().version, 2);
         store.close().await.unwrap();
     });
 }
@@ -300,7 +300,7 @@ fn an_edge_needs_both_ends() {
         })
         .await;
         assert!(matches!(refused, Err(StoreError::Engine(EngineError::Query { .. }))), "{refused:?}");
-        assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
+        assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
     });
 }
 
@@ -313,7 +313,7 @@ fn time_rises_though_the_clock_went_back() {
         store.close().await.unwrap();
         let store = Store::open(dir.path(), clock_of_1990, Box::new(|_| {})).await.unwrap();
         put(&store, memory(None)).await.unwrap();
-        let events = store.events_after("local", 0, 10).await.unwrap();
+        let events = store.events().after("local", 0, 10).await.unwrap();
         assert!(events[1].at > events[0].at, "{events:?}");
         assert!(events[1].at > clock_of_1990(), "{events:?}");
     });
@@ -503,28 +503,28 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
         };
         let by = Provenance { method: "mentions", model: None };
         let edges = async || -> Vec<(MemoryId, MemoryId, f64)> {
-            let all = store.relations(&[one.id, two.id], 10).await.unwrap();
+            let all = store.relations().of(&[one.id, two.id], 10).await.unwrap();
             all.into_iter().map(|edge| (edge.from, edge.to, edge.weight)).collect()
         };
         for _ in 0..2 {
             let both = [to(&two, 0.5), to(&gone, 0.9)];
-            assert!(store.put_relations(&one.id, 1, by, &both).await.unwrap());
+            assert!(store.relations().put(&one.id, 1, by, &both).await.unwrap());
             assert_eq!(edges().await, [(one.id, two.id, 0.5)]);
         }
-        assert!(store.put_relations(&one.id, 1, by, &[to(&two, 0.25)]).await.unwrap());
-        assert!(!store.put_relations(&one.id, 2, by, &[]).await.unwrap(), "another revision");
-        assert!(!store.put_relations(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
+        assert!(store.relations().put(&one.id, 1, by, &[to(&two, 0.25)]).await.unwrap());
+        assert!(!store.relations().put(&one.id, 2, by, &[]).await.unwrap(), "another revision");
+        assert!(!store.relations().put(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
         assert_eq!(edges().await, [(one.id, two.id, 0.25)]);
 
         // Drawn both ways, it is one neighbour, by the stronger edge.
-        assert!(store.put_relations(&two.id, 1, by, &[to(&one, 0.75)]).await.unwrap());
+        assert!(store.relations().put(&two.id, 1, by, &[to(&one, 0.75)]).await.unwrap());
         for (middle, other) in [(&one, &two), (&two, &one)] {
-            let (_, near) = store.observation(&middle.id, 10).await.unwrap().unwrap();
+            let (_, near) = store.memories().with_neighbours(&middle.id, 10).await.unwrap().unwrap();
             let near: Vec<_> = near.into_iter().map(|one| (one.id, one.weight)).collect();
             assert_eq!(near, [(other.id, 0.75)]);
         }
         for id in [&one.id, &two.id] {
-            assert!(store.put_relations(id, 1, by, &[]).await.unwrap());
+            assert!(store.relations().put(id, 1, by, &[]).await.unwrap());
         }
         assert_eq!(edges().await, []);
         store.close().await.unwrap();

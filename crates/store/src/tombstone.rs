@@ -275,7 +275,7 @@ impl Write<'_> {
     ) -> Result<Vec<Tombstone>, StoreError> {
         let mason = &self.store().mason;
         let Saying { project, scope, title, content } = saying;
-        let names = self.store().names(project).await?;
+        let names = self.store().projects().names(project).await?;
         let is_here = |own: &&Memory| (&own.project, own.scope) == (project, scope);
         // What the memory says in its own project, it also says under each former name of that.
         let said = own.filter(is_here).map(|own| (&own.title, &own.content));
@@ -298,7 +298,12 @@ impl Write<'_> {
         });
         if !keys.is_empty() {
             let ids: Vec<RecordId> = keys.iter().map(TextKey::record).collect();
-            found.extend(self.store().stones(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?);
+            found.extend(
+                self.store()
+                    .tombstones()
+                    .select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids))
+                    .await?,
+            );
         }
         Ok(found)
     }
@@ -316,29 +321,40 @@ impl Write<'_> {
     }
 }
 
+/// The tombstones.
+#[derive(Clone, Copy)]
+pub struct Tombstones<'a>(&'a Store);
+
 impl Store {
+    /// The tombstones.
+    pub fn tombstones(&self) -> Tombstones<'_> {
+        Tombstones(self)
+    }
+}
+
+impl Tombstones<'_> {
     /// Derives the tombstones again from the rows, with the secret of this home. Their causes are in the log, so
     /// there is no event.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn remake_tombstones(&self, fallen: &[Fallen]) -> Result<(), StoreError> {
+    pub async fn rebuild(self, fallen: &[Fallen]) -> Result<(), StoreError> {
         let mut tables = Tables::default();
         for Fallen { was, now, why, at } in fallen {
             match now {
-                Some(now) if *why == Why::Corrected => tables.correct(&self.mason, was, now, *at),
-                _ => drop(tables.bury(&self.mason, was, now.as_ref(), (*why, *at))),
+                Some(now) if *why == Why::Corrected => tables.correct(&self.0.mason, was, now, *at),
+                _ => drop(tables.bury(&self.0.mason, was, now.as_ref(), (*why, *at))),
             }
         }
         self.put_derived(&tables.tombstones).await
     }
 
-    /// Removes tombstones that [`Self::remake_tombstones`] made of texts which memories say.
+    /// Removes tombstones that [`Self::rebuild`] made of texts which memories say.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn keep_holding(&self, memories: &[Memory]) -> Result<(), StoreError> {
-        let keys = memories.iter().flat_map(|memory| self.mason.keys_of(memory));
+    pub async fn remove_said_by(self, memories: &[Memory]) -> Result<(), StoreError> {
+        let keys = memories.iter().flat_map(|memory| self.0.mason.keys_of(memory));
         self.put_derived(&TombstoneChanges { stones: keys.map(|key| (key, None)).collect() }).await
     }
 
@@ -346,39 +362,36 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn page_of_tombstones(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Tombstone>, StoreError> {
-        self.page_of::<Row, _>("tombstone", after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Tombstone>, StoreError> {
+        self.0.page_of::<Row, _>("tombstone", after, limit).await
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn carry_tombstones(&self, stones: &[Tombstone]) -> Result<(), StoreError> {
+    pub async fn take_over(self, stones: &[Tombstone]) -> Result<(), StoreError> {
         let stones = stones.iter().map(|stone| (stone.key.clone(), Some(stone.clone()))).collect();
         self.put_derived(&TombstoneChanges { stones }).await
     }
 
     /// Those among some memories that say a text of these tombstones.
-    pub fn saying(&self, memories: &[Memory], stones: &[Tombstone]) -> Vec<MemoryId> {
+    pub fn said_by(self, memories: &[Memory], stones: &[Tombstone]) -> Vec<MemoryId> {
         let keys: BTreeSet<&TextKey> = stones.iter().map(|stone| &stone.key).collect();
-        let says = |memory: &&Memory| self.mason.noted_keys(memory).any(|key| keys.contains(&key));
+        let says = |memory: &&Memory| self.0.mason.noted_keys(memory).any(|key| keys.contains(&key));
         memories.iter().filter(says).map(|memory| memory.id).collect()
     }
 
-    async fn put_derived(&self, changes: &TombstoneChanges) -> Result<(), StoreError> {
+    async fn put_derived(self, changes: &TombstoneChanges) -> Result<(), StoreError> {
         if changes.stones.is_empty() {
             return Ok(());
         }
-        let (script, vars) = CommitScript::derived(changes, self.now());
+        let (script, vars) = CommitScript::derived(changes, self.0.now());
         let mut attempts = Attempts::default();
         loop {
-            let _alone = self.pause().await;
-            match self.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from) {
+            let _alone = self.0.pause().await;
+            match self.0.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from)
+            {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_retryable() => attempts.again().await?,
                 Err(error) => return Err(error),
@@ -386,8 +399,8 @@ impl Store {
         }
     }
 
-    async fn stones(&self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
-        let mut results = self.engine()?.run(statement, vars.0).await?;
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
+        let mut results = self.0.engine()?.run(statement, vars.0).await?;
         take::<Row>("tombstone", &mut results, 0)?.into_iter().map(Tombstone::try_from).collect()
     }
 
@@ -395,17 +408,13 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn latest_tombstones(
-        &self,
-        memory: Option<&MemoryId>,
-        limit: usize,
-    ) -> Result<Vec<Tombstone>, StoreError> {
+    pub async fn latest(self, memory: Option<&MemoryId>, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let vars = Vars::new().limit(limit);
         match memory {
             Some(memory) => {
-                self.stones(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
+                self.select(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
             }
-            None => self.stones(statement::TOMBSTONE_LATEST, vars).await,
+            None => self.select(statement::TOMBSTONE_LATEST, vars).await,
         }
     }
 
@@ -413,8 +422,8 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn tombstone_count(&self) -> Result<usize, StoreError> {
-        let mut results = self.engine()?.run(statement::TOMBSTONE_COUNT, Vars::new().0).await?;
+    pub async fn count(self) -> Result<usize, StoreError> {
+        let mut results = self.0.engine()?.run(statement::TOMBSTONE_COUNT, Vars::new().0).await?;
         let counts: Vec<i64> = take("tombstone", &mut results, 0)?;
         Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
     }
@@ -424,12 +433,12 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn oldest_tombstones(&self, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
+    pub async fn oldest(self, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let mut oldest = Vec::new();
         for whys in [[Why::Deleted, Why::Purged], [Why::Corrected, Why::Superseded]] {
             let whys = whys.map(|why| why.as_str().to_owned()).to_vec();
             let vars = Vars::new().with("whys", whys).limit(limit.saturating_sub(oldest.len()));
-            oldest.extend(self.stones(statement::TOMBSTONE_OLDEST, vars).await?);
+            oldest.extend(self.select(statement::TOMBSTONE_OLDEST, vars).await?);
         }
         oldest.truncate(limit);
         Ok(oldest)
@@ -439,25 +448,28 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn knows_secret(&self) -> Result<(bool, bool), StoreError> {
-        let mut results = self.engine()?.run(statement::TOMBSTONE_SECRETS, Vars::new().0).await?;
+    pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
+        let mut results = self.0.engine()?.run(statement::TOMBSTONE_SECRETS, Vars::new().0).await?;
         let names: Vec<String> = take("tombstone_secret", &mut results, 0)?;
-        Ok((names.contains(&self.mason.name()), !names.is_empty()))
+        Ok((names.contains(&self.0.mason.name()), !names.is_empty()))
     }
 
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn note_secret(&self) -> Result<(), StoreError> {
-        let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.mason.name()));
+    pub async fn note_secret(self) -> Result<(), StoreError> {
+        let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.mason.name()));
         Ok(self
+            .0
             .engine()?
-            .run(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.now()).0)
+            .run(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.0.now()).0)
             .await
             .map(drop)?)
     }
+}
 
+impl Store {
     /// Sets the secret for keys. Other secrets make other keys, which recognise none of these.
     #[must_use]
     pub fn with_secret(mut self, secret: &[u8]) -> Self {

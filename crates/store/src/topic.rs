@@ -26,20 +26,31 @@ pub struct Topic {
     pub at: Timestamp,
 }
 
+/// The topic keys.
+#[derive(Clone, Copy)]
+pub struct Topics<'a>(&'a Store);
+
 impl Store {
+    /// The topic keys.
+    pub fn topics(&self) -> Topics<'_> {
+        Topics(self)
+    }
+}
+
+impl Topics<'_> {
     /// The live memory that holds a topic key.
-    pub async fn topic_holder(
-        &self,
+    pub async fn holder(
+        self,
         project: &Project,
         scope: Scope,
         key: &str,
     ) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("topic", topic_slot(project, scope, key));
-        Ok(one(self.memories(statement::MEMORY_TOPIC_HOLDER, vars).await?))
+        Ok(one(self.0.memories().select(statement::MEMORY_TOPIC_HOLDER, vars).await?))
     }
 
     /// The topic keys in use in a project, with the memories that hold them, newest first.
-    pub async fn topics(&self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
+    pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -50,7 +61,7 @@ impl Store {
             updated_at: Datetime,
         }
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let mut results = self.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
         let topics: Vec<Row> = take("memory", &mut results, 0)?;
         let topic = |row: Row| {
             Ok(Topic {

@@ -171,12 +171,25 @@ impl Store {
     ) -> Result<surrealdb::IndexedResults, StoreError> {
         Ok(self.engine()?.script(template.name, &model.fill(template), vars).await?)
     }
+}
 
+/// The models whose vectors the store holds.
+#[derive(Clone, Copy)]
+pub struct Models<'a>(&'a Store);
+
+impl Store {
+    /// The models whose vectors the store holds.
+    pub fn models(&self) -> Models<'_> {
+        Models(self)
+    }
+}
+
+impl Models<'_> {
     /// The models whose vectors the store holds, the active one first. One that names a table other than its own is
     /// left out, so that no search fails because of it.
-    pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
+    pub async fn all(self) -> Result<Vec<StoredModel>, StoreError> {
         let log = |error: StoreError| tracing::debug!(%error, "a model is left out");
-        let all = models(self.engine()?).await?;
+        let all = models(self.0.engine()?).await?;
         let mut models: Vec<StoredModel> =
             all.into_iter().filter_map(|model| model.map_err(log).ok()).collect();
         models.sort_by_key(|model| model.state != ModelState::Active);
@@ -184,43 +197,57 @@ impl Store {
     }
 
     /// Makes the table of a model and records the model.
-    pub async fn add_model(&self, model: &StoredModel) -> Result<(), StoreError> {
-        self.on_table(model, statement::VECTOR_TABLE, Variables::new()).await?;
+    pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
+        self.0.on_table(model, statement::VECTOR_TABLE, Variables::new()).await?;
         let state = if model.state == ModelState::Active { "active" } else { "building" };
         let row = ModelRow {
             name: model.name.clone(),
             dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
             table: model.table.clone(),
             state: state.to_owned(),
-            at: datetime(self.now()),
+            at: datetime(self.0.now()),
         };
-        self.retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
+        self.0
+            .retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
             .await
             .map(drop)
     }
 
     /// Makes searches use this model from now on. The vectors of the one before stay.
-    pub async fn activate_model(&self, model: &StoredModel) -> Result<(), StoreError> {
-        let vars = Vars::new().with("id", model.record()).at("now", self.now());
-        self.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
+    pub async fn activate(self, model: &StoredModel) -> Result<(), StoreError> {
+        let vars = Vars::new().with("id", model.record()).at("now", self.0.now());
+        self.0.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
     }
 
     /// Removes a model and its vectors.
-    pub async fn drop_model(&self, model: &StoredModel) -> Result<(), StoreError> {
+    pub async fn drop_with_vectors(self, model: &StoredModel) -> Result<(), StoreError> {
         let mut attempts = Attempts::default();
         loop {
             let vars = Vars::new().with("table", model.table.as_str());
-            match self.on_table(model, statement::VECTOR_DROP, vars.0).await {
+            match self.0.on_table(model, statement::VECTOR_DROP, vars.0).await {
                 // The index of the table also writes in the background.
                 Err(error) if error.is_retryable() => attempts.again().await?,
                 done => return done.map(drop),
             }
         }
     }
+}
 
+/// The vectors of memories.
+#[derive(Clone, Copy)]
+pub struct Vectors<'a>(&'a Store);
+
+impl Store {
+    /// The vectors of memories.
+    pub fn vectors(&self) -> Vectors<'_> {
+        Vectors(self)
+    }
+}
+
+impl Vectors<'_> {
     /// A page of the vectors of a project (of the personal ones for the empty project) in order of place.
-    pub async fn page_of_vectors(
-        &self,
+    pub async fn page(
+        self,
         model: &StoredModel,
         project: &Project,
         after: &str,
@@ -236,7 +263,7 @@ impl Store {
             embedding: Vec<f64>,
         }
         let vars = Vars::new().with("project", project.as_str()).with("after", after).limit(limit);
-        let mut results = self.on_table(model, statement::VECTOR_PAGE, vars.0).await?;
+        let mut results = self.0.on_table(model, statement::VECTOR_PAGE, vars.0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
         rows.into_iter()
@@ -253,17 +280,17 @@ impl Store {
     }
 
     /// How many vectors a project has.
-    pub async fn count_vectors(&self, model: &StoredModel, project: &Project) -> Result<usize, StoreError> {
+    pub async fn count(self, model: &StoredModel, project: &Project) -> Result<usize, StoreError> {
         let vars = Vars::new().with("project", project.as_str());
-        let mut results = self.on_table(model, statement::VECTOR_COUNT, vars.0).await?;
+        let mut results = self.0.on_table(model, statement::VECTOR_COUNT, vars.0).await?;
         let counts: Vec<i64> = take("vector", &mut results, 0)?;
         Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
     /// The passages nearest to a vector by the model's index, with exact distances, the nearest first, from some
     /// projects or all.
-    pub async fn nearest_vectors(
-        &self,
+    pub async fn nearest(
+        self,
         model: &StoredModel,
         projects: Option<&[Project]>,
         vector: &[f32],
@@ -284,7 +311,7 @@ impl Store {
                 (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
             }
         };
-        let mut results = self.on_table(model, template, vars.0).await?;
+        let mut results = self.0.on_table(model, template, vars.0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         #[expect(clippy::cast_possible_truncation, reason = "a distance is at most 2")]
         rows.into_iter()
@@ -299,8 +326,8 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn vectors_of(
-        &self,
+    pub async fn revisions_of(
+        self,
         model: &StoredModel,
         ids: &[MemoryId],
     ) -> Result<HashMap<MemoryId, i64>, StoreError> {
@@ -312,35 +339,42 @@ impl Store {
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
         let mut results =
-            self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
+            self.0.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
     }
+}
 
+/// What was spent on models.
+#[derive(Clone, Copy)]
+pub struct Spending<'a>(&'a Store);
+
+impl Store {
+    /// What was spent on models.
+    pub fn spending(&self) -> Spending<'_> {
+        Spending(self)
+    }
+}
+
+impl Spending<'_> {
     /// Adds to what was spent with a model on a day (`2026-11-22`).
     ///
     /// # Errors
     /// A failing engine.
-    pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
+    pub async fn add(self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.add_to_spent(day, model, count(spent.tokens), count(spent.requests)).await
+        self.add_up(day, model, count(spent.tokens), count(spent.requests)).await
     }
 
-    /// Corrects the tokens of a request that was noted by [`Self::spend`] before it was known what it costs.
+    /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
     ///
     /// # Errors
     /// A failing engine.
-    pub async fn correct_spent(&self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
-        self.add_to_spent(day, model, tokens, 0).await
+    pub async fn correct(self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
+        self.add_up(day, model, tokens, 0).await
     }
 
-    async fn add_to_spent(
-        &self,
-        day: &str,
-        model: &str,
-        tokens: i64,
-        requests: i64,
-    ) -> Result<(), StoreError> {
+    async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -357,34 +391,47 @@ impl Store {
             tokens,
             requests,
         };
-        self.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+        self.0.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
     }
 
     /// What was spent on a day with all models together.
-    pub async fn spent(&self, day: &str) -> Result<Spent, StoreError> {
+    pub async fn on_day(self, day: &str) -> Result<Spent, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
             tokens: i64,
             requests: i64,
         }
-        let mut results = self.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
+        let mut results = self.0.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
         let rows: Vec<Row> = take("spent", &mut results, 0)?;
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         Ok(one(rows)
             .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })
             .unwrap_or_default())
     }
+}
 
+/// The worker's setting.
+#[derive(Clone, Copy)]
+pub struct Worker<'a>(&'a Store);
+
+impl Store {
+    /// The worker's setting.
+    pub fn worker(&self) -> Worker<'_> {
+        Worker(self)
+    }
+}
+
+impl Worker<'_> {
     /// Whether a person paused the worker.
-    pub async fn worker_is_paused(&self) -> Result<bool, StoreError> {
-        let mut results = self.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
+    pub async fn paused(self) -> Result<bool, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
         Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
     }
 
     /// Pauses the worker or lets it go on. The setting outlives restarts.
-    pub async fn pause_worker(&self, paused: bool) -> Result<(), StoreError> {
-        self.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
+    pub async fn pause(self, paused: bool) -> Result<(), StoreError> {
+        self.0.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
     }
 }
 
@@ -448,13 +495,19 @@ mod tests {
     async fn work(store: &Store, model: &StoredModel, held: &Held) {
         loop {
             let until = Timestamp::now() + Duration::from_secs(60);
-            let jobs = store.lease_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
+            let jobs = store.jobs().lease("w/1", JobKind::Embed, 50, until).await.unwrap();
             if jobs.is_empty() {
                 return;
             }
             for job in jobs {
                 let vectors = [held[job.subject.memory().unwrap()].1.clone()];
-                assert!(store.finish_job("w/1", &job, model, job.revision, &vectors, |_| ()).await.unwrap());
+                assert!(
+                    store
+                        .jobs()
+                        .finish_embedding("w/1", &job, model, job.revision, &vectors, |_| ())
+                        .await
+                        .unwrap()
+                );
             }
         }
     }
@@ -471,7 +524,7 @@ mod tests {
                 .map(|(memory, vector)| (vector.iter().zip(&question).map(|(a, b)| a * b).sum(), &memory.id))
                 .collect();
             exact.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-            let near = store.nearest_vectors(model, projects, &question).await.unwrap();
+            let near = store.vectors().nearest(model, projects, &question).await.unwrap();
             for (memory, ..) in &near {
                 assert!(held.contains_key(memory), "a ghost");
                 assert!(inside(&held[memory].0), "of another project");
@@ -497,7 +550,7 @@ mod tests {
         run(async {
             let mut store = open(dir.path()).await;
             let model = StoredModel::new("test/near", DIMENSION, ModelState::Active);
-            store.add_model(&model).await.unwrap();
+            store.models().add(&model).await.unwrap();
             let mut held = Held::new();
             let mut seed = 0;
             for round in 0_u64..4 {

@@ -394,7 +394,7 @@ impl Write<'_> {
     }
 
     /// Texts of its events are purged, and its own title where `stored` says so. The checkpoints of `forks` go with its own,
-    /// see [`Store::forks_with_checkpoint`].
+    /// see [`Checkpoints::forks`].
     pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64], forks: &[WorkId]) {
         let id = stored.work.id;
         let works = self.record_work(EventKind::WorkPurged, Some(stored));
@@ -433,7 +433,7 @@ impl Write<'_> {
     pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
         match self.tables().works.put.iter().rfind(|stored| stored.work.id == *id) {
             Some(stored) => Ok(Some(stored.clone())),
-            None => self.store().work(id).await,
+            None => self.store().works().by_id(id).await,
         }
     }
 
@@ -446,7 +446,7 @@ impl Write<'_> {
         if let Some((_, kept)) = here.find(|(work, kept)| (work, kept.seq) == (id, seq)) {
             return Ok(Some(kept.clone()));
         }
-        let found = self.store().work_events(id, seq.saturating_sub(1), 1).await?;
+        let found = self.store().works().events(id, seq.saturating_sub(1), 1).await?;
         Ok(one(found).filter(|kept| kept.seq == seq))
     }
 
@@ -456,7 +456,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn has_artifact(&self, id: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.artifacts.iter().any(|artifact| artifact.id == id);
-        Ok(here || self.store().artifact(id).await?.is_some())
+        Ok(here || self.store().artifacts().by_id(id).await?.is_some())
     }
 
     /// Whether an event with this `once` key will exist after this commit.
@@ -465,7 +465,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn has_work_once(&self, once: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.events.iter().any(|(_, kept)| kept.once.as_deref() == Some(once));
-        Ok(here || !self.store().work_onces(&[once.to_owned()]).await?.is_empty())
+        Ok(here || !self.store().works().known_onces(&[once.to_owned()]).await?.is_empty())
     }
 
     /// Whether a name of a piece of work is free.
@@ -474,7 +474,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn is_free_work_name(&self, name: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.put.iter().any(|stored| stored.work.name.as_deref() == Some(name));
-        Ok(!here && self.store().work_named(name).await?.is_none())
+        Ok(!here && self.store().works().named(name).await?.is_none())
     }
 
     /// Removes artifacts to which no event refers.
@@ -496,27 +496,38 @@ impl Write<'_> {
     }
 }
 
+/// The pieces of work.
+#[derive(Clone, Copy)]
+pub struct Works<'a>(&'a Store);
+
 impl Store {
+    /// The pieces of work.
+    pub fn works(&self) -> Works<'_> {
+        Works(self)
+    }
+}
+
+impl Works<'_> {
     /// Pieces of work by id; missing ones are left out.
-    pub async fn works_by_id(&self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
+    pub async fn by_ids(self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
-        self.works(statement::WORK_GET, Vars::new().with("ids", ids)).await
+        self.select(statement::WORK_GET, Vars::new().with("ids", ids)).await
     }
 
     /// A piece of work.
-    pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
-        Ok(one(self.works_by_id(&[*id]).await?))
+    pub async fn by_id(self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
+        Ok(one(self.by_ids(&[*id]).await?))
     }
 
     /// The piece of work with a name.
-    pub async fn work_named(&self, name: &str) -> Result<Option<StoredWork>, StoreError> {
-        Ok(one(self.works(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
+    pub async fn named(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
+        Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
     /// The pieces of work of a project (of all, when `None`) that were active last before a moment, newest first:
     /// either the closed ones or the open ones.
-    pub async fn latest_works(
-        &self,
+    pub async fn latest(
+        self,
         live: bool,
         project: Option<&Project>,
         before: Timestamp,
@@ -525,123 +536,118 @@ impl Store {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
         let rows = match project {
             Some(project) => {
-                self.rows(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
+                self.0.rows(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
             }
-            None => self.rows(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
+            None => self.0.rows(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
         };
         Ok(Works::of(rows, limit))
     }
 
     /// All pieces of work of a project, in any state.
-    pub async fn works_of_project(&self, project: &Project, limit: usize) -> Result<Works, StoreError> {
+    pub async fn of_project(self, project: &Project, limit: usize) -> Result<Works, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        Ok(Works::of(self.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
+        Ok(Works::of(self.0.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
     }
 
     /// Pieces of work with events since their last seal.
-    pub async fn unsealed_works(&self, limit: usize) -> Result<Works, StoreError> {
-        Ok(Works::of(self.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
+    pub async fn unsealed(self, limit: usize) -> Result<Works, StoreError> {
+        Ok(Works::of(self.0.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
     }
 
     /// Open pieces of work that somebody holds or held and whose lease ends before a moment.
-    pub async fn works_held_by(
-        &self,
-        holder: &str,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Works, StoreError> {
+    pub async fn held_by(self, holder: &str, until: Timestamp, limit: usize) -> Result<Works, StoreError> {
         let vars = Vars::new().with("holder", holder).at("until", until).limit(limit);
-        Ok(Works::of(self.rows(WORK, statement::WORK_HELD, vars).await?, limit))
+        Ok(Works::of(self.0.rows(WORK, statement::WORK_HELD, vars).await?, limit))
     }
 
     /// Marks everything that was made with a key as unsealed: the journal begins anew.
-    pub async fn unseal_works(&self, key_id: &str) -> Result<(), StoreError> {
-        self.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await.map(drop)
+    pub async fn unseal(self, key_id: &str) -> Result<(), StoreError> {
+        self.0.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await.map(drop)
     }
 
     /// The number of all events.
-    pub async fn work_event_count(&self) -> Result<u64, StoreError> {
-        let mut results = self.engine()?.run(statement::WORK_EVENT_COUNT, Vars::new().0).await?;
+    pub async fn count_events(self) -> Result<u64, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORK_EVENT_COUNT, Vars::new().0).await?;
         Ok(unsigned(take::<i64>(EVENT, &mut results, 0)?.into_iter().sum()))
     }
 
     /// The ids of missing pieces of work that have events.
-    pub async fn works_of_lost_events(&self, limit: usize) -> Result<Vec<WorkId>, StoreError> {
-        let mut results = self.engine()?.run(statement::WORK_LOST, Vars::new().limit(limit).0).await?;
+    pub async fn missing(self, limit: usize) -> Result<Vec<WorkId>, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORK_LOST, Vars::new().limit(limit).0).await?;
         let ids = take::<RecordId>(EVENT, &mut results, 0)?;
         Ok(ids.into_iter().filter_map(|id| work_id(EVENT, id).ok()).collect())
     }
 
     /// A page of all rows of the table in order of id, each with its id and, if it can be read, its piece of work.
-    pub async fn page_of_work_rows(
-        &self,
+    pub async fn page_of_rows(
+        self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Option<StoredWork>>, StoreError> {
-        let page = self.page_of::<Value, AnyWork>(WORK, after, limit).await?;
+        let page = self.0.page_of::<Value, AnyWork>(WORK, after, limit).await?;
         Ok(page.into_iter().map(|(id, row)| (id, row.0)).collect())
     }
 
     /// A page of all pieces of work in order of id.
-    pub async fn page_of_works(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<StoredWork>, StoreError> {
-        self.page::<WorkRow, _>(Table::Work, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredWork>, StoreError> {
+        self.0.page::<WorkRow, _>(Table::Work, after, limit).await
     }
 
     /// A page of all events, ordered by piece of work and number.
-    pub async fn page_of_work_events(
-        &self,
+    pub async fn page_of_events(
+        self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<StoredEvent>, StoreError> {
-        self.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
-    }
-
-    /// A page of all artifacts in order of id.
-    pub async fn page_of_artifacts(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Artifact>, StoreError> {
-        self.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
+        self.0.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
     }
 
     /// Events of a piece of work after a number, in order.
-    pub async fn work_events(
-        &self,
-        work: &WorkId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Kept>, StoreError> {
+    pub async fn events(self, work: &WorkId, after: u64, limit: usize) -> Result<Vec<Kept>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
-        parse::<WorkEventRow, _>(EVENT, self.rows(EVENT, statement::WORK_EVENTS, vars).await?)
+        parse::<WorkEventRow, _>(EVENT, self.0.rows(EVENT, statement::WORK_EVENTS, vars).await?)
     }
 
     /// Those of some `once` keys that events already have.
-    pub async fn work_onces(&self, onces: &[String]) -> Result<Vec<String>, StoreError> {
+    pub async fn known_onces(self, onces: &[String]) -> Result<Vec<String>, StoreError> {
         let vars = Vars::new().with("onces", onces.to_vec());
-        let mut results = self.engine()?.run(statement::WORK_ONCE, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::WORK_ONCE, vars.0).await?;
         take::<String>(EVENT, &mut results, 0)
     }
 
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
+        parse::<WorkRow, _>(WORK, self.0.rows(WORK, statement, vars).await?)
+    }
+}
+
+/// The artifacts of pieces of work.
+#[derive(Clone, Copy)]
+pub struct Artifacts<'a>(&'a Store);
+
+impl Store {
+    /// The artifacts of pieces of work.
+    pub fn artifacts(&self) -> Artifacts<'_> {
+        Artifacts(self)
+    }
+}
+
+impl Artifacts<'_> {
+    /// A page of all artifacts in order of id.
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Artifact>, StoreError> {
+        self.0.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
+    }
+
     /// An artifact.
-    pub async fn artifact(&self, id: &str) -> Result<Option<Artifact>, StoreError> {
+    pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
         let vars = Vars::new().with("ids", vec![artifact_record(id)]);
-        let rows = self.rows("artifact", statement::ARTIFACT_GET, vars).await?;
+        let rows = self.0.rows("artifact", statement::ARTIFACT_GET, vars).await?;
         Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
     }
 
     /// Artifacts to which no event refers.
-    pub async fn unnamed_artifacts(&self, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub async fn unreferenced(self, limit: usize) -> Result<Vec<String>, StoreError> {
         let vars = Vars::new().limit(limit);
-        let mut results = self.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
         take::<String>("artifact", &mut results, 0)
-    }
-
-    async fn works(&self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
-        parse::<WorkRow, _>(WORK, self.rows(WORK, statement, vars).await?)
     }
 }

@@ -52,7 +52,7 @@ async fn noted(replaced: &Path, clock: Clock) -> Result<Vec<Tombstone>, StoreErr
 async fn all(store: &Store) -> Result<Vec<Tombstone>, StoreError> {
     let (mut stones, mut after): (Vec<Tombstone>, Option<String>) = (Vec::new(), None);
     loop {
-        let page = store.page_of_tombstones(after.as_deref(), BATCH).await?;
+        let page = store.tombstones().page(after.as_deref(), BATCH).await?;
         let Some((last, _)) = page.last() else { return Ok(stones) };
         after = Some(last.clone());
         stones.extend(page.into_iter().map(|(_, stone)| stone));
@@ -63,14 +63,14 @@ async fn carried(store: &Store, stones: &[Tombstone]) -> Result<Vec<MemoryId>, S
     let known: BTreeSet<_> = all(store).await?.into_iter().map(|stone| stone.key).collect();
     let newer: Vec<Tombstone> = stones.iter().filter(|stone| !known.contains(&stone.key)).cloned().collect();
     for some in newer.chunks(BATCH) {
-        store.carry_tombstones(some).await?;
+        store.tombstones().take_over(some).await?;
     }
     let (mut again, mut after): (Vec<MemoryId>, Option<String>) = (Vec::new(), None);
     loop {
-        let page = store.page_of_memories(after.as_deref(), BATCH).await?;
+        let page = store.memories().page(after.as_deref(), BATCH).await?;
         let Some((last, _)) = page.last() else { return Ok(again) };
         after = Some(last.clone());
         let live: Vec<Memory> = page.into_iter().map(|(_, memory)| memory).filter(Memory::is_live).collect();
-        again.extend(store.saying(&live, &newer));
+        again.extend(store.tombstones().said_by(&live, &newer));
     }
 }

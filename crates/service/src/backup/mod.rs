@@ -222,7 +222,7 @@ impl Backups {
 
     /// The position of the store in its log.
     async fn place(&self) -> Result<LogPosition, StoreError> {
-        let (seq, at) = self.base.store.last_event().await?;
+        let (seq, at) = self.base.store.events().last().await?;
         Ok(LogPosition { store: self.base.store.id().to_owned(), seq, at })
     }
 

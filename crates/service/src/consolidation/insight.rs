@@ -43,7 +43,7 @@ impl Consolidating {
         let is_wanted = (self.vectors.embedding().inference.wanted)();
         if is_wanted {
             let subject = Subject::Other { table: "cycle".to_owned(), key: plan.as_str().to_owned() };
-            self.base.store.owe_jobs(JobKind::Derive, &[subject]).await?;
+            self.base.store.jobs().ensure(JobKind::Derive, &[subject]).await?;
             self.jobs.queue(JobKind::Derive).wake();
         }
         Ok(is_wanted)
@@ -52,14 +52,14 @@ impl Consolidating {
     /// The questions for a plan; `None` if it no longer waits.
     pub(crate) async fn asking(&self, plan: &CycleId) -> Result<Option<Asking>, ServiceError> {
         let Some(cycle) =
-            self.base.store.cycle(plan).await?.filter(|cycle| cycle.state == CycleState::Planned)
+            self.base.store.cycles().by_id(plan).await?.filter(|cycle| cycle.state == CycleState::Planned)
         else {
             return Ok(None);
         };
         let mut topics = Topics::default();
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, memory) in &page {
@@ -75,7 +75,8 @@ impl Consolidating {
     /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no
     /// topic, no room, or no plan.
     pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
-        let Some(cycle) = self.base.store.cycle(&asking.plan).await.map_err(ServiceError::from)? else {
+        let Some(cycle) = self.base.store.cycles().by_id(&asking.plan).await.map_err(ServiceError::from)?
+        else {
             return Ok(false);
         };
         let insights = cycle.steps.iter().filter(|stored| stored.step.action == Action::Derive).count();
@@ -86,7 +87,7 @@ impl Consolidating {
         }
         let Some(topic) = asking.open.pop_front() else { return Ok(false) };
         let mut memories =
-            self.base.store.memories_by_id(&topic.memories).await.map_err(ServiceError::from)?;
+            self.base.store.memories().by_ids(&topic.memories).await.map_err(ServiceError::from)?;
         memories.retain(Memory::is_live);
         memories.sort_by_key(|memory| topic.memories.iter().position(|id| *id == memory.id));
         let payer = Payer::of_relations(&self.spending, llm);
@@ -121,7 +122,7 @@ impl Decision for KeepInsights<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Some(mut cycle) = write.store().cycle(&self.plan).await? else { return Ok(false) };
+        let Some(mut cycle) = write.store().cycles().by_id(&self.plan).await? else { return Ok(false) };
         if cycle.state != CycleState::Planned {
             return Ok(false);
         }
@@ -181,7 +182,7 @@ async fn sources(
     insights: impl Iterator<Item = &Insight>,
 ) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
     let ids: BTreeSet<MemoryId> = insights.flat_map(|insight| insight.sources.iter().copied()).collect();
-    let found = write.store().memories_by_id(&Vec::from_iter(ids)).await?;
+    let found = write.store().memories().by_ids(&Vec::from_iter(ids)).await?;
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 

@@ -133,7 +133,7 @@ impl Consolidating {
     /// # Errors
     /// A failing store.
     pub async fn latest(&self, limit: usize) -> Result<Vec<StoredCycle>, ServiceError> {
-        Ok(self.base.store.latest_cycles(limit).await?)
+        Ok(self.base.store.cycles().latest(limit).await?)
     }
 
     /// One consolidation.
@@ -141,7 +141,7 @@ impl Consolidating {
     /// # Errors
     /// [`ServiceError::Invalid`] if there is none.
     pub async fn cycle(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
-        let found = self.base.store.cycle(&id).await?;
+        let found = self.base.store.cycles().by_id(&id).await?;
         self.shown(found.ok_or_else(|| unknown(&id))?).await
     }
 
@@ -173,7 +173,7 @@ impl Consolidating {
 
     /// Makes a plan if a night has passed since the last one, and carries it out if the settings say so.
     pub(crate) async fn plan_by_clock(&self) -> Result<(), ServiceError> {
-        let last = self.base.store.latest_cycles(1).await?.into_iter().next();
+        let last = self.base.store.cycles().latest(1).await?.into_iter().next();
         let age = last.map_or(Duration::MAX, |last| {
             Duration::try_from(self.base.now().duration_since(last.at)).unwrap_or(Duration::ZERO)
         });
@@ -191,13 +191,13 @@ impl Consolidating {
     /// What consolidation would change now.
     async fn steps(&self) -> Result<Vec<Step>, ServiceError> {
         let begun = Instant::now();
-        let edges = self.base.store.all_supersessions().await?;
+        let edges = self.base.store.supersessions().all().await?;
         let said = edges.iter().filter(|edge| edge.by != Supersession::CYCLE);
         let mut survey =
             Survey::new(self.base.now(), said.flat_map(|edge| [edge.newer, edge.older]).collect());
         let mut after: Option<String> = None;
         while begun.elapsed() < PLANNING_MAX {
-            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, memory) in &page {
@@ -220,7 +220,7 @@ impl Consolidating {
     /// The consolidation with an id, or the latest in a state. It must be in that state.
     async fn wanted(&self, id: Option<CycleId>, state: CycleState) -> Result<StoredCycle, ServiceError> {
         let Some(id) = id else {
-            let latest = self.base.store.latest_cycles(LATEST).await?;
+            let latest = self.base.store.cycles().latest(LATEST).await?;
             let why = match state {
                 CycleState::Planned => "no plan waits; make one and look at it first",
                 _ => "none was carried out that is not undone",
@@ -228,7 +228,7 @@ impl Consolidating {
             let found = latest.into_iter().find(|cycle| cycle.state == state);
             return found.ok_or_else(|| ServiceError::invalid("id", "latest", why));
         };
-        let cycle = self.base.store.cycle(&id).await?.ok_or_else(|| unknown(&id))?;
+        let cycle = self.base.store.cycles().by_id(&id).await?.ok_or_else(|| unknown(&id))?;
         in_state(cycle, state)
     }
 
@@ -238,7 +238,7 @@ impl Consolidating {
         let stays = cycle.steps.iter().filter_map(|stored| stored.step.into);
         let memories = self.memories_of(stays).await?;
         let ids: Vec<MemoryId> = memories.keys().copied().collect();
-        let have = self.base.store.vectors_of(&ready.model, &ids).await?;
+        let have = self.base.store.vectors().revisions_of(&ready.model, &ids).await?;
         let is_known = |memory: &Memory| have.get(&memory.id) == Some(&i64::from(memory.revision));
         Ok(memories.into_values().filter(|memory| !is_known(memory)).map(|memory| memory.id).collect())
     }
@@ -248,7 +248,7 @@ impl Consolidating {
         ids: impl Iterator<Item = MemoryId>,
     ) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
         let ids: BTreeSet<MemoryId> = ids.collect();
-        let found = self.base.store.memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let found = self.base.store.memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
         Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
     }
 
@@ -279,7 +279,7 @@ fn ids_of(cycle: &StoredCycle) -> impl Iterator<Item = MemoryId> {
 /// The state of every memory of a consolidation, within its transaction.
 async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
     let ids: BTreeSet<MemoryId> = ids_of(cycle).collect();
-    let found = write.store().memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+    let found = write.store().memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 
@@ -294,7 +294,7 @@ impl Decision for Plan {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let before = write.store().latest_cycles(LATEST).await?;
+        let before = write.store().cycles().latest(LATEST).await?;
         let (insights, asked) = insight::inherited(write, &before).await?;
         let steps = self.steps.iter().map(|step| StoredStep::planned(step.clone(), None));
         let cycle = StoredCycle {
@@ -311,7 +311,7 @@ impl Decision for Plan {
         let waiting = before.into_iter();
         let mut replaced: Vec<CycleId> =
             waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
-        replaced.extend(write.store().old_cycles().await?);
+        replaced.extend(write.store().cycles().old().await?);
         write.put_cycle(&cycle, replaced);
         Ok(cycle)
     }
@@ -329,7 +329,7 @@ impl Decision for Apply<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let cycle = write.store().cycle(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
+        let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
         let mut cycle = in_state(cycle, CycleState::Planned)?;
         let present = present(write, &cycle).await?;
         let planned: BTreeMap<MemoryId, u64> =
@@ -410,7 +410,7 @@ impl Decision for Undo {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let cycle = write.store().cycle(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
+        let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
         let mut cycle = in_state(cycle, CycleState::Applied)?;
         let present = present(write, &cycle).await?;
         let done = |stored: &&mut StoredStep| stored.outcome == Some(StepOutcome::Done);

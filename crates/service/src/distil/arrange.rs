@@ -144,14 +144,14 @@ impl Distilling {
             Subject::Other { table: table.to_owned(), key: key.to_owned() }
         };
         let subjects: Vec<Subject> = handbooks.iter().map(subject).collect();
-        Ok(self.base.store.owe_jobs(JobKind::Distil, &subjects).await?)
+        Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
 
     async fn waiting_arrangement(
         &self,
         project: Option<&Project>,
     ) -> Result<Option<Arrangement>, ServiceError> {
-        let waiting = self.base.store.arrangements(ArrangementState::Waiting, LOOKED_MAX).await?;
+        let waiting = self.base.store.arrangements().in_state(ArrangementState::Waiting, LOOKED_MAX).await?;
         Ok(waiting.into_iter().find(|arrangement| arrangement.project.as_ref() == project))
     }
 
@@ -164,7 +164,7 @@ impl Distilling {
         let sources = HandbookSources::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
-            latest.extend(self.base.store.arrangements(*state, LOOKED_MAX).await?);
+            latest.extend(self.base.store.arrangements().in_state(*state, LOOKED_MAX).await?);
         }
         let handbooks = sources.projects().cloned().map(Some).chain([None]);
         let mut due = Vec::new();
@@ -178,7 +178,7 @@ impl Distilling {
             if is_waiting || new.len() < NEW_MIN {
                 continue;
             }
-            let memories = self.base.store.memories_by_id(&new).await?;
+            let memories = self.base.store.memories().by_ids(&new).await?;
             let since = memories.iter().filter(|memory| memory.created_at > asked).count();
             if since >= NEW_MIN && memories.iter().all(|memory| memory.created_at <= over) {
                 due.push(project);
@@ -255,7 +255,7 @@ impl Distilling {
         state: ArrangementState,
         limit: usize,
     ) -> Result<Vec<Arrangement>, ServiceError> {
-        Ok(self.base.store.arrangements(state, limit).await?)
+        Ok(self.base.store.arrangements().in_state(state, limit).await?)
     }
 
     /// An arrangement, with the handbook as it is without that arrangement.
@@ -263,7 +263,7 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::Invalid`] if there is none.
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
-        let arrangement = self.base.store.arrangement(id).await?.ok_or_else(|| unknown(id))?;
+        let arrangement = self.base.store.arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
         let mut sources = HandbookSources::of(&self.base.store).await?;
         sources.arrangements.retain(|other| other.id != *id);
         let handbook = sources.handbook(arrangement.project.as_ref());
@@ -378,7 +378,7 @@ impl Decision for Decide<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(Arrangement, bool), ServiceError> {
         use ArrangementState as State;
-        let found = write.store().arrangement(self.id).await?;
+        let found = write.store().arrangements().by_id(self.id).await?;
         let mut arrangement = found.ok_or_else(|| unknown(self.id))?;
         let problem = match (arrangement.state, self.wanted) {
             (now, wanted) if now == wanted => return Ok((arrangement, false)),

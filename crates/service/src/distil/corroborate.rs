@@ -19,7 +19,7 @@ impl Distilling {
     /// # Errors
     /// A failing store.
     pub(super) async fn corroborate(&self, session: &PastSession) -> Result<(), ServiceError> {
-        let mine = self.base.store.candidates_of(&session.id).await?;
+        let mine = self.base.store.candidates().of_session(&session.id).await?;
         let mut others = Vec::new();
         for state in CandidateState::ALL {
             let found = self.candidates(*state, Some(&session.project), COMPARED_MAX).await?;
@@ -94,10 +94,12 @@ impl Corroborate<'_> {
         write: &Write<'_>,
         id: &CandidateId,
     ) -> Result<Option<(Candidate, PastSession, bool)>, ServiceError> {
-        let Some(candidate) = write.store().candidate(id).await? else { return Ok(None) };
-        let Some(past) = write.store().past_session(&candidate.session).await? else { return Ok(None) };
+        let Some(candidate) = write.store().candidates().by_id(id).await? else { return Ok(None) };
+        let Some(past) = write.store().past_sessions().by_id(&candidate.session).await? else {
+            return Ok(None);
+        };
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let exchanges = write.store().full_exchanges(&cited).await?;
+        let exchanges = write.store().exchanges().by_ids(&cited).await?;
         let is_users = quotes_user(&candidate.evidence, &exchanges);
         Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, is_users)))
     }
@@ -116,7 +118,7 @@ impl Decision for Corroborate<'_> {
         }
         let memory = match (other.state, other.memory) {
             (CandidateState::Accepted, Some((id, revision))) => {
-                let memory = write.store().memory(&id).await?;
+                let memory = write.store().memories().by_id(&id).await?;
                 // Whoever deleted or revised it has decided on this text.
                 if !memory.is_some_and(|memory| memory.is_live() && memory.revision == revision) {
                     return Ok(false);

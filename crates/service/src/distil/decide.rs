@@ -37,7 +37,7 @@ impl Distilling {
         let (candidate, past) = self.candidate(id).await?;
         if candidate.state == CandidateState::Accepted {
             let memory = match candidate.memory {
-                Some((memory, _)) => self.base.store.memory(&memory).await?,
+                Some((memory, _)) => self.base.store.memories().by_id(&memory).await?,
                 None => None,
             };
             let memory = memory.map(|memory| (memory, SaveOutcome::Unchanged));
@@ -99,10 +99,10 @@ impl Decision for Accept<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
         let Self { distilling, caller, id, prepared } = *self;
         let gone = || ServiceError::NoCandidate(*id);
-        let mut candidate = write.store().candidate(id).await?.ok_or_else(gone)?;
-        let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
+        let mut candidate = write.store().candidates().by_id(id).await?.ok_or_else(gone)?;
+        let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let exchanges = write.store().full_exchanges(&cited).await?;
+        let exchanges = write.store().exchanges().by_ids(&cited).await?;
         if !distil::is_supported(&candidate, &exchanges) {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
@@ -126,8 +126,8 @@ impl Decision for Reject<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
         let gone = || ServiceError::NoCandidate(*self.id);
-        let mut candidate = write.store().candidate(self.id).await?.ok_or_else(gone)?;
-        let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
+        let mut candidate = write.store().candidates().by_id(self.id).await?.ok_or_else(gone)?;
+        let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
         match (candidate.state, candidate.memory) {
             (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
             (CandidateState::Accepted, memory) => {

@@ -58,7 +58,7 @@ pub(crate) async fn candidate(
     let Some(session) = write.past_session(&candidate.session).await? else {
         return Ok(Err(format!("session `{}` of the candidate is not here", candidate.session)));
     };
-    if write.store().candidate(&candidate.id).await?.is_some() {
+    if write.store().candidates().by_id(&candidate.id).await?.is_some() {
         return Ok(Ok(false));
     }
     for evidence in &candidate.evidence {

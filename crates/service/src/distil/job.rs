@@ -79,7 +79,7 @@ impl JobHandler for Distil {
             Task::Handbook(_) => None,
         };
         let ids: Vec<SessionId> = named.iter().flatten().filter_map(session).collect();
-        let here = cx.base.store.past_sessions_by_id(&ids).await?;
+        let here = cx.base.store.past_sessions().by_ids(&ids).await?;
         let is_there = |task: &Task| match task {
             Task::Session(id) => here.iter().any(|session| session.id == *id),
             Task::Handbook(_) => true,

@@ -107,7 +107,7 @@ impl Distilling {
             state: self.jobs.queue(JobKind::Distil).state(),
             enabled: settings.enabled,
             review: settings.review,
-            counts: self.base.store.distil_counts().await?,
+            counts: self.base.store.distil_runs().counts().await?,
             spent: self.spending.distil_spent_today().await?,
             budget: settings.budget(),
         })
@@ -125,10 +125,10 @@ impl Distilling {
     ) -> Result<Vec<(Candidate, PastSession)>, ServiceError> {
         /// Most that are looked at for those of one project.
         const LOOKED_MAX: usize = 5_000;
-        let found = self.base.store.candidates(state, LOOKED_MAX).await?;
+        let found = self.base.store.candidates().in_state(state, LOOKED_MAX).await?;
         let ids: std::collections::BTreeSet<SessionId> =
             found.iter().map(|candidate| candidate.session.clone()).collect();
-        let sessions = self.base.store.past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let sessions = self.base.store.past_sessions().by_ids(&Vec::from_iter(ids)).await?;
         let with_session = |candidate: Candidate| {
             let session = sessions.iter().find(|session| session.id == candidate.session)?;
             project.is_none_or(|project| *project == session.project).then(|| (candidate, session.clone()))
@@ -141,8 +141,9 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::NoCandidate`]
     pub async fn candidate(&self, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
-        let candidate = self.base.store.candidate(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
-        let session = self.base.store.past_session(&candidate.session).await?;
+        let candidate =
+            self.base.store.candidates().by_id(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
+        let session = self.base.store.past_sessions().by_id(&candidate.session).await?;
         Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
     }
 
@@ -152,7 +153,7 @@ impl Distilling {
     /// A failing store.
     pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
         let mut ids: Vec<ExchangeId> = Vec::new();
-        for candidate in self.base.store.candidates_of_memory(memory).await? {
+        for candidate in self.base.store.candidates().of_memory(memory).await? {
             for evidence in candidate.evidence {
                 if !ids.contains(&evidence.exchange) {
                     ids.push(evidence.exchange);

@@ -71,7 +71,7 @@ impl Distilling {
             key: session.id.as_str().to_owned(),
         };
         let subjects: Vec<Subject> = sessions.iter().map(subject).collect();
-        Ok(self.base.store.owe_jobs(JobKind::Distil, &subjects).await?)
+        Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
 
     /// The sessions that are due, as far as that is known without their texts.
@@ -86,11 +86,11 @@ impl Distilling {
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
         let (mut due, mut offset) = (Vec::new(), 0);
         loop {
-            let page = self.base.store.past_sessions(project, offset, PAGE).await?;
+            let page = self.base.store.past_sessions().latest(project, offset, PAGE).await?;
             let whole = page.len() < PAGE;
             offset += page.len();
             let ids: Vec<SessionId> = page.iter().map(|session| session.id.clone()).collect();
-            let runs = self.base.store.distil_runs(&ids).await?;
+            let runs = self.base.store.distil_runs().of(&ids).await?;
             let is_done = |session: &PastSession| {
                 runs.iter().any(|run| run.session == session.id && run.ended_at >= session.ended_at)
             };

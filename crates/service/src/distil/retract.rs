@@ -16,7 +16,7 @@ pub(crate) async fn retract(
     gone: &[ExchangeId],
     tells: impl Fn(&str) -> bool,
 ) -> Result<(), ServiceError> {
-    let candidates = write.store().candidates_of(&session.id).await?;
+    let candidates = write.store().candidates().of_session(&session.id).await?;
     let left: Vec<(Candidate, usize)> = candidates
         .into_iter()
         .map(|mut candidate| {
@@ -56,7 +56,7 @@ async fn forget_memory(write: &mut Write<'_>, candidate: &Candidate) -> Result<(
         return Ok(());
     };
     let Some(mut memory) = write.memory(&id).await? else { return Ok(()) };
-    let carriers = write.store().candidates_of_memory(&id).await?;
+    let carriers = write.store().candidates().of_memory(&id).await?;
     let elsewhere =
         carriers.iter().any(|other| other.session != candidate.session && !other.evidence.is_empty());
     // Whoever revised it is responsible for its text now.

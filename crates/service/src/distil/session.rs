@@ -53,7 +53,8 @@ impl Distilling {
         llm: &Llm,
         settings: &DistilSettings,
     ) -> Result<bool, JobError> {
-        let Some(session) = self.base.store.past_session(id).await.map_err(ServiceError::from)? else {
+        let Some(session) = self.base.store.past_sessions().by_id(id).await.map_err(ServiceError::from)?
+        else {
             return Ok(false);
         };
         let model = llm.name();
@@ -136,13 +137,13 @@ impl Distilling {
     async fn whole_session(&self, id: &SessionId) -> Result<Option<Vec<FullExchange>>, ServiceError> {
         let (mut all, mut seq) = (Vec::new(), 0);
         loop {
-            let page = self.base.store.exchanges_since(id, seq, PAGE).await?;
+            let page = self.base.store.exchanges().since(id, seq, PAGE).await?;
             let Some(last) = page.last() else { return Ok(Some(all)) };
             seq = last.seq.saturating_add(1);
             if all.len() + page.len() > EXCHANGES_MAX {
                 return Ok(None);
             }
-            all.extend(self.base.store.with_texts(page).await?);
+            all.extend(self.base.store.exchanges().with_texts(page).await?);
         }
     }
 }
@@ -177,10 +178,12 @@ impl Decision for KeepDistilled<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
         // It may have been forgotten while the model thought.
-        let Some(session) = write.store().past_session(&self.session.id).await? else { return Ok(()) };
+        let Some(session) = write.store().past_sessions().by_id(&self.session.id).await? else {
+            return Ok(());
+        };
         let cited: BTreeSet<ExchangeId> =
             self.claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
-        let here = write.store().full_exchanges(&Vec::from_iter(cited)).await?;
+        let here = write.store().exchanges().by_ids(&Vec::from_iter(cited)).await?;
         let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
         let is_here = |claim: &&Claim| {
             claim.evidence.iter().all(|evidence| {
@@ -212,7 +215,7 @@ impl Decision for KeepDistilled<'_> {
         }
         // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
         let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
-        let known = write.store().candidates_by_id(&ids).await?;
+        let known = write.store().candidates().by_ids(&ids).await?;
         candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
         write.store_distilled(&session, run, candidates);
         Ok(())

@@ -23,7 +23,7 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
         .collect();
     service.history.commit(batch(id, exchanges)).await.unwrap();
     let past = service.history.session(&session(id)).await.unwrap().unwrap();
-    let exchanges = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+    let exchanges = service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
     let cite = |seq: u32| {
         let exchange = exchanges.iter().find(|exchange| exchange.seq == seq).unwrap();
         let quote = redact_text(&format!("reply number {seq}")).kept;
@@ -44,7 +44,7 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
         claim("what has changed since", vec![lost]),
     ];
     keep(service, &past, claims).await;
-    let mut candidates = service.base.store.candidates_of(&past.id).await.unwrap();
+    let mut candidates = service.base.store.candidates().of_session(&past.id).await.unwrap();
     candidates.sort_by(|a, b| b.text.as_str().cmp(&a.text));
     (past, candidates)
 }
@@ -102,7 +102,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         };
         keep(&service, &past, [first, second].map(again).to_vec()).await;
         let states: Vec<CandidateState> = {
-            let mut now = service.base.store.candidates_of(&past.id).await.unwrap();
+            let mut now = service.base.store.candidates().of_session(&past.id).await.unwrap();
             now.sort_by(|a, b| b.text.as_str().cmp(&a.text));
             now.into_iter().map(|candidate| candidate.state).collect()
         };
@@ -135,15 +135,17 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
         service.memories.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
 
-        let exchanges = service.base.store.exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+        let exchanges =
+            service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
         let end = exchanges.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
         assert_eq!(service.history.forget(&forget, false).await.unwrap().exchanges, 2);
-        let live = async |id: &MemoryId| service.base.store.memory(id).await.unwrap().unwrap().is_live();
+        let live =
+            async |id: &MemoryId| service.base.store.memories().by_id(id).await.unwrap().unwrap().is_live();
         assert!(!live(&memories[0]).await, "nothing else carries it");
         assert!(live(&memories[1]).await, "somebody revised it");
         assert!(live(&memories[2]).await, "a place is left");
-        let left = service.base.store.candidates_of(&past.id).await.unwrap();
+        let left = service.base.store.candidates().of_session(&past.id).await.unwrap();
         assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
         let events = service.recall.events(0, 1_000).await.unwrap();
         let count_of = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
@@ -152,8 +154,8 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         service.history.forget(&forget, false).await.unwrap();
         assert!(!live(&memories[2]).await);
-        assert_eq!(service.base.store.candidates_of(&past.id).await.unwrap(), []);
-        assert_eq!(service.base.store.distil_runs(std::slice::from_ref(&past.id)).await.unwrap(), []);
+        assert_eq!(service.base.store.candidates().of_session(&past.id).await.unwrap(), []);
+        assert_eq!(service.base.store.distil_runs().of(std::slice::from_ref(&past.id)).await.unwrap(), []);
         // A person can bring the memory back.
         service.memories.restore(&caller(), &session("now"), &memories[2]).await.unwrap();
         assert!(live(&memories[2]).await);
@@ -261,7 +263,7 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         service.history.forget(&forget, false).await.unwrap();
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
-        let now = service.base.store.memory(&own.id).await.unwrap().unwrap();
+        let now = service.base.store.memories().by_id(&own.id).await.unwrap().unwrap();
         assert!(now.is_live() && now.content.as_str() == "My own handbook");
     });
 }
@@ -310,7 +312,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
         assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
         assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
         for memory in before {
-            assert!(service.base.store.memory(&memory.id).await.unwrap().unwrap().purged);
+            assert!(service.base.store.memories().by_id(&memory.id).await.unwrap().unwrap().purged);
         }
     });
 }

@@ -48,7 +48,7 @@ impl Documents {
         let (mut named, mut found) = (HashMap::<ChunkId, DocumentId>::new(), BTreeSet::new());
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_documents(after.as_deref(), PAGE).await?;
+            let page = self.base.store.documents().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, document) in page {
@@ -60,7 +60,7 @@ impl Documents {
         }
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_chunks(after.as_deref(), PAGE).await?;
+            let page = self.base.store.chunks().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, chunk) in page {

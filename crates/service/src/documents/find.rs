@@ -36,9 +36,16 @@ impl Documents {
     /// [`ServiceError::NoChunk`]
     pub async fn chunk(&self, id: ChunkId) -> Result<ChunkPart, ServiceError> {
         let none = || ServiceError::NoChunk(id);
-        let chunk = self.base.store.chunks_by_id(&[id]).await?.into_iter().next().ok_or_else(none)?;
-        let document =
-            self.base.store.documents_by_id(&[chunk.document]).await?.into_iter().next().ok_or_else(none)?;
+        let chunk = self.base.store.chunks().by_ids(&[id]).await?.into_iter().next().ok_or_else(none)?;
+        let document = self
+            .base
+            .store
+            .documents()
+            .by_ids(&[chunk.document])
+            .await?
+            .into_iter()
+            .next()
+            .ok_or_else(none)?;
         let title = chunk_title(&document, &chunk.heading);
         let place = document.chunks.iter().position(|held| *held == id);
         let before = place.and_then(|at| document.chunks.get(at.checked_sub(1)?)).copied();
@@ -58,7 +65,7 @@ impl Documents {
     ) -> Result<DocumentChunks, ServiceError> {
         let document = self.get(id).await?;
         let wanted: Vec<ChunkId> = document.chunks.iter().skip(offset).take(limit).copied().collect();
-        let mut chunks = self.base.store.chunks_by_id(&wanted).await?;
+        let mut chunks = self.base.store.chunks().by_ids(&wanted).await?;
         chunks.sort_by_key(|chunk| wanted.iter().position(|id| *id == chunk.id));
         Ok(DocumentChunks { document, chunks })
     }

@@ -22,7 +22,7 @@ impl Decision for RemoveDocument {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Document, ServiceError> {
-        let found = write.store().documents_by_id(&[self.id]).await?;
+        let found = write.store().documents().by_ids(&[self.id]).await?;
         let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
         match self.going {
             Removal::Forgotten => {

@@ -111,9 +111,9 @@ impl Draft {
 
     /// The document at this path, or one of the same bytes that was removed.
     async fn before(&self, write: &Write<'_>) -> Result<Option<Document>, StoreError> {
-        match write.store().document_at(&self.project, &self.path).await? {
+        match write.store().documents().at(&self.project, &self.path).await? {
             Some(here) => Ok(Some(here)),
-            None => write.store().removed_document(&self.project, &self.hash).await,
+            None => write.store().documents().removed(&self.project, &self.hash).await,
         }
     }
 
@@ -154,7 +154,7 @@ impl Decision for Draft {
         let before = self.before(write).await?;
         let id = before.as_ref().map_or_else(DocumentId::random, |before| before.id);
         let held = match &before {
-            Some(before) => in_order(before, write.store().chunk_digests(&id).await?),
+            Some(before) => in_order(before, write.store().chunks().digests(&id).await?),
             None => Vec::new(),
         };
         let digests: Vec<String> = self.chunks.iter().map(|chunk| chunk.digest.clone()).collect();

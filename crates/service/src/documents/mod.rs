@@ -33,7 +33,7 @@ impl Documents {
     /// # Errors
     /// [`ServiceError::NoDocument`]
     pub async fn get(&self, id: DocumentId) -> Result<Document, ServiceError> {
-        let found = self.base.store.documents_by_id(&[id]).await?;
+        let found = self.base.store.documents().by_ids(&[id]).await?;
         found.into_iter().next().ok_or(ServiceError::NoDocument(id))
     }
 
@@ -47,6 +47,6 @@ impl Documents {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<Document>, ServiceError> {
-        Ok(self.base.store.documents(project, offset, limit).await?)
+        Ok(self.base.store.documents().list(project, offset, limit).await?)
     }
 }

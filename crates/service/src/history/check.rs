@@ -36,7 +36,7 @@ impl History {
             if !fix {
                 return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
             }
-            self.base.store.remove_exchange_vectors(&ghosts).await?;
+            self.base.store.exchange_vectors().remove(&ghosts).await?;
             return Ok(Check::failed(NAME, words).repaired());
         }
         let Some(words) = self.history_differs(&kept).await? else {
@@ -58,10 +58,10 @@ impl History {
     /// The exchanges that have a vector and do not exist.
     async fn ghost_vectors(&self, kept: &HashSet<SubjectId>) -> Result<Vec<ExchangeId>, ServiceError> {
         let mut ghosts = Vec::new();
-        for model in self.base.store.models().await? {
+        for model in self.base.store.models().all().await? {
             let mut after = None;
             loop {
-                let page = self.base.store.page_of_exchange_vectors(&model, after.as_ref(), PAGE).await?;
+                let page = self.base.store.exchange_vectors().page(&model, after.as_ref(), PAGE).await?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(*last);
                 let ids = page.into_iter().map(|(id, _)| id);
@@ -77,11 +77,11 @@ impl History {
         let mut counted: BTreeMap<SessionId, u32> = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_exchanges(after.as_deref(), PAGE).await?;
+            let page = self.base.store.exchanges().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-            for full in self.base.store.with_texts(exchanges).await? {
+            for full in self.base.store.exchanges().with_texts(exchanges).await? {
                 let sealed = full.clone().sealed().exchange.digest;
                 if sealed != full.exchange.digest {
                     let words = format!("the text of exchange `{}` is not what was kept", full.exchange.id);
@@ -93,7 +93,7 @@ impl History {
         }
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let page = self.base.store.past_sessions().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (_, session) in page {
@@ -117,7 +117,7 @@ impl History {
     async fn candidates_differ(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_candidates(after.as_deref(), PAGE).await?;
+            let page = self.base.store.candidates().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(None) };
             after = Some(last.clone());
             for (_, candidate) in page {

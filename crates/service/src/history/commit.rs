@@ -123,7 +123,7 @@ impl History {
         done.redacted = draft.redacted;
         if let Some(source) = source {
             // There is no exchange, so the source can be stored without a transaction.
-            self.base.store.put_source(&source).await?;
+            self.base.store.sources().put(&source).await?;
         }
         if is_changed {
             self.evidence.changed(Evidence::History);
@@ -248,7 +248,7 @@ impl Draft {
         if buried.contains(&HistoryTombstone::of_typed(id)) {
             return Ok(Some(Decided { done: forgotten, ..Decided::default() }));
         }
-        let is_elsewhere = known.is_some() && write.store().source(&self.source.id).await?.is_none();
+        let is_elsewhere = known.is_some() && write.store().sources().by_id(&self.source.id).await?.is_none();
         Ok(is_elsewhere.then(Decided::default))
     }
 
@@ -260,7 +260,7 @@ impl Draft {
         asked.extend(
             [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
         );
-        write.store().history_tombstones_among(&asked).await
+        write.store().history().tombstones_among(&asked).await
     }
 
     /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.
@@ -273,7 +273,7 @@ impl Draft {
         let mut kept = HashMap::new();
         let mut seq = from;
         loop {
-            let page = write.store().exchanges_since(&self.session.id, seq, PAGE).await?;
+            let page = write.store().exchanges().since(&self.session.id, seq, PAGE).await?;
             let Some(last) = page.last() else { return Ok(kept) };
             seq = last.seq.saturating_add(1);
             let whole = page.len() < PAGE;
@@ -350,7 +350,7 @@ impl Decision for Draft {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
         let buried = self.buried(write).await?;
-        let known = write.store().past_session(&self.session.id).await?;
+        let known = write.store().past_sessions().by_id(&self.session.id).await?;
         if let Some(decided) = self.is_moot(write, known.as_ref(), &buried).await? {
             return Ok(decided);
         }

@@ -92,9 +92,9 @@ impl History {
         limit: usize,
         with_texts: bool,
     ) -> Result<Option<(PastSession, Vec<FullExchange>)>, ServiceError> {
-        let Some(session) = self.base.store.past_session(id).await? else { return Ok(None) };
-        let exchanges = self.base.store.exchanges_since(id, from, limit).await?;
-        let mut exchanges = self.base.store.with_texts(exchanges).await?;
+        let Some(session) = self.base.store.past_sessions().by_id(id).await? else { return Ok(None) };
+        let exchanges = self.base.store.exchanges().since(id, from, limit).await?;
+        let mut exchanges = self.base.store.exchanges().with_texts(exchanges).await?;
         if !with_texts {
             for exchange in &mut exchanges {
                 exchange.text = RedactedText::default();
@@ -114,7 +114,7 @@ impl History {
     ) -> Result<Option<usize>, ServiceError> {
         let line = redact_text(line.trim()).kept;
         for (at, fact) in facts.iter().enumerate() {
-            let full = self.base.store.full_exchange(&fact.exchange.id).await?;
+            let full = self.base.store.exchanges().by_id(&fact.exchange.id).await?;
             if full.is_some_and(|full| full.text.lines().any(|written| written.trim() == line.as_str())) {
                 return Ok(Some(at));
             }
@@ -139,9 +139,9 @@ impl History {
         let mut gathered = Gathered::new(about, limit);
         let mut offset = 0;
         while gathered.looked < LOOKED_MAX && !gathered.is_full() {
-            let sessions = self.base.store.past_sessions(project, offset, SESSIONS_AT_ONCE).await?;
+            let sessions = self.base.store.past_sessions().latest(project, offset, SESSIONS_AT_ONCE).await?;
             let ids: Vec<SessionId> = sessions.iter().map(|session| session.id.clone()).collect();
-            let mut exchanges = self.base.store.exchanges_of(&ids).await?;
+            let mut exchanges = self.base.store.exchanges().of_sessions(&ids).await?;
             exchanges.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| b.seq.cmp(&a.seq)));
             let by_id: HashMap<&SessionId, &PastSession> =
                 sessions.iter().map(|session| (&session.id, session)).collect();
@@ -172,7 +172,7 @@ impl History {
         if matches!(about, FactsAbout::Command(_)) {
             return Ok(());
         }
-        let Some(full) = self.base.store.full_exchange(&fact.exchange.id).await? else { return Ok(()) };
+        let Some(full) = self.base.store.exchanges().by_id(&fact.exchange.id).await? else { return Ok(()) };
         match about {
             FactsAbout::Command(_) => {}
             FactsAbout::File(asked) => fact.links = links(full.proven, asked),
@@ -197,7 +197,7 @@ impl History {
             return Ok(Some(Fix { exchange: exchange.id, fix }));
         }
         let from = exchange.seq.saturating_add(1);
-        let later = self.base.store.exchanges_since(&exchange.session, from, LATER_MAX).await?;
+        let later = self.base.store.exchanges().since(&exchange.session, from, LATER_MAX).await?;
         Ok(fixed_later(&failure, &later))
     }
 }

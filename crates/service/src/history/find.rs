@@ -59,7 +59,7 @@ impl History {
             ids.sort_unstable();
             ids.dedup();
         }
-        Ok(store.past_sessions_by_id(&ids).await?)
+        Ok(store.past_sessions().by_ids(&ids).await?)
     }
 
     /// The exchanges whose id begins so.
@@ -70,7 +70,7 @@ impl History {
         let Some(key) = ExchangeId::key_of_part(given) else { return Ok(Vec::new()) };
         let keys = self.base.store.keys_by_prefix(Table::Exchange, &key, limit).await?;
         let ids: Vec<ExchangeId> = keys.iter().filter_map(|key| ExchangeId::of_key(key).ok()).collect();
-        let exchanges = self.base.store.full_exchanges(&ids).await?;
+        let exchanges = self.base.store.exchanges().by_ids(&ids).await?;
         Ok(exchanges.into_iter().map(|full| full.exchange).collect())
     }
 
@@ -79,7 +79,7 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn opening(&self, session: &SessionId) -> Result<Option<RedactedText>, ServiceError> {
-        let first = self.base.store.exchanges_since(session, 0, 1).await?;
+        let first = self.base.store.exchanges().since(session, 0, 1).await?;
         Ok(first.into_iter().next().map(|exchange| exchange.title))
     }
 
@@ -90,8 +90,8 @@ impl History {
     pub async fn exchange(&self, request: &ExchangeRequest) -> Result<ExchangePart, ServiceError> {
         let none = || ServiceError::NoExchange(request.id);
         let FullExchange { exchange, text, .. } =
-            self.base.store.full_exchange(&request.id).await?.ok_or_else(none)?;
-        let session = self.base.store.past_session(&exchange.session).await?.ok_or_else(none)?;
+            self.base.store.exchanges().by_id(&request.id).await?.ok_or_else(none)?;
+        let session = self.base.store.past_sessions().by_id(&exchange.session).await?.ok_or_else(none)?;
         let text_bytes = text.len();
         let (text, next_offset) = text.slice_bytes(request.offset, request.max_bytes);
         Ok(ExchangePart { exchange, session, text, text_bytes, next_offset })
@@ -108,12 +108,12 @@ impl History {
         after: usize,
     ) -> Result<HistoryTimeline, ServiceError> {
         let none = || ServiceError::NoExchange(id);
-        let focus = self.base.store.full_exchange(&id).await?.ok_or_else(none)?.exchange;
-        let session = self.base.store.past_session(&focus.session).await?.ok_or_else(none)?;
-        let mut earlier = self.base.store.exchanges_before(&focus.session, focus.seq, before).await?;
+        let focus = self.base.store.exchanges().by_id(&id).await?.ok_or_else(none)?.exchange;
+        let session = self.base.store.past_sessions().by_id(&focus.session).await?.ok_or_else(none)?;
+        let mut earlier = self.base.store.exchanges().before(&focus.session, focus.seq, before).await?;
         earlier.reverse();
         let after =
-            self.base.store.exchanges_since(&focus.session, focus.seq.saturating_add(1), after).await?;
+            self.base.store.exchanges().since(&focus.session, focus.seq.saturating_add(1), after).await?;
         Ok(HistoryTimeline { session, before: earlier, focus, after })
     }
 }

@@ -83,7 +83,7 @@ impl History {
         let mut projects = std::collections::BTreeSet::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_exchanges(after.as_deref(), PAGE).await?;
+            let page = self.base.store.exchanges().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
@@ -112,7 +112,7 @@ impl History {
     async fn forget_names(&self, what: &Forget, dry_run: bool) -> Result<(), ServiceError> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let page = self.base.store.past_sessions().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             for (_, mut session) in page {
@@ -136,14 +136,14 @@ impl History {
     ) -> Result<BTreeMap<SessionId, Vec<Exchange>>, ServiceError> {
         let ids: std::collections::BTreeSet<SessionId> =
             page.iter().map(|exchange| exchange.session.clone()).collect();
-        let sessions = self.base.store.past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let sessions = self.base.store.past_sessions().by_ids(&Vec::from_iter(ids)).await?;
         let session_of = |exchange: &Exchange| sessions.iter().find(|session| session.id == exchange.session);
         let met = |exchange: &Exchange| {
             session_of(exchange).is_some_and(|session| what.is_about(session, exchange.at))
         };
         let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
         if what.text.is_some() {
-            let full = self.base.store.with_texts(exchanges).await?;
+            let full = self.base.store.exchanges().with_texts(exchanges).await?;
             exchanges =
                 full.into_iter().filter(|full| what.is_met_by(full)).map(|full| full.exchange).collect();
         }
@@ -168,11 +168,11 @@ impl Decision for ForgetBatch<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Some(mut session) = write.store().past_session(&self.session).await? else {
+        let Some(mut session) = write.store().past_sessions().by_id(&self.session).await? else {
             return Ok((false, None));
         };
         // Exchanges that were forgotten meanwhile are not counted twice.
-        let kept = write.store().exchange_ids(&self.session).await?;
+        let kept = write.store().exchanges().ids(&self.session).await?;
         let going: Vec<ExchangeId> =
             self.exchanges.iter().map(|exchange| exchange.id).filter(|id| kept.contains(id)).collect();
         let before = session.exchanges;

@@ -12,7 +12,7 @@ impl History {
         &self,
         session: &SessionId,
     ) -> Result<Vec<Exchange>, ServiceError> {
-        Ok(self.base.store.exchanges_of(std::slice::from_ref(session)).await?)
+        Ok(self.base.store.exchanges().of_sessions(std::slice::from_ref(session)).await?)
     }
 
     /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
@@ -49,11 +49,13 @@ impl Decision for HandOver<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Some(mut session) = write.store().past_session(self.copy).await? else { return Ok(false) };
-        if !write.store().candidates_of(self.copy).await?.is_empty() {
+        let Some(mut session) = write.store().past_sessions().by_id(self.copy).await? else {
+            return Ok(false);
+        };
+        if !write.store().candidates().of_session(self.copy).await?.is_empty() {
             return Ok(false);
         }
-        let mut exchanges = write.store().exchanges_of(std::slice::from_ref(self.copy)).await?;
+        let mut exchanges = write.store().exchanges().of_sessions(std::slice::from_ref(self.copy)).await?;
         exchanges.sort_by_key(|exchange| exchange.seq);
         let copied = exchanges.iter().take_while(|exchange| self.is_copied(exchange));
         let copied: Vec<ExchangeId> = copied.map(|exchange| exchange.id).collect();

@@ -47,7 +47,7 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
-        Ok(self.base.store.sources_of(agent_slug(agent)).await?)
+        Ok(self.base.store.sources().of_agent(agent_slug(agent)).await?)
     }
 
     /// A source, by what it was read from.
@@ -55,7 +55,7 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
-        Ok(self.base.store.source(&Source::id_of(agent_slug(agent), key)).await?)
+        Ok(self.base.store.sources().by_id(&Source::id_of(agent_slug(agent), key)).await?)
     }
 
     /// Stores the state of a source without exchanges: it failed, is gone or excluded, or was merely touched.
@@ -64,7 +64,7 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn put_source(&self, source: &Source) -> Result<(), ServiceError> {
-        Ok(self.base.store.put_source(source).await?)
+        Ok(self.base.store.sources().put(source).await?)
     }
 
     /// The state in which the reader left a source. `None` before the first reading, or if it comes from another version of
@@ -82,7 +82,7 @@ impl History {
         let by_digest: std::collections::HashMap<String, &str> =
             native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
         let digests: Vec<String> = by_digest.keys().cloned().collect();
-        let owners = self.base.store.owners_of_turns(&digests).await?;
+        let owners = self.base.store.exchanges().owners_of_turns(&digests).await?;
         let named = |(digest, session)| Some(((*by_digest.get(&digest)?).to_owned(), session));
         Ok(owners.into_iter().filter_map(named).collect())
     }
@@ -92,7 +92,7 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
-        Ok(self.base.store.past_session(id).await?)
+        Ok(self.base.store.past_sessions().by_id(id).await?)
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
@@ -105,7 +105,7 @@ impl History {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<PastSession>, ServiceError> {
-        Ok(self.base.store.past_sessions(project, offset, limit).await?)
+        Ok(self.base.store.past_sessions().latest(project, offset, limit).await?)
     }
 
     /// The amount of history, and the number of sources in each state.
@@ -113,6 +113,6 @@ impl History {
     /// # Errors
     /// A failing store.
     pub async fn counts(&self) -> Result<HistoryCounts, ServiceError> {
-        Ok(self.base.store.history_counts().await?)
+        Ok(self.base.store.history().counts().await?)
     }
 }

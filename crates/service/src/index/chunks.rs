@@ -24,7 +24,7 @@ const PAGE: usize = 200;
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
     let mut after: Option<String> = None;
     loop {
-        let page = store.page_of_documents(after.as_deref(), PAGE).await?;
+        let page = store.documents().page(after.as_deref(), PAGE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(last.clone());
         for (_, document) in page {
@@ -49,7 +49,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         *changed.entry(id).or_default() |= moved;
     }
     let ids: Vec<DocumentId> = changed.keys().copied().collect();
-    let here = store.documents_by_id(&ids).await?;
+    let here = store.documents().by_ids(&ids).await?;
     for (id, moved) in changed {
         let document = here.iter().find(|document| document.id == id && !document.removed);
         let kept: HashSet<SubjectId> =
@@ -85,7 +85,7 @@ async fn push(
         document.chunks.iter().copied().filter(|id| !held.contains(&(*id).into())).collect();
     let wanted: Vec<_> = wanted.into_iter().collect();
     for page in wanted.chunks(PAGE) {
-        let chunks = store.chunks_by_id(page).await?;
+        let chunks = store.chunks().by_ids(page).await?;
         let document = document.clone();
         blocking(index, move |index| {
             let docs = chunks.into_iter().map(|chunk| doc(&document, chunk));

@@ -111,8 +111,8 @@ impl EvidenceIndexes {
         let evidence = self.evidence(of);
         if !evidence.was_asked.load(Ordering::SeqCst) {
             let has_any = match of {
-                Evidence::History => self.base.store.has_history().await?,
-                Evidence::Documents => self.base.store.has_documents().await?,
+                Evidence::History => self.base.store.history().any().await?,
+                Evidence::Documents => self.base.store.documents().any().await?,
             };
             if has_any {
                 evidence.has_any.store(true, Ordering::SeqCst);
@@ -209,7 +209,7 @@ impl EvidenceIndexes {
 
     async fn fill_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
         // The position is read first: changes made meanwhile are read again from the log, which is harmless.
-        let places = self.base.store.places().await?;
+        let places = self.base.store.peers().all_ends().await?;
         match of {
             Evidence::History => exchanges::fill(&self.base.store, index).await?,
             Evidence::Documents => chunks::fill(&self.base.store, index).await?,
@@ -225,10 +225,10 @@ impl EvidenceIndexes {
     /// Brings the index up to date with the log, and commits it.
     async fn follow_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
         let held = index.checkpoint();
-        for writer in self.base.store.writers().await? {
+        for writer in self.base.store.peers().writers().await? {
             let mut seq = held.places.get(&writer).copied().unwrap_or(0);
             loop {
-                let events = self.base.store.events_after(&writer, seq, EVENTS).await?;
+                let events = self.base.store.events().after(&writer, seq, EVENTS).await?;
                 let Some(last) = events.last() else { break };
                 seq = last.seq;
                 match of {

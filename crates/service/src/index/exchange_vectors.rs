@@ -113,7 +113,7 @@ impl VectorSearch {
         vectors.change_exchanges(|space| space.begin(&all()));
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
-            let page = self.base.store.page_of_exchange_vectors(&ready.model, after.as_ref(), PAGE).await;
+            let page = self.base.store.exchange_vectors().page(&ready.model, after.as_ref(), PAGE).await;
             let page = page.inspect_err(|_| vectors.forget_exchanges())?;
             let Some((last, _)) = page.last() else { break };
             after = Some(*last);

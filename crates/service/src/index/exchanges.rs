@@ -25,11 +25,11 @@ fn hidden_kind() -> Kind {
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
     let mut after: Option<String> = None;
     loop {
-        let page = store.page_of_exchanges(after.as_deref(), PAGE).await?;
+        let page = store.exchanges().page(after.as_deref(), PAGE).await?;
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-        push(store, index, store.with_texts(exchanges).await?).await?;
+        push(store, index, store.exchanges().with_texts(exchanges).await?).await?;
     }
     Ok(())
 }
@@ -55,15 +55,15 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
     for (session, since) in grown {
         let mut seq = 0;
         loop {
-            let page = store.exchanges_stored(session, seq, since, PAGE).await?;
+            let page = store.exchanges().stored_since(session, seq, since, PAGE).await?;
             let Some(last) = page.last() else { break };
             seq = last.seq.saturating_add(1);
-            push(store, index, store.with_texts(page).await?).await?;
+            push(store, index, store.exchanges().with_texts(page).await?).await?;
         }
     }
     for session in shrunk {
         let kept: HashSet<SubjectId> =
-            store.exchange_ids(session).await?.into_iter().map(SubjectId::from).collect();
+            store.exchanges().ids(session).await?.into_iter().map(SubjectId::from).collect();
         let session = session.clone();
         blocking(index, move |index| {
             let held = index.of_session(&session)?;
@@ -80,7 +80,7 @@ async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -
         exchanges.iter().map(|exchanges| exchanges.exchange.session.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let sessions = store.past_sessions_by_id(&ids).await?;
+    let sessions = store.past_sessions().by_ids(&ids).await?;
     let sessions: HashMap<SessionId, PastSession> =
         sessions.into_iter().map(|session| (session.id.clone(), session)).collect();
     blocking(index, move |index| {

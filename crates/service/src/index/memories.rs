@@ -152,7 +152,7 @@ fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &LogPositions) -
 /// How the content of the index compares with the store.
 async fn standing_of(store: &Store, held: &Checkpoint) -> Result<Standing, ServiceError> {
     let writers: Vec<String> = held.places.keys().cloned().collect();
-    Ok(standing(held, store.id(), store.writer(), &store.ends(&writers).await?))
+    Ok(standing(held, store.id(), store.writer(), &store.peers().ends(&writers).await?))
 }
 
 /// Whether an index with this content can follow the log from its checkpoint.
@@ -266,7 +266,7 @@ impl MemoryIndex {
     /// Applies the log of each writer from the last event that the index has.
     async fn follow_logs(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
         let held = index.checkpoint();
-        for writer in self.base.store.writers().await? {
+        for writer in self.base.store.peers().writers().await? {
             self.follow_log(index, &writer, held.places.get(&writer).copied().unwrap_or(0)).await?;
         }
         Ok(())
@@ -274,14 +274,14 @@ impl MemoryIndex {
 
     async fn follow_log(&self, index: &Arc<Index>, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
         loop {
-            let events = self.base.store.events_after(writer, seq, PAGE).await?;
+            let events = self.base.store.events().after(writer, seq, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
             seq = last.seq;
             let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
             ids.sort();
             ids.dedup();
             let erased = erased(&events);
-            let memories = self.base.store.memories_by_id(&ids).await?;
+            let memories = self.base.store.memories().by_ids(&ids).await?;
             pushed(index, memories.iter().map(|memory| change(memory, &erased)).collect()).await?;
             index.reach(writer, seq);
         }
@@ -298,14 +298,14 @@ impl MemoryIndex {
 
     async fn fill(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
         // The position is read first: changes made meanwhile are read again from the log, which is harmless.
-        let places = self.base.store.places().await?;
+        let places = self.base.store.peers().all_ends().await?;
         let mut after: Option<String> = None;
         let mut count = 0;
         index.belong(self.base.store.id());
         // After a fill that was cut off, the index follows the log from its beginning.
         index.reach(self.base.store.writer(), 0);
         loop {
-            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             count += page.len();

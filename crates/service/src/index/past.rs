@@ -74,9 +74,9 @@ fn remove(dir: &Path) -> io::Result<()> {
 impl Known {
     async fn begin(store: &Store) -> Result<Self, ServiceError> {
         // The positions are read first: events written meanwhile are read again, which is harmless.
-        let places = store.places().await?.0;
+        let places = store.peers().all_ends().await?.0;
         let mut known = Self { places, deletions: HashMap::new(), index: None };
-        for (memory, at, is_deleted) in store.deletions().await? {
+        for (memory, at, is_deleted) in store.events().deletions().await? {
             known.note(memory, at, is_deleted);
         }
         Ok(known)
@@ -93,10 +93,10 @@ impl Known {
     /// Reads the events since the last time and returns the memories that they are about.
     async fn follow(&mut self, store: &Store) -> Result<BTreeSet<MemoryId>, ServiceError> {
         let mut changed = BTreeSet::new();
-        for writer in store.writers().await? {
+        for writer in store.peers().writers().await? {
             let mut seq = self.places.get(&writer).copied().unwrap_or(0);
             loop {
-                let events = store.events_after(&writer, seq, PAGE).await?;
+                let events = store.events().after(&writer, seq, PAGE).await?;
                 let Some(last) = events.last() else { break };
                 seq = last.seq;
                 for event in &events {
@@ -168,7 +168,7 @@ impl Walk<'_> {
             if self.is_at_end || !self.page.is_empty() {
                 return Ok(found);
             }
-            let page = self.store.page_of_revisions(self.after.as_deref(), PAGE).await?;
+            let page = self.store.revisions().page(self.after.as_deref(), PAGE).await?;
             self.is_at_end = page.len() < PAGE;
             self.after = page.last().map(|(key, _)| key.clone()).or(self.after.take());
             self.page.extend(page.into_iter().map(|(_, revision)| revision));
@@ -213,7 +213,7 @@ impl Past {
         let mut walk = Walk { store: &self.base.store, after: None, page: VecDeque::new(), is_at_end: false };
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_memories(after.as_deref(), PAGE).await?;
+            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let mut changes = Vec::with_capacity(page.len());
@@ -243,8 +243,9 @@ impl Past {
         if let Some(index) = &known.index {
             let ids: Vec<MemoryId> = changed.into_iter().collect();
             let mut changes = Vec::with_capacity(ids.len());
-            for memory in self.base.store.memories_by_id(&ids).await? {
-                let revisions = self.base.store.revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
+            for memory in self.base.store.memories().by_ids(&ids).await? {
+                let revisions =
+                    self.base.store.revisions().before(&memory.id, memory.revision, REVISIONS_MAX).await?;
                 changes.push(known.change(&memory, &revisions));
             }
             push(index, changes, false).await?;
@@ -309,7 +310,8 @@ impl Past {
         if memory.updated_at <= at {
             return Ok(Some(memory));
         }
-        let revisions = self.base.store.revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
+        let revisions =
+            self.base.store.revisions().before(&memory.id, memory.revision, REVISIONS_MAX).await?;
         Ok(texts(&memory, &revisions).into_iter().rfind(|text| text.updated_at <= at))
     }
 }

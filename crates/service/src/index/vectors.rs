@@ -240,7 +240,7 @@ impl VectorSearch {
     pub(crate) async fn look(&self) -> Result<(), ServiceError> {
         let vectors = &self.held;
         let _one = vectors.looking.lock().await;
-        let models = self.base.store.models().await?;
+        let models = self.base.store.models().all().await?;
         let Some(active) = models.into_iter().find(|model| model.state == ModelState::Active) else {
             vectors.set(Known::None);
             return Ok(());
@@ -414,7 +414,7 @@ impl VectorSearch {
         if vectors.read(|space| space.holds(project)) == Some(true) {
             return Ok(true);
         }
-        let count = self.base.store.count_vectors(&ready.model, project).await?;
+        let count = self.base.store.vectors().count(&ready.model, project).await?;
         if count * ready.model.dimension > EXACT_BYTES_MAX {
             return Ok(false);
         }
@@ -448,7 +448,7 @@ impl VectorSearch {
         let pack = |row: &StoredVector| (row.memory.into(), row.passage, Packed::new(&row.embedding));
         let (mut rows, mut after) = (Vec::with_capacity(count), String::new());
         loop {
-            let page = store.page_of_packed(model, project, &after, PAGE).await?;
+            let page = store.vectors().page_of_packed(model, project, &after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             rows.extend(page.iter().map(pack));
@@ -460,7 +460,7 @@ impl VectorSearch {
         let mut all = Vec::with_capacity(count);
         after.clear();
         loop {
-            let page = store.page_of_vectors(model, project, &after, PAGE).await?;
+            let page = store.vectors().page(model, project, &after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             all.extend(page);
@@ -468,7 +468,7 @@ impl VectorSearch {
         rows = all.iter().map(pack).collect();
         let (search, model, project) = (self.clone(), model.clone(), project.clone());
         self.base.tasks.spawn("packing vectors", async move {
-            if let Err(error) = search.base.store.pack_vectors(&model, &project, &all).await {
+            if let Err(error) = search.base.store.vectors().pack(&model, &project, &all).await {
                 tracing::warn!(%error, "vectors could not be packed; the next start reads them one by one");
             }
         });
@@ -521,7 +521,7 @@ impl VectorSearch {
         k: usize,
         keep: &(dyn Fn(&SubjectId) -> bool + Sync),
     ) -> Result<VectorLeg, ServiceError> {
-        let rows = self.base.store.nearest_vectors(&ready.model, projects, vector).await?;
+        let rows = self.base.store.vectors().nearest(&ready.model, projects, vector).await?;
         let mut hits: Vec<Near> = rows
             .into_iter()
             .map(|(memory, passage, distance)| Near {

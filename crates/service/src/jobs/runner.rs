@@ -186,7 +186,7 @@ pub(crate) struct Runner {
 impl Runner {
     /// Ends the leases of an earlier process, before the loops start.
     pub(crate) async fn end_old_leases(&self) {
-        if let Err(error) = self.base.store.orphaned_jobs().await {
+        if let Err(error) = self.base.store.jobs().requeue_orphaned().await {
             tracing::warn!(%error, "leases of an earlier process could not be ended; they lapse by themselves");
         }
     }
@@ -236,7 +236,7 @@ impl Context {
 
     /// Ends a job.
     pub(crate) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
-        Ok(self.base.store.end_job(&self.owner, job).await?)
+        Ok(self.base.store.jobs().end(&self.owner, job).await?)
     }
 
     /// Waits until no caller is being served, within bounds.
@@ -263,7 +263,7 @@ impl Context {
         self.queue().record(|record| record.failures += 1);
         let (kind, dead) = (self.kind.as_str(), again.is_none());
         tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
-        Ok(self.base.store.fail_job(&self.owner, job, again, reason).await?)
+        Ok(self.base.store.jobs().fail(&self.owner, job, again, reason).await?)
     }
 
     /// Records a failed attempt. The job is tried again after a backoff, or becomes a dead letter after the last attempt.
@@ -274,7 +274,7 @@ impl Context {
     }
 
     async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
-        Ok(self.base.store.release_jobs(&self.owner, jobs).await?)
+        Ok(self.base.store.jobs().release(&self.owner, jobs).await?)
     }
 }
 
@@ -336,7 +336,7 @@ impl<H: JobHandler> Loop<H> {
                 return Ok(Next::In(left));
             }
         }
-        if self.cx.base.store.worker_is_paused().await? {
+        if self.cx.base.store.worker().paused().await? {
             return Ok(self.block(Blocked::lasting(WorkerState::Paused, LOOK)));
         }
         if let Err(blocked) = self.handler.open(&self.cx).await? {
@@ -358,7 +358,7 @@ impl<H: JobHandler> Loop<H> {
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
         let store = &self.cx.base.store;
-        let jobs = store.lease_jobs(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
+        let jobs = store.jobs().lease(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do().await;
         }
@@ -378,7 +378,7 @@ impl<H: JobHandler> Loop<H> {
 
     async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
         // Only jobs of this kind: others may wait for long, or for ever.
-        let (leased, next) = self.cx.base.store.jobs_ahead(H::KIND).await?;
+        let (leased, next) = self.cx.base.store.jobs().ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
             return Ok(Next::Now);
         }
@@ -458,7 +458,7 @@ impl<H: JobHandler> Loop<H> {
         let renewing = async {
             loop {
                 renewal.tick().await;
-                if let Err(error) = base.store.renew_jobs(&owner, base.now() + LEASE).await {
+                if let Err(error) = base.store.jobs().renew(&owner, base.now() + LEASE).await {
                     return ServiceError::from(error);
                 }
             }

@@ -58,7 +58,8 @@ impl Decision for NoteLastMessage<'_> {
         let Self { memories, caller, id, message } = *self;
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
-        let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
+        let better =
+            write.store().topics().holder(&session.project, Scope::Project, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(message) {
             return Ok(false);
         }
@@ -88,11 +89,11 @@ impl Decision for NoteCompaction<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let Self { memories, caller, id, summary } = *self;
-        let project = match write.store().session(id).await? {
+        let project = match write.store().sessions().by_id(id).await? {
             Some(session) => session.project,
             None => caller.project.clone(),
         };
-        let standing = write.store().topic_holder(&project, Scope::Project, &summary_key(id)).await?;
+        let standing = write.store().topics().holder(&project, Scope::Project, &summary_key(id)).await?;
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }

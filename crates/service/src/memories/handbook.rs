@@ -36,7 +36,8 @@ pub(crate) struct HandbookSources {
 
 impl HandbookSources {
     pub(crate) async fn of(store: &Store) -> Result<Self, ServiceError> {
-        let mut arrangements = store.arrangements(ArrangementState::Accepted, ARRANGEMENTS_MAX).await?;
+        let mut arrangements =
+            store.arrangements().in_state(ArrangementState::Accepted, ARRANGEMENTS_MAX).await?;
         arrangements.sort_by_key(|arrangement| (arrangement.decided_at, arrangement.at));
         Ok(Self { items: items(store).await?, arrangements })
     }
@@ -79,7 +80,7 @@ fn shown(handbook: &Handbook) -> Vec<Item> {
 /// flagged.
 async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceError> {
     let mut of_memory: BTreeMap<MemoryId, Vec<Candidate>> = BTreeMap::new();
-    for candidate in store.candidates(CandidateState::Accepted, CANDIDATES_MAX).await? {
+    for candidate in store.candidates().in_state(CandidateState::Accepted, CANDIDATES_MAX).await? {
         if let Some((memory, _)) = candidate.memory.filter(|_| !candidate.evidence.is_empty()) {
             of_memory.entry(memory).or_default().push(candidate);
         }
@@ -88,12 +89,12 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
         of_memory.values().flatten().map(|candidate| candidate.session.clone()).collect();
     let mut began = BTreeMap::new();
     for page in Vec::from_iter(sessions).chunks(PAGE) {
-        let page = store.past_sessions_by_id(page).await?;
+        let page = store.past_sessions().by_ids(page).await?;
         began.extend(page.into_iter().map(|session| (session.id, session.started_at)));
     }
     let mut items: BTreeMap<Project, Vec<Item>> = BTreeMap::new();
     for page in of_memory.keys().copied().collect::<Vec<_>>().chunks(PAGE) {
-        for memory in store.memories_by_id(page).await? {
+        for memory in store.memories().by_ids(page).await? {
             let is_item = memory.is_live() && !memory.is_archived() && memory.taint.flags.is_empty();
             let candidates = of_memory.get(&memory.id).map(Vec::as_slice).unwrap_or_default();
             let Some(first) = candidates.first().filter(|_| is_item && !memory.project.is_none()) else {
@@ -134,7 +135,7 @@ pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result
     let (project, scope) = place(project);
     let mut rendered = Vec::new();
     for key in [HANDBOOK_KEY, SUMMARY_KEY] {
-        let holder = store.topic_holder(&project, scope, key).await?;
+        let holder = store.topics().holder(&project, scope, key).await?;
         rendered.extend(holder.filter(|holder| holder.agent.as_str() == NAME));
     }
     Ok(rendered)
@@ -142,7 +143,7 @@ pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result
 
 /// Whether this memory was made of accepted claims.
 pub(crate) async fn is_item(store: &Store, memory: &MemoryId) -> Result<bool, ServiceError> {
-    Ok(!store.candidates_of_memory(memory).await?.is_empty())
+    Ok(!store.candidates().of_memory(memory).await?.is_empty())
 }
 
 /// Whether a memory was made of claims, by its tag, so that handbooks may contain it.
@@ -290,7 +291,7 @@ pub(crate) async fn put_rendered(
     let (home, scope) = place(project);
     let mut put = Vec::new();
     for key in keys.iter().copied() {
-        let holder = write.store().topic_holder(&home, scope, key).await?;
+        let holder = write.store().topics().holder(&home, scope, key).await?;
         // Whoever rewrote it is responsible for its text.
         if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
             continue;

@@ -50,7 +50,7 @@ impl Memories {
         dry_run: bool,
     ) -> Result<Noted, ServiceError> {
         let known = match &note.id {
-            Some(id) => self.base.store.memory(id).await?,
+            Some(id) => self.base.store.memories().by_id(id).await?,
             None => None,
         };
         match known {
@@ -142,12 +142,12 @@ impl Memories {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
-        Ok(self.base.store.page_of_relations(after, PAGE_MAX).await?)
+        Ok(self.base.store.relations().page(after, PAGE_MAX).await?)
     }
 
     /// Those of the memories that are here, live or not.
     pub async fn known(&self, ids: &[MemoryId]) -> Result<Vec<MemoryId>, ServiceError> {
-        Ok(self.base.store.memories_by_id(ids).await?.into_iter().map(|memory| memory.id).collect())
+        Ok(self.base.store.memories().by_ids(ids).await?.into_iter().map(|memory| memory.id).collect())
     }
 }
 

@@ -88,13 +88,13 @@ impl Decision for MergeBatch<'_> {
 
 async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
     let mut merged = Merged::default();
-    let mut memories = write.store().recent(Some(from), Timestamp::MAX, BATCH).await?;
-    memories.extend(write.store().gone(from, BATCH).await?);
+    let mut memories = write.store().memories().latest(Some(from), Timestamp::MAX, BATCH).await?;
+    memories.extend(write.store().memories().deleted(from, BATCH).await?);
     for mut memory in memories {
         // A personal memory has no project, although older imports gave it one.
         memory.project = if memory.scope == Scope::Personal { Project::none() } else { into.clone() };
         if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
-            && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
+            && let Some(holder) = write.store().topics().holder(into, memory.scope, key).await?
             && holder.id != memory.id
         {
             merged.kept.push((memory.id, holder.id));
@@ -103,17 +103,17 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_memory(&memory);
         merged.memories += 1;
     }
-    for mut session in write.store().latest_sessions(Some(from), Timestamp::MAX, BATCH).await? {
+    for mut session in write.store().sessions().latest(Some(from), Timestamp::MAX, BATCH).await? {
         session.project.clone_from(into);
         write.merge_session(&session);
         merged.sessions += 1;
     }
-    for mut prompt in write.store().latest_prompts(Some(from), Timestamp::MAX, BATCH).await? {
+    for mut prompt in write.store().prompts().latest(Some(from), Timestamp::MAX, BATCH).await? {
         prompt.project.clone_from(into);
         write.merge_prompt(&prompt);
         merged.prompts += 1;
     }
-    for mut stored in write.store().works_of_project(from, BATCH).await?.readable {
+    for mut stored in write.store().works().of_project(from, BATCH).await?.readable {
         stored.work.project.clone_from(into);
         // It can be resumed by its key in the other project, unless a piece of work there has the key.
         if let (Some(_), Some(name)) = (&stored.work.name, stored.work.proper_name())
@@ -124,12 +124,12 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_work(&stored);
         merged.works += 1;
     }
-    for mut past in write.store().past_sessions(Some(from), 0, BATCH).await? {
+    for mut past in write.store().past_sessions().latest(Some(from), 0, BATCH).await? {
         past.project.clone_from(into);
         write.merge_past_session(&past);
         merged.past_sessions += 1;
     }
-    for mut document in write.store().documents(Some(from), 0, BATCH).await? {
+    for mut document in write.store().documents().list(Some(from), 0, BATCH).await? {
         document.project.clone_from(into);
         write.merge_document(&document);
         merged.documents += 1;

@@ -50,7 +50,7 @@ impl Memories {
         project: Option<&Project>,
         limit: usize,
     ) -> Result<Vec<Prompt>, ServiceError> {
-        Ok(self.base.store.latest_prompts(project, Timestamp::MAX, limit).await?)
+        Ok(self.base.store.prompts().latest(project, Timestamp::MAX, limit).await?)
     }
 }
 
@@ -71,7 +71,7 @@ impl Decision for SavePrompt<'_> {
         let Self { memories, caller, session, project, content } = *self;
         let window = jiff::SignedDuration::try_from(memories.base.settings.dedup_window).unwrap_or_default();
         let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-        if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
+        if let Some(prompt) = write.store().prompts().same(session, content, since).await? {
             return Ok((prompt, false));
         }
         memories.sessions.ensure_session(write, session, &caller.project, caller).await?;

@@ -236,7 +236,7 @@ impl Memories {
         door: Door,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
-            Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
+            Some(key) => write.store().topics().holder(&draft.project, draft.scope, key).await?,
             None => None,
         };
         let existing = Existing { topic_holder: holder.as_ref(), recent_twins: &twins };
@@ -352,7 +352,7 @@ impl Memories {
         }
         let window = jiff::SignedDuration::try_from(self.base.settings.dedup_window).unwrap_or_default();
         let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-        Ok(write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
+        Ok(write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
     }
 
     /// The memories, of those that the index named, that say nearly the same as a draft or have its title; the nearest
@@ -365,7 +365,7 @@ impl Memories {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.base.store.memories_by_id(candidates).await?;
+        let found = self.base.store.memories().by_ids(candidates).await?;
         let others =
             found.into_iter().filter(|other| other.is_live() && !other.is_archived() && other.id != *id);
         let mut near: Vec<(f64, Memory)> = others

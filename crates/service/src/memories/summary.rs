@@ -54,7 +54,7 @@ impl Memories {
         door: Door,
     ) -> Result<Summarised, ServiceError> {
         let title = summary_title(summary);
-        let stored = write.store().session(id).await?;
+        let stored = write.store().sessions().by_id(id).await?;
         // The session also keeps the summary, so a text that does not hold must be refused before either is written.
         if door.is_automatic() {
             let project = stored.as_ref().map_or(&caller.project, |session| &session.project);
@@ -118,10 +118,10 @@ async fn moved_summary(
     summary: Option<&str>,
 ) -> Result<Option<Memory>, ServiceError> {
     let (Some(summary), Some(key)) = (summary, &draft.topic_key) else { return Ok(None) };
-    if write.store().topic_holder(&draft.project, draft.scope, key).await?.is_some() {
+    if write.store().topics().holder(&draft.project, draft.scope, key).await?.is_some() {
         return Ok(None);
     }
-    Ok(write.store().memory_with_content(&draft.session, summary).await?)
+    Ok(write.store().memories().with_content(&draft.session, summary).await?)
 }
 
 /// The summary on a session follows the memory that holds it: it is changed, deleted, restored or purged with it.
@@ -136,13 +136,13 @@ pub(super) async fn carry_summary(
         return Ok(());
     }
     let had = (!comes_back).then_some(before.content.as_str());
-    for session in write.store().sessions_with_summary(&now.id, had).await? {
+    for session in write.store().sessions().with_summary(&now.id, had).await? {
         let key = summary_key(&session.id);
         if comes_back && now.topic_key.as_ref() != Some(&key) {
             continue;
         }
         // Another session may have the same summary in a memory of its own.
-        let holder = write.store().topic_holder(&session.project, Scope::Project, &key).await?;
+        let holder = write.store().topics().holder(&session.project, Scope::Project, &key).await?;
         if holder.is_some_and(|holder| holder.id != now.id) {
             continue;
         }

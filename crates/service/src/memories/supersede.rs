@@ -18,7 +18,7 @@ impl Memories {
     pub async fn merged_into(&self, id: &MemoryId) -> Result<Vec<MemoryId>, ServiceError> {
         let (mut found, mut level) = (Vec::new(), vec![*id]);
         for _ in 0..SUPERSEDED_DEPTH_MAX {
-            let edges = self.base.store.supersessions(&level).await?.into_iter();
+            let edges = self.base.store.supersessions().of(&level).await?.into_iter();
             let merged = edges.filter(|edge| edge.by == Supersession::CYCLE && level.contains(&edge.newer));
             let merged: Vec<MemoryId> = merged.map(|edge| edge.older).collect();
             level = merged.into_iter().filter(|older| !found.contains(older)).collect();
@@ -27,7 +27,7 @@ impl Memories {
             }
             found.extend(&level);
         }
-        let memories = self.base.store.memories_by_id(&found).await?;
+        let memories = self.base.store.memories().by_ids(&found).await?;
         Ok(memories.into_iter().filter(|memory| !memory.purged).map(|memory| memory.id).collect())
     }
 }

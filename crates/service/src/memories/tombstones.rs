@@ -37,11 +37,11 @@ impl Memories {
     pub async fn tombstones(&self, limit: usize) -> Result<(Vec<FallenText>, usize), ServiceError> {
         let limit = limit.min(TOMBSTONES_LISTED_MAX);
         // A text has up to two notes, made at one moment.
-        let mut stones = self.base.store.latest_tombstones(None, 2 * limit).await?;
+        let mut stones = self.base.store.tombstones().latest(None, 2 * limit).await?;
         stones.dedup_by_key(|stone| (stone.memory, stone.at, stone.why));
         stones.truncate(limit);
         let ids: BTreeSet<MemoryId> = stones.iter().map(|stone| stone.memory).collect();
-        let memories = self.base.store.memories_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let memories = self.base.store.memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
         let title = |id: MemoryId| {
             let memory = memories.iter().find(|memory| memory.id == id && !memory.purged)?;
             Some(memory.title.to_string())
@@ -50,7 +50,7 @@ impl Memories {
             let Tombstone { memory, why, replaced_by, at, .. } = stone;
             FallenText { memory, title: title(memory), why, replaced_by, at }
         };
-        Ok((stones.into_iter().map(row).collect(), self.base.store.tombstone_count().await?))
+        Ok((stones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
     }
 
     /// Forgets what is noted of the texts of one memory: they may be said, and brought in, as any other. Says of how many
@@ -61,7 +61,7 @@ impl Memories {
     pub async fn forget_tombstones(&self, memory: &MemoryId) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
         loop {
-            let stones = self.base.store.latest_tombstones(Some(memory), BATCH).await?;
+            let stones = self.base.store.tombstones().latest(Some(memory), BATCH).await?;
             if stones.is_empty() {
                 return Ok(forgotten);
             }
@@ -79,21 +79,21 @@ impl Memories {
     /// # Errors
     /// A failing store. What was begun is begun anew at the next opening.
     pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
-        let (is_known, any_is_known) = self.base.store.knows_secret().await?;
+        let (is_known, any_is_known) = self.base.store.tombstones().knows_secret().await?;
         if !is_known {
             // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.
             if is_new_secret || any_is_known {
                 self.remake_tombstones().await?;
             }
-            self.base.store.note_secret().await?;
+            self.base.store.tombstones().note_secret().await?;
         }
         self.trim_tombstones(TOMBSTONES_MAX).await
     }
 
     async fn trim_tombstones(&self, most: usize) -> Result<(), ServiceError> {
-        let mut beyond = self.base.store.tombstone_count().await?.saturating_sub(most);
+        let mut beyond = self.base.store.tombstones().count().await?.saturating_sub(most);
         while beyond > 0 {
-            let stones = self.base.store.oldest_tombstones(beyond.min(BATCH)).await?;
+            let stones = self.base.store.tombstones().oldest(beyond.min(BATCH)).await?;
             if stones.is_empty() {
                 break;
             }
@@ -104,7 +104,7 @@ impl Memories {
     }
 
     async fn remake_tombstones(&self) -> Result<(), ServiceError> {
-        let edges = self.base.store.all_supersessions().await?;
+        let edges = self.base.store.supersessions().all().await?;
         let corrected: Vec<&Supersession> =
             edges.iter().filter(|edge| edge.by != Supersession::CYCLE).collect();
         self.remake_of_revisions().await?;
@@ -114,7 +114,7 @@ impl Memories {
         // What is deleted is noted first, and then what is said all the same is not noted any more.
         for is_live in [false, true] {
             loop {
-                let page = self.base.store.page_of_memories(after.as_deref(), BATCH).await?;
+                let page = self.base.store.memories().page(after.as_deref(), BATCH).await?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.clone());
                 let memories: Vec<Memory> = page
@@ -124,14 +124,14 @@ impl Memories {
                     .filter(|memory| !is_live || !superseded.contains(&memory.id))
                     .collect();
                 if is_live && !memories.is_empty() {
-                    self.base.store.keep_holding(&memories).await?;
+                    self.base.store.tombstones().remove_said_by(&memories).await?;
                 } else if !is_live {
                     let deleted = |was: Memory| {
                         let at = was.deleted_at.unwrap_or(was.updated_at);
                         Fallen { was, now: None, why: Why::Deleted, at }
                     };
                     let fallen: Vec<Fallen> = memories.into_iter().map(deleted).collect();
-                    self.base.store.remake_tombstones(&fallen).await?;
+                    self.base.store.tombstones().rebuild(&fallen).await?;
                 }
             }
             after = None;
@@ -142,32 +142,32 @@ impl Memories {
     async fn remake_of_revisions(&self) -> Result<(), ServiceError> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_revisions(after.as_deref(), BATCH).await?;
+            let page = self.base.store.revisions().page(after.as_deref(), BATCH).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             let owners: BTreeSet<MemoryId> = page.iter().map(|(_, revision)| revision.memory).collect();
-            let owners = self.base.store.memories_by_id(&owners.into_iter().collect::<Vec<_>>()).await?;
+            let owners = self.base.store.memories().by_ids(&owners.into_iter().collect::<Vec<_>>()).await?;
             let fallen = |revision: &Revision| {
                 let now = owners.iter().find(|owner| owner.id == revision.memory && !owner.purged)?;
                 let (was, at) = (revision.of(now), now.updated_at);
                 Some(Fallen { was, now: Some(now.clone()), why: Why::Corrected, at })
             };
             let fallen: Vec<Fallen> = page.iter().filter_map(|(_, revision)| fallen(revision)).collect();
-            self.base.store.remake_tombstones(&fallen).await?;
+            self.base.store.tombstones().rebuild(&fallen).await?;
         }
     }
 
     async fn remake_of_superseded(&self, edges: &[&Supersession]) -> Result<(), ServiceError> {
         for edges in edges.chunks(BATCH) {
             let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
-            let ends = self.base.store.memories_by_id(&ends.into_iter().collect::<Vec<_>>()).await?;
+            let ends = self.base.store.memories().by_ids(&ends.into_iter().collect::<Vec<_>>()).await?;
             let end = |id: MemoryId| ends.iter().find(|memory| memory.id == id).cloned();
             let fallen = |edge: &&Supersession| {
                 let (was, now) = (end(edge.older)?, end(edge.newer)?);
                 Some(Fallen { was, now: Some(now), why: Why::Superseded, at: edge.at })
             };
             let fallen: Vec<Fallen> = edges.iter().filter_map(fallen).collect();
-            self.base.store.remake_tombstones(&fallen).await?;
+            self.base.store.tombstones().rebuild(&fallen).await?;
         }
         Ok(())
     }

@@ -51,7 +51,8 @@ impl Memories {
         let mut near: Vec<_> = self
             .base
             .store
-            .topics(&caller.project, TOPICS_MAX)
+            .topics()
+            .of_project(&caller.project, TOPICS_MAX)
             .await?
             .into_iter()
             .map(|topic| (hygiene::nearness(&topic_key, &topic.key), topic))

@@ -283,7 +283,7 @@ impl Memories {
     ) -> Result<Edited, ServiceError> {
         // A purged item's text may be in the rendered handbooks, which are purged with it and rendered again.
         let going = matches!(edit, Edit::Purge) && handbook::is_item(&self.base.store, id).await?;
-        let memory = if going { self.base.store.memory(id).await? } else { None };
+        let memory = if going { self.base.store.memories().by_id(id).await? } else { None };
         let there = match memory {
             Some(memory) => self.rendered_handbooks(&memory.project).await?,
             None => Vec::new(),
@@ -368,7 +368,7 @@ impl Decision for EditMemory<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Edited, ServiceError> {
         let Self { memories, caller, session, id, edit } = self;
-        let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(**id))?;
+        let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(**id))?;
         let before = memory.clone();
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => memories.patch(write, caller, session, memory, patch).await?,
@@ -440,7 +440,7 @@ fn live(memory: &Memory) -> Result<(), ServiceError> {
 
 async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
     let Some(key) = &memory.topic_key else { return Ok(()) };
-    match write.store().topic_holder(&memory.project, memory.scope, key).await? {
+    match write.store().topics().holder(&memory.project, memory.scope, key).await? {
         Some(holder) if holder.id != memory.id => Err(ServiceError::TopicTaken {
             key: key.to_string(),
             holder: holder.id,
@@ -559,8 +559,8 @@ fn archive(
 /// # Errors
 /// A failing store.
 async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
-    let ids = write.store().derived_of(memory).await?;
-    let mut found = write.store().memories_by_id(&ids).await?;
+    let ids = write.store().cycles().derived_from(memory).await?;
+    let mut found = write.store().memories().by_ids(&ids).await?;
     found.retain(|insight| {
         !insight.purged && insight.revision == 1 && insight.taint.origin == Origin::Derived
     });

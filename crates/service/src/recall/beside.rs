@@ -21,7 +21,7 @@ impl Recall {
     pub(crate) async fn beside(&self, weights: &Weights) -> Result<Arc<Beside>, ServiceError> {
         let mut beside = Beside::default();
         if weights.used > 0.0 {
-            let signs = self.base.store.signs_of_memories(USES_MAX).await?;
+            let signs = self.base.store.signs().by_memory(USES_MAX).await?;
             let use_of = |(memory, counts)| {
                 Some((SubjectId::from(memory).as_number(), feedback::usefulness(&counts)?))
             };
@@ -38,7 +38,7 @@ impl Recall {
         let mut after: Option<String> = None;
         let mut count = 0;
         while count < RELATIONS_MAX {
-            let page = self.base.store.page_of_relations(after.as_deref(), PAGE).await?;
+            let page = self.base.store.relations().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             count += page.len();

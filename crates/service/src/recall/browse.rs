@@ -141,14 +141,14 @@ impl Recall {
                 scope: selection.scope,
                 kind: selection.kind.clone(),
             };
-            let (memories, total) = self.base.store.deleted_page(&filter, offset, limit).await?;
+            let (memories, total) = self.base.store.memories().restorable(&filter, offset, limit).await?;
             return Ok((memories.into_iter().map(Some).collect(), total));
         }
         let query = Query { offset, limit, ..selection.conditions() };
         let listing = self.index.ask(move |index| index.browse(&query)).await?;
         let ids: Vec<MemoryId> = listing.ids.into_iter().map(MemoryId::from).collect();
         let mut rows: BTreeMap<_, Memory> = BTreeMap::new();
-        for memory in self.base.store.memories_by_id(&ids).await? {
+        for memory in self.base.store.memories().by_ids(&ids).await? {
             rows.insert(memory.id, memory);
         }
         Ok((ids.iter().map(|id| rows.remove(id)).collect(), listing.total))
@@ -186,7 +186,7 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn types(&self) -> Result<Vec<(Kind, usize)>, ServiceError> {
-        let mut types = self.base.store.types().await?;
+        let mut types = self.base.store.memories().count_by_type().await?;
         types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.as_str().cmp(b.0.as_str())));
         Ok(types)
     }
@@ -212,7 +212,7 @@ impl Recall {
         let query = selection.conditions();
         let (present, earlier) =
             tokio::try_join!(self.index.ask(move |index| index.moments(&query)), async {
-                Ok(self.base.store.revision_moments(project, since).await?)
+                Ok(self.base.store.revisions().moments(project, since).await?)
             })?;
         let mut days = BTreeMap::new();
         for at in present.into_iter().chain(earlier).filter(|at| *at <= until) {

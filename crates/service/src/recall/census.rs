@@ -133,7 +133,7 @@ impl Recall {
         let mut census = Census::default();
         let mut after: Option<MemoryId> = None;
         loop {
-            let page = self.base.store.page_of_bare_memories(after.as_ref(), PAGE).await?;
+            let page = self.base.store.memories().page_without_texts(after.as_ref(), PAGE).await?;
             let Some(last) = page.last() else { return Ok(census) };
             after = Some(last.id);
             for memory in &page {

@@ -79,9 +79,9 @@ impl Recall {
             Ok(book) => return Ok(book),
             Err(ticket) => ticket,
         };
-        let claims = self.base.store.claims(CLAIMS_MAX).await?;
+        let claims = self.base.store.relations().claims(CLAIMS_MAX).await?;
         let ends: BTreeSet<MemoryId> = claims.iter().flat_map(|claim| [claim.from, claim.to]).collect();
-        let live = self.base.store.memories_by_id(&ends.iter().copied().collect::<Vec<_>>()).await?;
+        let live = self.base.store.memories().by_ids(&ends.iter().copied().collect::<Vec<_>>()).await?;
         let live: BTreeSet<MemoryId> =
             live.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         let mut book = Book { ends, ..Book::default() };

@@ -171,7 +171,7 @@ impl Recall {
             prompts: RECENT_MAX,
         };
         let Overview { sessions, pinned, recent, prompts } =
-            self.base.store.overview(&project, limits).await?;
+            self.base.store.projects().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
         let (sessions, mut left_off) = self.earlier(sessions, &request.session).await?;
         if left_off.is_empty() {
@@ -203,7 +203,7 @@ impl Recall {
         scope: Option<Scope>,
     ) -> Result<(Vec<Memory>, Vec<Memory>), ServiceError> {
         let now = self.base.now();
-        let mut due = self.base.store.to_be_done(project, DUE_MAX).await?;
+        let mut due = self.base.store.memories().prospective(project, DUE_MAX).await?;
         due.retain(|memory| !memory.is_archived() && truth::is_due_somewhere(memory, now));
         due.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
         due.sort_by_key(waiting_since);
@@ -241,7 +241,8 @@ impl Recall {
         if let Some(summary) = &session.summary {
             let _ = write!(item, "\n  summary: {}", quoted(summary, SUMMARY_CHARS));
         }
-        let (last, _) = self.base.store.around(&session.id, Timestamp::MAX, LEFT_OFF_MAX, 0).await?;
+        let (last, _) =
+            self.base.store.sessions().around(&session.id, Timestamp::MAX, LEFT_OFF_MAX, 0).await?;
         for (memory, _) in last.written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
             let _ = write!(item, "\n  saved: {} `{}`", titled(memory), memory.id);
         }

@@ -49,16 +49,17 @@ impl Recall {
             let found = self.index.ask(move |index| index.holders(&place, scope, &names, limit)).await?;
             mentioned.extend(found.into_iter().flatten().map(MemoryId::from));
         }
-        let read: BTreeSet<MemoryId> = self.base.store.named(&name, limit + 1).await?.into_iter().collect();
+        let read: BTreeSet<MemoryId> =
+            self.base.store.entities().memories_naming(&name, limit + 1).await?.into_iter().collect();
         let ids: Vec<MemoryId> = mentioned.union(&read).copied().collect();
-        let mut found = self.base.store.memories_by_id(&ids).await?;
+        let mut found = self.base.store.memories().by_ids(&ids).await?;
         found.retain(|memory| memory.is_live() && (memory.project == project || memory.project.is_none()));
         found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
         let truncated = found.len() > limit;
         found.truncate(limit);
         let ids: BTreeSet<MemoryId> = found.iter().map(|memory| memory.id).collect();
         let mut relations =
-            self.base.store.relations(&ids.iter().copied().collect::<Vec<_>>(), RELATIONS_MAX).await?;
+            self.base.store.relations().of(&ids.iter().copied().collect::<Vec<_>>(), RELATIONS_MAX).await?;
         relations.retain(|one| ids.contains(&one.from) && ids.contains(&one.to));
         let beside = beside(&found, &name);
         let with_source = |memory: Memory| {

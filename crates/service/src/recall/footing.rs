@@ -62,7 +62,7 @@ impl Recall {
         if wanted.is_empty() {
             return Ok(known);
         }
-        let read = self.base.store.footings(&wanted).await?;
+        let read = self.base.store.footings().of(&wanted).await?;
         let read: Vec<_> = read.into_iter().map(|(id, footing)| (id, Arc::new(footing))).collect();
         {
             let mut held = lock(&book.held);
@@ -88,7 +88,7 @@ impl Recall {
         revision: u32,
         anchors: &[Anchor],
     ) -> Result<bool, ServiceError> {
-        let put = self.base.store.put_anchors(id, revision, anchors).await;
+        let put = self.base.store.footings().put_anchors(id, revision, anchors).await;
         self.footings.forget([*id]);
         Ok(put?)
     }

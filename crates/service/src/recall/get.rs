@@ -67,7 +67,7 @@ impl Recall {
         request: &ObservationRequest,
         person: bool,
     ) -> Result<Observation, ServiceError> {
-        let found = self.base.store.observation(&request.id, RELATED_MAX).await?;
+        let found = self.base.store.memories().with_neighbours(&request.id, RELATED_MAX).await?;
         let (mut memory, mut related) = found.ok_or(ServiceError::NoMemory(request.id))?;
         if let Some(at) = request.as_of {
             memory = Box::pin(self.past.as_it_was(memory, at)).await?;
@@ -86,7 +86,7 @@ impl Recall {
         } else {
             None
         };
-        let mut edges = self.base.store.supersessions(std::slice::from_ref(&memory.id)).await?;
+        let mut edges = self.base.store.supersessions().of(std::slice::from_ref(&memory.id)).await?;
         edges.retain(|edge| request.as_of.is_none_or(|at| edge.at <= at));
         let (took, taken): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.newer == memory.id);
         let nature = truth::nature(&memory);
@@ -116,7 +116,7 @@ impl Recall {
     ) -> Result<(Vec<Earlier>, Option<usize>), ServiceError> {
         let skipped = u32::try_from(request.offset).unwrap_or(u32::MAX);
         let before = memory.revision.saturating_sub(skipped);
-        let mut page = self.base.store.revisions(&memory.id, before, REVISIONS_PAGE + 1).await?;
+        let mut page = self.base.store.revisions().before(&memory.id, before, REVISIONS_PAGE + 1).await?;
         let mut room = request.max_bytes;
         let mut fitting = 0;
         for revision in page.iter().take(REVISIONS_PAGE) {
@@ -142,6 +142,6 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<(MemoryId, String)>, ServiceError> {
-        Ok(self.base.store.memories_by_prefix(prefix, limit).await?)
+        Ok(self.base.store.memories().by_prefix(prefix, limit).await?)
     }
 }

@@ -40,13 +40,13 @@ impl Recall {
     /// [`ServiceError::NoMemory`], or a failing store.
     pub async fn graph(&self, middle: &MemoryId, depth: usize, limit: usize) -> Result<Graph, ServiceError> {
         let (depth, limit) = (depth.clamp(1, DEPTH_MAX), limit.clamp(1, NODES_MAX));
-        let memory = self.base.store.memory(middle).await?;
+        let memory = self.base.store.memories().by_id(middle).await?;
         let memory = memory.ok_or(ServiceError::NoMemory(*middle))?;
         let mut graph = Graph { nodes: vec![GraphNode { memory, distance: 0 }], ..Graph::default() };
         let mut relations = BTreeMap::new();
         let mut border = vec![*middle];
         for distance in 1..=depth {
-            let step = self.base.store.relations(&border, STEP_RELATIONS_MAX).await?;
+            let step = self.base.store.relations().of(&border, STEP_RELATIONS_MAX).await?;
             graph.truncated |= step.len() == STEP_RELATIONS_MAX;
             border = graph.unknown_ends(&step);
             for relation in step {
@@ -59,7 +59,7 @@ impl Recall {
             if border.is_empty() {
                 break;
             }
-            let mut found = self.base.store.memories_by_id(&border).await?;
+            let mut found = self.base.store.memories().by_ids(&border).await?;
             found.retain(Memory::is_live);
             // In the order of strength in which the ends were met.
             found.sort_by_key(|memory| border.iter().position(|id| *id == memory.id));
@@ -86,7 +86,7 @@ impl Recall {
         let found = self.select(&selection, 0, limit).await?;
         let ids: BTreeSet<MemoryId> = found.memories.iter().map(|memory| memory.id).collect();
         let among: Vec<MemoryId> = ids.iter().copied().collect();
-        let mut relations = self.base.store.relations(&among, STEP_RELATIONS_MAX).await?;
+        let mut relations = self.base.store.relations().of(&among, STEP_RELATIONS_MAX).await?;
         let truncated = found.next.is_some() || relations.len() == STEP_RELATIONS_MAX;
         relations.retain(|one| ids.contains(&one.from) && ids.contains(&one.to));
         let node = |memory| GraphNode { memory, distance: 0 };

@@ -108,7 +108,7 @@ impl Recall {
             at: now,
             vitals,
             deleted,
-            beside: store.health_counts(project).await?,
+            beside: store.projects().health_counts(project).await?,
             twins: self.count_pairs(Pairs::Twins, project).await?,
             claims: self.count_pairs(Pairs::Claims, project).await?,
             feedback: self.feedback.counts(project).await?,
@@ -129,6 +129,6 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
-        Ok(self.base.store.anchored(project, ANCHORED_MAX).await?)
+        Ok(self.base.store.footings().anchored(project, ANCHORED_MAX).await?)
     }
 }

@@ -114,7 +114,7 @@ impl Recall {
     /// A failing store.
     pub(crate) async fn past_marks(&self, ids: &[MemoryId], at: Timestamp) -> Result<Marks, ServiceError> {
         let mut marks = self.old_marks(ids, Some(at)).await?;
-        for memory in self.base.store.memories_by_id(ids).await? {
+        for memory in self.base.store.memories().by_ids(ids).await? {
             let Some(text) = self.past.text_at(memory, at).await? else { continue };
             marks.entry(text.id).or_default().extend(flag_mark(&text.taint.flags));
         }

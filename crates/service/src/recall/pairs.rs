@@ -44,14 +44,14 @@ impl Recall {
         };
         // Each kind may be drawn in both directions.
         let most = 2 * kinds.len() * (offset + limit);
-        let mut relations = self.base.store.relations_of(kinds, least, most).await?;
+        let mut relations = self.base.store.relations().unsettled(kinds, least, most).await?;
         let mut seen = BTreeSet::new();
         relations.retain(|one| seen.insert((one.from.min(one.to), one.from.max(one.to))));
         relations.truncate(offset + limit);
         relations.drain(..offset.min(relations.len()));
         let ends: BTreeSet<MemoryId> = relations.iter().flat_map(|one| [one.from, one.to]).collect();
         let ends: Vec<MemoryId> = ends.into_iter().collect();
-        let found = self.base.store.memories_by_id(&ends).await?;
+        let found = self.base.store.memories().by_ids(&ends).await?;
         let found: BTreeMap<MemoryId, Memory> = found.into_iter().map(|memory| (memory.id, memory)).collect();
         let pair = |relation: StoredRelation| {
             let (from, to) = (found.get(&relation.from)?.clone(), found.get(&relation.to)?.clone());
@@ -76,7 +76,7 @@ impl Recall {
             ));
         }
         for (id, expected) in pair {
-            let memory = self.base.store.memory(&id).await?.ok_or(ServiceError::NoMemory(id))?;
+            let memory = self.base.store.memories().by_id(&id).await?.ok_or(ServiceError::NoMemory(id))?;
             if !memory.is_live() {
                 return Err(ServiceError::gone(&memory));
             }
@@ -84,7 +84,7 @@ impl Recall {
                 return Err(ServiceError::RevisionMismatch { id, expected, present: memory.revision });
             }
         }
-        self.base.store.settle_pair(pair).await?;
+        self.base.store.relations().settle(pair).await?;
         self.claims.forget();
         Ok(())
     }

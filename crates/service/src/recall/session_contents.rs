@@ -35,9 +35,9 @@ impl Recall {
     ) -> Result<SessionContents, ServiceError> {
         let store = &self.base.store;
         let (session, written, prompts) = tokio::try_join!(
-            store.session(id),
-            store.written_in(id, after, true, limit + 1),
-            store.prompts_in(id, after, true, limit + 1),
+            store.sessions().by_id(id),
+            store.memories().written_in(id, after, true, limit + 1),
+            store.prompts().of_session(id, after, true, limit + 1),
         )?;
         let memories = written.iter().map(|(memory, at)| memory_entry(memory, *at));
         let mut entries: Vec<Entry> = memories.chain(prompts.iter().map(prompt_entry)).collect();

@@ -30,7 +30,7 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
-        Ok(self.base.store.projects().await?)
+        Ok(self.base.store.projects().all().await?)
     }
 
     /// The log after a number, in order.
@@ -38,7 +38,7 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, ServiceError> {
-        Ok(self.base.store.events_after(self.base.store.writer(), after, limit).await?)
+        Ok(self.base.store.events().after(self.base.store.writer(), after, limit).await?)
     }
 
     /// Counts the rows of a project, or of all.
@@ -47,8 +47,8 @@ impl Recall {
     /// A failing store.
     pub async fn stats(&self, project: Option<&Project>) -> Result<Stats, ServiceError> {
         Ok(Stats {
-            counts: self.base.store.counts(project).await?,
-            projects: self.base.store.projects().await?.len(),
+            counts: self.base.store.projects().counts(project).await?,
+            projects: self.base.store.projects().all().await?.len(),
             schema_version: Store::schema_version(),
             index_bytes: self.index.index().bytes_on_disk(),
         })

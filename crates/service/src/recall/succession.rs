@@ -107,9 +107,9 @@ impl Recall {
             Ok(book) => return Ok(book),
             Err(ticket) => ticket,
         };
-        let edges = self.base.store.all_supersessions().await?;
+        let edges = self.base.store.supersessions().all().await?;
         let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
-        let found = self.base.store.memories_by_id(&ends.into_iter().collect::<Vec<_>>()).await?;
+        let found = self.base.store.memories().by_ids(&ends.into_iter().collect::<Vec<_>>()).await?;
         let live = found.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         Ok(self.succession.0.keep(ticket, Succession::new(edges, &live)))
     }

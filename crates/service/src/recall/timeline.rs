@@ -107,7 +107,7 @@ impl Recall {
     /// # Errors
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
     pub async fn timeline(&self, request: &TimelineRequest) -> Result<Timeline, ServiceError> {
-        let found = self.base.store.memory_in_session(&request.id).await?;
+        let found = self.base.store.memories().with_session(&request.id).await?;
         let (memory, session) = found.ok_or(ServiceError::NoMemory(request.id))?;
         if !memory.is_live() {
             return Err(ServiceError::gone(&memory));
@@ -130,9 +130,16 @@ impl Recall {
         // Only a later revision may come from another session than the one that created the memory.
         let at = match memory.revision {
             1 => memory.created_at,
-            _ => self.base.store.written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at),
+            _ => self
+                .base
+                .store
+                .edges()
+                .written_at(&memory.id, &session.id)
+                .await?
+                .unwrap_or(memory.created_at),
         };
-        let (before, after) = self.base.store.around(&session.id, at, request.before, request.after).await?;
+        let (before, after) =
+            self.base.store.sessions().around(&session.id, at, request.before, request.after).await?;
         let entries = |side: Side| -> Vec<Entry> {
             let memories = side.written.iter().map(|(memory, at)| memory_entry(memory, *at));
             memories.chain(side.prompts.iter().map(prompt_entry)).chain(session_borders(session)).collect()
@@ -149,12 +156,12 @@ impl Recall {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         // A session that began before the memory may have ended after it.
         let (made_before, asked_before, made_after, asked_after, earlier, later) = tokio::try_join!(
-            store.made_before(project, at, request.before),
-            store.latest_prompts(Some(project), at, request.before),
-            store.made_since(project, at, request.after),
-            store.prompts_since(project, at, request.after),
-            store.latest_sessions(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
-            store.sessions_since(project, at, request.after + 2),
+            store.memories().created_before(project, at, request.before),
+            store.prompts().latest(Some(project), at, request.before),
+            store.memories().created_since(project, at, request.after),
+            store.prompts().since(project, at, request.after),
+            store.sessions().latest(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
+            store.sessions().begun_since(project, at, request.after + 2),
         )?;
         before.extend(made_before.iter().map(|memory| memory_entry(memory, memory.created_at)));
         before.extend(asked_before.iter().map(prompt_entry));

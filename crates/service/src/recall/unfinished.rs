@@ -44,7 +44,7 @@ impl Recall {
         }
         let now = self.base.now();
         let mut went_on: Vec<RedactedText> = Vec::new();
-        for session in self.base.store.past_sessions(Some(project), 0, SESSIONS_MAX).await? {
+        for session in self.base.store.past_sessions().latest(Some(project), 0, SESSIONS_MAX).await? {
             let age = Duration::try_from(now.duration_since(session.ended_at)).unwrap_or_default();
             if session.is_hidden() || went_on.contains(&session.agent) || age >= STALE {
                 continue;
@@ -52,7 +52,7 @@ impl Recall {
             went_on.push(session.agent.clone());
             let is_ours = session.id == *own || age < UNDER_WAY;
             // The hooks of a live session have reported it already.
-            if is_ours || self.base.store.session(&session.id).await?.is_some() {
+            if is_ours || self.base.store.sessions().by_id(&session.id).await?.is_some() {
                 continue;
             }
             if let Some(left) = self.left_off_in(session).await? {
@@ -63,10 +63,10 @@ impl Recall {
     }
 
     async fn left_off_in(&self, session: PastSession) -> Result<Option<LeftOff>, ServiceError> {
-        let mut last = self.base.store.exchanges_before(&session.id, u32::MAX, EXCHANGES_MAX).await?;
+        let mut last = self.base.store.exchanges().before(&session.id, u32::MAX, EXCHANGES_MAX).await?;
         last.reverse();
         last.retain(|exchange| !exchange.withdrawn);
-        let proven: Vec<Proven> = self.base.store.proven(&last).await?;
+        let proven: Vec<Proven> = self.base.store.exchanges().proven(&last).await?;
         let mut to_do = left_to_do(&proven);
         to_do.truncate(TO_DO_MAX);
         let is_interrupted = proven.last().is_some_and(|proven| proven.interrupted);

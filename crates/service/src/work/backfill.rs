@@ -60,7 +60,8 @@ impl Journal {
             return Ok(());
         }
         let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
-        let Some(stored) = self.base.store.work_named(&session_name(LOCAL_OWNER, id.as_str())).await? else {
+        let Some(stored) = self.base.store.works().named(&session_name(LOCAL_OWNER, id.as_str())).await?
+        else {
             return Ok(());
         };
         let work = &stored.work;
@@ -111,11 +112,11 @@ impl Journal {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for chunk in reports.chunks(limits::BATCH_MAX) {
             let asked: Vec<String> = chunk.iter().flat_map(names).collect();
-            known.extend(self.base.store.work_onces(&asked).await?);
+            known.extend(self.base.store.works().known_onces(&asked).await?);
         }
         let after = work.seq.saturating_sub(LOOKED_AT);
         let last =
-            self.base.store.work_events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
+            self.base.store.works().events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
         let newest = reports.iter().rposition(|report| is_asked(&asked, report));
         let missing = reports.into_iter().enumerate().filter_map(|(n, report)| match &report.step {

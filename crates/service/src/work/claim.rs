@@ -217,7 +217,7 @@ impl Journal {
 
     async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
         let (me, until) = (actor.holder(), lease_end(self.base.now(), limits::LEASE));
-        let held = self.base.store.works_held_by(&me, until, HELD_MAX).await?.readable;
+        let held = self.base.store.works().held_by(&me, until, HELD_MAX).await?.readable;
         let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written);
         for work in others.filter(|work| work.owner == actor.owner) {
             let renew = |draft: &mut Draft<'_>, (now, _): Moments| {

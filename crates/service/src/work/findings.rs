@@ -43,8 +43,8 @@ impl Journal {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let tied = self.base.store.memories_of_work(id, TIED_MAX).await?;
-        let tied = self.base.store.memories_by_id(&tied).await?;
+        let tied = self.base.store.edges().memories_of(id, TIED_MAX).await?;
+        let tied = self.base.store.memories().by_ids(&tied).await?;
         let known: BTreeSet<&str> = tied.iter().map(|memory| memory.content.trim()).collect();
         let mut taken = Vec::new();
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
@@ -65,8 +65,8 @@ impl Journal {
     /// # Errors
     /// A failing store.
     pub async fn memories_of_work(&self, id: &WorkId) -> Result<Vec<Memory>, ServiceError> {
-        let ids = self.base.store.memories_of_work(id, TIED_MAX).await?;
-        Ok(self.base.store.memories_by_id(&ids).await?)
+        let ids = self.base.store.edges().memories_of(id, TIED_MAX).await?;
+        Ok(self.base.store.memories().by_ids(&ids).await?)
     }
 
     /// The pieces of work of an owner that a memory came from, the latest first.
@@ -74,11 +74,11 @@ impl Journal {
     /// # Errors
     /// A failing store.
     pub async fn works_of_memory(&self, owner: &str, id: &MemoryId) -> Result<Vec<WorkId>, ServiceError> {
-        let tied = self.base.store.works_of_memory(id, TIED_MAX).await?;
+        let tied = self.base.store.edges().works_of(id, TIED_MAX).await?;
         if tied.is_empty() {
             return Ok(tied);
         }
-        let own = self.base.store.works_by_id(&tied).await?;
+        let own = self.base.store.works().by_ids(&tied).await?;
         let is_own =
             |id: &WorkId| own.iter().any(|stored| stored.work.id == *id && stored.work.owner == owner);
         Ok(tied.into_iter().filter(is_own).collect())

@@ -151,7 +151,7 @@ impl Journal {
         let (now, mut before) = (self.base.now(), Timestamp::MAX);
         let mut swept = Swept::default();
         while swept.open < SWEPT_MAX {
-            let page = self.base.store.latest_works(true, None, before, PAGE).await?;
+            let page = self.base.store.works().latest(true, None, before, PAGE).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             let is_last = page.is_last;

@@ -25,7 +25,7 @@ impl Journal {
         let now = self.base.now();
         let mut until = before(now, retention.works);
         for _ in 0..BATCHES_MAX {
-            let page = self.base.store.latest_works(false, None, until, BATCH).await?;
+            let page = self.base.store.works().latest(false, None, until, BATCH).await?;
             let Some(last) = page.readable.last() else { break };
             until = last.work.active_at;
             let mut slot = self.held.sealed.lock().await;
@@ -43,7 +43,7 @@ impl Journal {
         }
         pruned.texts = self.purge_texts(before(now, retention.texts)).await?;
         for _ in 0..BATCHES_MAX {
-            let ids = self.base.store.unnamed_artifacts(BATCH).await?;
+            let ids = self.base.store.artifacts().unreferenced(BATCH).await?;
             if ids.is_empty() {
                 break;
             }
@@ -78,7 +78,7 @@ impl Journal {
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
         let (mut texts, mut before) = (0, before);
         for _ in 0..BATCHES_MAX {
-            let page = self.base.store.latest_works(false, None, before, BATCH).await?;
+            let page = self.base.store.works().latest(false, None, before, BATCH).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             for stored in page.readable {
@@ -120,10 +120,12 @@ impl Decision for Purge<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        let Some(mut stored) = write.store().work(&self.stored.work.id).await? else { return Ok(()) };
+        let Some(mut stored) = write.store().works().by_id(&self.stored.work.id).await? else {
+            return Ok(());
+        };
         // Somebody has resumed it, so it is no longer closed.
         if stored.work.seq == self.stored.work.seq {
-            let forks = write.store().forks_with_checkpoint().await?;
+            let forks = write.store().checkpoints().forks().await?;
             stored.work.title = RedactedText::default();
             write.purge_texts(&stored, self.numbers, &forks);
         }

@@ -48,7 +48,8 @@ impl Journal {
                 let page = self
                     .base
                     .store
-                    .latest_works(live, query.project.as_ref(), before, WORKS_LISTED_MAX)
+                    .works()
+                    .latest(live, query.project.as_ref(), before, WORKS_LISTED_MAX)
                     .await?;
                 let Some(last) = page.readable.last() else { break };
                 before = last.work.active_at;
@@ -93,7 +94,7 @@ impl Journal {
         limit: usize,
     ) -> Result<Vec<Entry>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let kept = self.base.store.work_events(id, after, limit.clamp(1, PAGE)).await?;
+        let kept = self.base.store.works().events(id, after, limit.clamp(1, PAGE)).await?;
         Ok(kept.iter().map(Entry::from).collect())
     }
 
@@ -110,12 +111,12 @@ impl Journal {
         seq: u64,
     ) -> Result<Option<WorkArtifact>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let found = self.base.store.work_events(id, seq.saturating_sub(1), 1).await?;
+        let found = self.base.store.works().events(id, seq.saturating_sub(1), 1).await?;
         let kept = found.into_iter().find(|kept| kept.seq == seq);
         let kept =
             kept.ok_or_else(|| ServiceError::invalid("seq", &seq.to_string(), "it has no such event"))?;
         let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { return Ok(None) };
-        let bytes = self.base.store.artifact(&name).await?.as_ref().and_then(unpacked);
+        let bytes = self.base.store.artifacts().by_id(&name).await?.as_ref().and_then(unpacked);
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
             let problem = "its artifact is missing or changed; `cerebro work verify` says which";
             ServiceError::invalid("seq", &seq.to_string(), problem)
@@ -131,7 +132,7 @@ impl Journal {
         let mut unsettled = Vec::new();
         let mut before = Timestamp::MAX;
         for _ in 0..LIST_PAGES_MAX {
-            let page = self.base.store.latest_works(true, None, before, WORKS_LISTED_MAX).await?;
+            let page = self.base.store.works().latest(true, None, before, WORKS_LISTED_MAX).await?;
             let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
             for stored in page.readable {
@@ -201,7 +202,7 @@ impl Journal {
     async fn unfinished(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
         let project = &actor.project;
         let latest =
-            self.base.store.latest_works(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
+            self.base.store.works().latest(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
@@ -220,7 +221,7 @@ impl Journal {
     /// Other live sessions of the project, with what they edited.
     async fn live_beside(&self, actor: &Actor, work: &Work) -> Result<Vec<LiveSession>, ServiceError> {
         let latest =
-            self.base.store.latest_works(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
+            self.base.store.works().latest(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
         let mut live = Vec::new();
         for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();
@@ -241,7 +242,7 @@ impl Journal {
 
     /// A piece of work of an owner. Those of other owners are not found.
     pub(crate) async fn stored_work(&self, owner: &str, id: &WorkId) -> Result<StoredWork, ServiceError> {
-        let found = self.base.store.work(id).await?.filter(|stored| stored.work.owner == owner);
+        let found = self.base.store.works().by_id(id).await?.filter(|stored| stored.work.owner == owner);
         found.ok_or(ServiceError::NoWork(*id))
     }
 
@@ -266,7 +267,7 @@ impl Journal {
         if work.seq < CHECKPOINT_EVERY {
             return Ok(None);
         }
-        let kept = self.base.store.checkpoint(&work.id).await?.filter(|kept| kept.seq <= work.seq);
+        let kept = self.base.store.checkpoints().of(&work.id).await?.filter(|kept| kept.seq <= work.seq);
         let Some(kept) = kept else { return Ok(None) };
         // A checkpoint is derived: one that this home did not write is ignored.
         let is_own = self.held.key.of(&work.id).checkpoint(&work.id, kept.seq, &kept.state) == kept.mac;
@@ -289,7 +290,7 @@ impl Journal {
                 break;
             }
             line.push((id, at));
-            from = self.base.store.work(&id).await?.and_then(|stored| stored.work.forked_from);
+            from = self.base.store.works().by_id(&id).await?.and_then(|stored| stored.work.forked_from);
         }
         let mut state = State::default();
         for (id, upto) in line.into_iter().rev() {
@@ -309,7 +310,7 @@ impl Journal {
         let mut events: Vec<Kept> = Vec::new();
         while events.len() < most {
             let after = events.last().map_or(after, |kept| kept.seq);
-            let page = self.base.store.work_events(id, after, PAGE).await?;
+            let page = self.base.store.works().events(id, after, PAGE).await?;
             let is_last = page.len() < PAGE;
             events.extend(page.into_iter().filter(|kept| kept.seq <= upto));
             if is_last || events.last().is_some_and(|kept| kept.seq >= upto) {

@@ -46,7 +46,7 @@ impl Decision for Sealing<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let ids: Vec<WorkId> = self.leaves.iter().map(|leaf| leaf.work).collect();
-        let mut works = write.store().works_by_id(&ids).await?;
+        let mut works = write.store().works().by_ids(&ids).await?;
         let of = |stored: &StoredWork| self.leaves.iter().find(|leaf| leaf.work == stored.work.id);
         let is_as_seen = |stored: &StoredWork| {
             let work = &stored.work;
@@ -67,7 +67,7 @@ impl Decision for Sealing<'_> {
             !is_pruned
         });
         write.seal_works(self.seal, works);
-        let forks = if gone.is_empty() { Vec::new() } else { write.store().forks_with_checkpoint().await? };
+        let forks = if gone.is_empty() { Vec::new() } else { write.store().checkpoints().forks().await? };
         for stored in &gone {
             write.prune_work(stored, &forks);
         }
@@ -87,7 +87,7 @@ impl Journal {
         let mut slot = self.held.sealed.lock().await;
         let mut refused = Vec::new();
         for _ in 0..SEALS_AT_ONCE_MAX {
-            let mut works = self.base.store.unsealed_works(SEALED_AT_ONCE_MAX).await?.readable;
+            let mut works = self.base.store.works().unsealed(SEALED_AT_ONCE_MAX).await?.readable;
             works.retain(|stored| {
                 stored.work.key_id == self.held.key_id && !refused.contains(&stored.work.id)
             });
@@ -220,7 +220,7 @@ impl Journal {
             }
             if seals.is_empty() && is_whole {
                 // A restored backup has rows that a seal of the earlier store covers. Here they count as not sealed.
-                self.base.store.unseal_works(&journal.key_id).await?;
+                self.base.store.works().unseal(&journal.key_id).await?;
             }
             let (now, last) = (self.base.now().as_second(), seals.last().cloned());
             if is_whole {
@@ -239,7 +239,7 @@ impl Journal {
         let mut seals: Vec<Seal> = Vec::new();
         loop {
             let from = seals.last().map_or(0, |seal| seal.number + 1);
-            let page = self.base.store.seals(origin, from, PAGE).await?;
+            let page = self.base.store.seals().of_journal(origin, from, PAGE).await?;
             let is_last = page.len() < PAGE;
             seals.extend(page);
             if is_last {

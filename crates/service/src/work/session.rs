@@ -14,7 +14,9 @@ impl Journal {
         if self.held.retention.is_none() {
             return Ok(None);
         }
-        let Some(stored) = self.base.store.work_named(&actor.session_name()).await? else { return Ok(None) };
+        let Some(stored) = self.base.store.works().named(&actor.session_name()).await? else {
+            return Ok(None);
+        };
         let state = self.state_of(&stored).await?;
         Ok(Some((stored.work, state)))
     }

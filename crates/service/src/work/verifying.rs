@@ -60,12 +60,12 @@ impl Journal {
         let mut report = VerifiedWork::default();
         // Nothing is sealed or pruned meanwhile.
         let _slot = self.held.sealed.lock().await;
-        let events = self.base.store.work_event_count().await?;
+        let events = self.base.store.works().count_events().await?;
         let mut claims = self.verify_seals(anchors, &mut report).await?;
         self.verify_keys(&mut report).await?;
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.page_of_work_rows(after.as_deref(), PAGE).await?;
+            let page = self.base.store.works().page_of_rows(after.as_deref(), PAGE).await?;
             let is_last = page.len() < PAGE;
             after = page.last().map(|(id, _)| id.clone());
             for (id, stored) in page {
@@ -86,7 +86,7 @@ impl Journal {
         let mut lost: BTreeSet<WorkId> =
             claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
         if events > report.events {
-            lost.extend(self.base.store.works_of_lost_events(FINDINGS_MAX).await?);
+            lost.extend(self.base.store.works().missing(FINDINGS_MAX).await?);
         }
         for id in lost {
             report.find(Some(id), Finding::WorkMissing);
@@ -103,7 +103,7 @@ impl Journal {
         }
         let own = lock(&self.held.keyring).origin().to_owned();
         let store = own.strip_suffix(&self.held.key_id).unwrap_or(&own);
-        let origins = self.base.store.seal_origins(ORIGINS_MAX).await?;
+        let origins = self.base.store.seals().origins(ORIGINS_MAX).await?;
         if origins.iter().any(|origin| origin.starts_with(store) && *origin != own) {
             report.find(None, Finding::KeyMissing);
         }
@@ -203,7 +203,7 @@ impl Journal {
         }
         let is_former = work.key.is_none() && work.status == Status::Closed;
         match work.proper_name().filter(|_| work.name.is_none() && !is_former) {
-            Some(name) => Ok(self.base.store.work_named(&name).await?.is_some()),
+            Some(name) => Ok(self.base.store.works().named(&name).await?.is_some()),
             None => Ok(true),
         }
     }
@@ -216,7 +216,7 @@ impl Journal {
     ) -> Result<Verified, ServiceError> {
         let work = &stored.work;
         let mut rows = self.all_events(&work.id, u64::MAX).await?;
-        let present = self.base.store.works_by_id(&[work.id]).await;
+        let present = self.base.store.works().by_ids(&[work.id]).await;
         // Later events are for the next time; but events beyond the present row were not written by this program.
         if let Some(present) = present.ok().and_then(|works| works.into_iter().next()) {
             rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
@@ -234,7 +234,7 @@ impl Journal {
             // A purged event names an artifact that may be gone too.
             let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { continue };
             report.artifacts += 1;
-            match self.base.store.artifact(&name).await? {
+            match self.base.store.artifacts().by_id(&name).await? {
                 None => report.find(Some(*id), Finding::ArtifactMissing { seq: kept.seq }),
                 Some(artifact) if artifact.id != name || unpacked(&artifact).is_none() => {
                     report.find(Some(*id), Finding::ArtifactChanged { seq: kept.seq });

@@ -46,7 +46,7 @@ impl JobHandler for RelationInference {
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.base.store.memories_by_id(&ids).await?;
+        let memories = cx.base.store.memories().by_ids(&ids).await?;
         let of = |job: &Job| {
             let memory = memories.iter().find(|memory| Some(&memory.id) == job.subject.memory());
             memory.filter(|memory| memory.is_live()).cloned()
@@ -89,7 +89,7 @@ impl Worker {
     pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
         if (self.vectors.embedding().inference.wanted)() {
             let kind = JobKind::InferRelations;
-            self.base.store.queue_job(kind, &memory.id.into(), memory.revision, None).await?;
+            self.base.store.jobs().queue(kind, &memory.id.into(), memory.revision, None).await?;
             self.jobs.queue(kind).wake();
         }
         Ok(())
@@ -114,8 +114,8 @@ impl Worker {
     async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {
         let model = llm.name();
         let by = Provenance { method: "llm", model: Some(&model) };
-        if self.base.store.put_relations(&memory.id, memory.revision, by, &claims.relations).await? {
-            self.base.store.put_entities(&memory.id, &model, &claims.entities).await?;
+        if self.base.store.relations().put(&memory.id, memory.revision, by, &claims.relations).await? {
+            self.base.store.entities().put(&memory.id, &model, &claims.entities).await?;
         }
         self.claims.forget();
         Ok(())
@@ -124,7 +124,7 @@ impl Worker {
     /// The memories that a model is shown together with one: those that are related to it, the strongest relation first.
     async fn claim_candidates(&self, memory: &Memory) -> Result<Vec<Memory>, ServiceError> {
         let relations =
-            self.base.store.relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
+            self.base.store.relations().of(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
         let mut ids: Vec<MemoryId> = Vec::new();
         for relation in relations {
             let other = if relation.from == memory.id { relation.to } else { relation.from };
@@ -133,7 +133,7 @@ impl Worker {
             }
         }
         ids.truncate(CANDIDATES_MAX);
-        let mut found = self.base.store.memories_by_id(&ids).await?;
+        let mut found = self.base.store.memories().by_ids(&ids).await?;
         found.retain(Memory::is_live);
         found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(found)

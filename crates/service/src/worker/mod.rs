@@ -127,7 +127,7 @@ impl Worker {
     /// # Errors
     /// A failing store.
     pub async fn pause(&self, paused: bool) -> Result<(), ServiceError> {
-        self.base.store.pause_worker(paused).await?;
+        self.base.store.worker().pause(paused).await?;
         let mut states = self.jobs.queue(JobKind::Embed).states();
         self.jobs.poke();
         let changed = states.wait_for(|state| (*state == WorkerState::Paused) == paused);

@@ -26,18 +26,18 @@ impl Worker {
             .map_err(|error| problem(error.to_string()))?
             .ok_or(ServiceError::NoModel)?;
         let model = embedder.model();
-        let stored = self.base.store.models().await?;
+        let stored = self.base.store.models().all().await?;
         let is_it = |one: &StoredModel| one.name == model.name && one.dimension == model.dimension;
         let active = stored.iter().find(|one| one.state == ModelState::Active);
         // A model whose vectors were begun and that the settings no longer name.
         for other in stored.iter().filter(|one| one.state == ModelState::Building && !is_it(one)) {
-            self.base.store.drop_model(other).await?;
+            self.base.store.models().drop_with_vectors(other).await?;
         }
         if !stored.iter().any(is_it) {
             let state = if active.is_some() { ModelState::Building } else { ModelState::Active };
-            self.base.store.add_model(&StoredModel::new(&model.name, model.dimension, state)).await?;
+            self.base.store.models().add(&StoredModel::new(&model.name, model.dimension, state)).await?;
         }
-        self.base.store.retry_jobs().await?;
+        self.base.store.jobs().retry_dead().await?;
         self.fill();
         let replaces = active.filter(|one| !is_it(one)).map(|one| one.name.clone());
         Ok(Reindexing { model: model.name.clone(), replaces })
@@ -48,7 +48,7 @@ impl Worker {
     /// # Errors
     /// A failing store.
     pub async fn job_counts(&self) -> Result<(JobCounts, bool), ServiceError> {
-        Ok((self.base.store.job_counts().await?, self.backfill.is_under_way()))
+        Ok((self.base.store.jobs().counts().await?, self.backfill.is_under_way()))
     }
 
     /// The jobs of one state.
@@ -56,7 +56,7 @@ impl Worker {
     /// # Errors
     /// A failing store.
     pub async fn jobs(&self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, ServiceError> {
-        Ok(self.base.store.jobs(state, limit).await?)
+        Ok(self.base.store.jobs().in_state(state, limit).await?)
     }
 
     /// Queues the dead letters again and returns their number.
@@ -64,7 +64,7 @@ impl Worker {
     /// # Errors
     /// A failing store.
     pub async fn retry(&self) -> Result<usize, ServiceError> {
-        let count = self.base.store.retry_jobs().await?;
+        let count = self.base.store.jobs().retry_dead().await?;
         self.jobs.poke();
         Ok(count)
     }

@@ -43,7 +43,7 @@ impl Worker {
         relations: &[Relation],
     ) -> Result<(), ServiceError> {
         if !(relations.is_empty() && memory.revision == 1) {
-            self.base.store.put_relations(&memory.id, memory.revision, by, relations).await?;
+            self.base.store.relations().put(&memory.id, memory.revision, by, relations).await?;
         }
         Ok(())
     }

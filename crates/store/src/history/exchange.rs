@@ -184,71 +184,82 @@ pub(super) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
     ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
 }
 
+/// The exchanges of past sessions.
+#[derive(Clone, Copy)]
+pub struct Exchanges<'a>(&'a Store);
+
 impl Store {
+    /// The exchanges of past sessions.
+    pub fn exchanges(&self) -> Exchanges<'_> {
+        Exchanges(self)
+    }
+}
+
+impl Exchanges<'_> {
     /// An exchange with its text.
-    pub async fn full_exchange(&self, id: &ExchangeId) -> Result<Option<FullExchange>, StoreError> {
-        Ok(one(self.full_exchanges(std::slice::from_ref(id)).await?))
+    pub async fn by_id(self, id: &ExchangeId) -> Result<Option<FullExchange>, StoreError> {
+        Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Exchanges by id, with their texts; missing ones are left out.
-    pub async fn full_exchanges(&self, ids: &[ExchangeId]) -> Result<Vec<FullExchange>, StoreError> {
+    pub async fn by_ids(self, ids: &[ExchangeId]) -> Result<Vec<FullExchange>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
-        self.with_texts(self.exchanges(statement::EXCHANGE_GET, vars).await?).await
+        self.with_texts(self.select(statement::EXCHANGE_GET, vars).await?).await
     }
 
     /// The exchanges of a session from `seq` on, in order.
-    pub async fn exchanges_since(
-        &self,
+    pub async fn since(
+        self,
         session: &SessionId,
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.exchanges(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
+        self.select(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session before `seq`, nearest first.
-    pub async fn exchanges_before(
-        &self,
+    pub async fn before(
+        self,
         session: &SessionId,
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.exchanges(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
+        self.select(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session from `seq` on that were stored at or after a moment, in order.
-    pub async fn exchanges_stored(
-        &self,
+    pub async fn stored_since(
+        self,
         session: &SessionId,
         seq: u32,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.exchanges(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
+        self.select(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
     }
 
     /// All exchanges of some sessions, in no order.
-    pub async fn exchanges_of(&self, sessions: &[SessionId]) -> Result<Vec<Exchange>, StoreError> {
+    pub async fn of_sessions(self, sessions: &[SessionId]) -> Result<Vec<Exchange>, StoreError> {
         if sessions.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<String> = sessions.iter().map(|id| id.as_str().to_owned()).collect();
-        self.exchanges(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
+        self.select(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
     }
 
     /// The ids of all exchanges of a session.
-    pub async fn exchange_ids(&self, session: &SessionId) -> Result<Vec<ExchangeId>, StoreError> {
+    pub async fn ids(self, session: &SessionId) -> Result<Vec<ExchangeId>, StoreError> {
         let vars = Vars::new().with("sid", session.as_str());
-        let mut results = self.engine()?.run(statement::EXCHANGE_IDS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::EXCHANGE_IDS, vars.0).await?;
         take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
     }
 
     /// The sessions with an exchange that begins or ends with one of these turns, given by the digests of their
     /// native ids.
-    pub async fn owners_of_turns(&self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
+    pub async fn owners_of_turns(self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Owner {
@@ -259,29 +270,25 @@ impl Store {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("turns", turns.to_vec());
-        let mut results = self.engine()?.run(statement::EXCHANGE_OWNERS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::EXCHANGE_OWNERS, vars.0).await?;
         let mut owners = take::<Owner>(TABLE, &mut results, 0)?;
         owners.extend(take::<Owner>(TABLE, &mut results, 1)?);
         owners.into_iter().map(|owner| Ok((owner.turn, session_key(&owner.session)?))).collect()
     }
 
     /// A page of all exchanges in order of id, without their texts.
-    pub async fn page_of_exchanges(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<Exchange>, StoreError> {
-        self.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Exchange>, StoreError> {
+        self.0.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
     }
 
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
-    pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<FullExchange>, StoreError> {
+    pub async fn with_texts(self, exchanges: Vec<Exchange>) -> Result<Vec<FullExchange>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
         let vars = Vars::new().with("ids", ids);
-        let mut results = self.engine()?.run(statement::EXCHANGE_TEXTS, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::EXCHANGE_TEXTS, vars.0).await?;
         let mut texts = HashMap::new();
         for row in take::<TextRow>(TEXTS, &mut results, 0)? {
             let text = unpressed(&row.text.into_inner())?;
@@ -299,13 +306,13 @@ impl Store {
     }
 
     /// The proven facts of exchanges, in the same order.
-    pub async fn proven(&self, exchanges: &[Exchange]) -> Result<Vec<Proven>, StoreError> {
+    pub async fn proven(self, exchanges: &[Exchange]) -> Result<Vec<Proven>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
         let mut results =
-            self.engine()?.run(statement::EXCHANGE_PROVEN, Vars::new().with("ids", ids).0).await?;
+            self.0.engine()?.run(statement::EXCHANGE_PROVEN, Vars::new().with("ids", ids).0).await?;
         let mut found = HashMap::new();
         for row in take::<ProvenRow>(TEXTS, &mut results, 0)? {
             found.insert(exchange_id(&key(TEXTS, row.id)?)?, proven(&unpressed(&row.proven.into_inner())?)?);
@@ -313,8 +320,8 @@ impl Store {
         Ok(exchanges.iter().map(|exchange| found.remove(&exchange.id).unwrap_or_default()).collect())
     }
 
-    async fn exchanges(&self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
-        parse::<ExchangeRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
+    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
+        parse::<ExchangeRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
     }
 }
 

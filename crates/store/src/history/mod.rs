@@ -158,7 +158,7 @@ impl Write<'_> {
     pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
         match self.tables().history.sessions.iter().find(|(session, _)| session.id == *id) {
             Some((session, _)) => Ok(Some(session.clone())),
-            None => self.store().past_session(id).await,
+            None => self.store().past_sessions().by_id(id).await,
         }
     }
 
@@ -168,7 +168,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn is_buried(&self, asked: &[HistoryTombstone]) -> Result<bool, StoreError> {
         let here = self.tables().history.tombstones.iter().any(|tombstone| asked.contains(tombstone));
-        Ok(here || !self.store().history_tombstones_among(asked).await?.is_empty())
+        Ok(here || !self.store().history().tombstones_among(asked).await?.is_empty())
     }
 
     /// The digest that the exchange will have after this commit, if it exists.
@@ -179,7 +179,7 @@ impl Write<'_> {
         let put = self.tables().history.exchanges.iter().find(|full| full.exchange.id == *id);
         match put {
             Some(full) => Ok(Some(full.exchange.digest.clone())),
-            None => Ok(self.store().full_exchange(id).await?.map(|full| full.exchange.digest)),
+            None => Ok(self.store().exchanges().by_id(id).await?.map(|full| full.exchange.digest)),
         }
     }
 
@@ -243,15 +243,26 @@ pub struct SourceCounts {
     pub malformed: u64,
 }
 
+/// The history as a whole.
+#[derive(Clone, Copy)]
+pub struct History<'a>(&'a Store);
+
 impl Store {
+    /// The history as a whole.
+    pub fn history(&self) -> History<'_> {
+        History(self)
+    }
+}
+
+impl History<'_> {
     /// Whether there is any history.
-    pub async fn has_history(&self) -> Result<bool, StoreError> {
-        Ok(!self.rows("past_session", statement::EXCHANGE_ANY, Vars::new()).await?.is_empty())
+    pub async fn any(self) -> Result<bool, StoreError> {
+        Ok(!self.0.rows("past_session", statement::EXCHANGE_ANY, Vars::new()).await?.is_empty())
     }
 
     /// Those of these tombstones that exist.
-    pub async fn history_tombstones_among(
-        &self,
+    pub async fn tombstones_among(
+        self,
         asked: &[HistoryTombstone],
     ) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         if asked.is_empty() {
@@ -259,22 +270,22 @@ impl Store {
         }
         let ids: Vec<RecordId> = asked.iter().map(history_tombstone_record).collect();
         let vars = Vars::new().with("ids", ids);
-        let mut results = self.engine()?.run(statement::HISTORY_TOMBSTONE_AMONG, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::HISTORY_TOMBSTONE_AMONG, vars.0).await?;
         let found = take::<String>("history_tombstone", &mut results, 0)?;
         Ok(found.iter().filter_map(|digest| HistoryTombstone::parse(digest)).collect())
     }
 
     /// A page of all tombstones, ordered by digest.
-    pub async fn page_of_history_tombstones(
-        &self,
+    pub async fn page_of_tombstones(
+        self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<HistoryTombstone>, StoreError> {
-        self.page::<At, _>(Table::HistoryTombstone, after, limit).await
+        self.0.page::<At, _>(Table::HistoryTombstone, after, limit).await
     }
 
     /// The statistics of history.
-    pub async fn history_counts(&self) -> Result<HistoryCounts, StoreError> {
+    pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Totals {
@@ -298,7 +309,7 @@ impl Store {
             agent: String,
             sessions: i64,
         }
-        let mut results = self.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
+        let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
         let mut counts = HistoryCounts::default();
         for totals in take::<Totals>("history", &mut results, 0)? {
             counts.sessions = unsigned(totals.sessions);

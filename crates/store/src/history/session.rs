@@ -97,24 +97,35 @@ impl TryFrom<PastSessionRow> for PastSession {
     }
 }
 
+/// The past sessions.
+#[derive(Clone, Copy)]
+pub struct PastSessions<'a>(&'a Store);
+
 impl Store {
+    /// The past sessions.
+    pub fn past_sessions(&self) -> PastSessions<'_> {
+        PastSessions(self)
+    }
+}
+
+impl PastSessions<'_> {
     /// A past session.
-    pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
-        Ok(one(self.past_sessions_by_id(std::slice::from_ref(id)).await?))
+    pub async fn by_id(self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
+        Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Past sessions by id; missing ones are left out.
-    pub async fn past_sessions_by_id(&self, ids: &[SessionId]) -> Result<Vec<PastSession>, StoreError> {
+    pub async fn by_ids(self, ids: &[SessionId]) -> Result<Vec<PastSession>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
-        parse::<PastSessionRow, _>(TABLE, self.rows(TABLE, statement::PAST_SESSION_GET, vars).await?)
+        parse::<PastSessionRow, _>(TABLE, self.0.rows(TABLE, statement::PAST_SESSION_GET, vars).await?)
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
-    pub async fn past_sessions(
-        &self,
+    pub async fn latest(
+        self,
         project: Option<&Project>,
         offset: usize,
         limit: usize,
@@ -123,19 +134,15 @@ impl Store {
         let rows = match project {
             Some(project) => {
                 let vars = vars.with("project", project.as_str());
-                self.rows(TABLE, statement::PAST_SESSION_LATEST, vars).await?
+                self.0.rows(TABLE, statement::PAST_SESSION_LATEST, vars).await?
             }
-            None => self.rows(TABLE, statement::PAST_SESSION_LATEST_EVERYWHERE, vars).await?,
+            None => self.0.rows(TABLE, statement::PAST_SESSION_LATEST_EVERYWHERE, vars).await?,
         };
         parse::<PastSessionRow, _>(TABLE, rows)
     }
 
     /// A page of all past sessions in order of id.
-    pub async fn page_of_past_sessions(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<PastSession>, StoreError> {
-        self.page::<PastSessionRow, _>(Table::PastSession, after, limit).await
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<PastSession>, StoreError> {
+        self.0.page::<PastSessionRow, _>(Table::PastSession, after, limit).await
     }
 }

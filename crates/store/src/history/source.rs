@@ -87,26 +87,37 @@ impl TryFrom<SourceRow> for Source {
     }
 }
 
+/// The sources of history.
+#[derive(Clone, Copy)]
+pub struct Sources<'a>(&'a Store);
+
 impl Store {
+    /// The sources of history.
+    pub fn sources(&self) -> Sources<'_> {
+        Sources(self)
+    }
+}
+
+impl Sources<'_> {
     /// Every source of an agent.
-    pub async fn sources_of(&self, agent: &str) -> Result<Vec<Source>, StoreError> {
+    pub async fn of_agent(self, agent: &str) -> Result<Vec<Source>, StoreError> {
         let vars = Vars::new().with("agent", agent);
-        parse::<SourceRow, _>(TABLE, self.rows(TABLE, statement::SOURCE_OF_AGENT, vars).await?)
+        parse::<SourceRow, _>(TABLE, self.0.rows(TABLE, statement::SOURCE_OF_AGENT, vars).await?)
     }
 
     /// A source.
-    pub async fn source(&self, id: &str) -> Result<Option<Source>, StoreError> {
+    pub async fn by_id(self, id: &str) -> Result<Option<Source>, StoreError> {
         let vars = Vars::new().with("ids", vec![RecordId::new(TABLE, id)]);
-        Ok(one(parse::<SourceRow, _>(TABLE, self.rows(TABLE, statement::SOURCE_GET, vars).await?)?))
+        Ok(one(parse::<SourceRow, _>(TABLE, self.0.rows(TABLE, statement::SOURCE_GET, vars).await?)?))
     }
 
     /// Writes the state of a source when no exchange changes with it. This is bookkeeping: it needs no writer and
     /// has no event.
-    pub async fn put_source(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_space()?;
+    pub async fn put(self, source: &Source) -> Result<(), StoreError> {
+        self.0.check_space()?;
         let Put { id, row } = put(source);
         let vars = Vars::new().with("id", id).with("row", row);
-        self.engine()?.run(statement::SOURCE_PUT, vars.0).await?;
+        self.0.engine()?.run(statement::SOURCE_PUT, vars.0).await?;
         Ok(())
     }
 }

@@ -21,13 +21,24 @@ pub(super) fn record(id: &ExchangeId) -> RecordId {
     RecordId::new(TABLE, id.key())
 }
 
+/// The vectors of exchanges.
+#[derive(Clone, Copy)]
+pub struct ExchangeVectors<'a>(&'a Store);
+
 impl Store {
+    /// The vectors of exchanges.
+    pub fn exchange_vectors(&self) -> ExchangeVectors<'_> {
+        ExchangeVectors(self)
+    }
+}
+
+impl ExchangeVectors<'_> {
     /// Those of some exchanges that need no vector of a model: they have it, or were tried often enough.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn exchanges_embedded(
-        &self,
+    pub async fn embedded(
+        self,
         model: &StoredModel,
         ids: &[ExchangeId],
     ) -> Result<HashSet<ExchangeId>, StoreError> {
@@ -38,7 +49,7 @@ impl Store {
             .with("ids", ids.iter().map(record).collect::<Vec<_>>())
             .with("model", model.table.as_str())
             .with("attempts", ATTEMPTS_MAX);
-        let mut results = self.engine()?.run(statement::EXCHANGE_VECTOR_HAVE, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::EXCHANGE_VECTOR_HAVE, vars.0).await?;
         take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
     }
 
@@ -47,35 +58,31 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn begin_exchange_vector(
-        &self,
-        model: &StoredModel,
-        exchange: &Exchange,
-    ) -> Result<bool, StoreError> {
+    pub async fn begin(self, model: &StoredModel, exchange: &Exchange) -> Result<bool, StoreError> {
         let vars = of(model, exchange).at("at", exchange.at);
-        self.change_exchange_vector(statement::EXCHANGE_VECTOR_BEGIN, vars).await
+        self.change(statement::EXCHANGE_VECTOR_BEGIN, vars).await
     }
 
-    /// Puts the vector of an exchange after [`Self::begin_exchange_vector`]. `false` if the exchange is gone or has another
+    /// Puts the vector of an exchange after [`Self::begin`]. `false` if the exchange is gone or has another
     /// text.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn put_exchange_vector(
-        &self,
+    pub async fn put(
+        self,
         model: &StoredModel,
         exchange: &Exchange,
         vector: &[f32],
     ) -> Result<bool, StoreError> {
         let vars = of(model, exchange).with("numbers", packed::numbers(vector));
-        self.change_exchange_vector(statement::EXCHANGE_VECTOR_PUT, vars).await
+        self.change(statement::EXCHANGE_VECTOR_PUT, vars).await
     }
 
-    async fn change_exchange_vector(&self, change: Statement, vars: Vars) -> Result<bool, StoreError> {
-        self.check_space()?;
+    async fn change(self, change: Statement, vars: Vars) -> Result<bool, StoreError> {
+        self.0.check_space()?;
         // What goes with its exchange does not come back after it.
-        let _order = self.vectors.lock().await;
-        let mut results = self.retry_on_conflict(change, vars).await?;
+        let _order = self.0.vectors.lock().await;
+        let mut results = self.0.retry_on_conflict(change, vars).await?;
         Ok(one(take::<bool>(TABLE, &mut results, 0)?).unwrap_or(false))
     }
 
@@ -83,8 +90,8 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn page_of_exchange_vectors(
-        &self,
+    pub async fn page(
+        self,
         model: &StoredModel,
         after: Option<&ExchangeId>,
         limit: usize,
@@ -97,7 +104,7 @@ impl Store {
         }
         let after = after.map_or_else(|| RecordId::new(TABLE, ""), record);
         let vars = Vars::new().with("model", model.table.as_str()).with("after", after).limit(limit);
-        let mut results = self.engine()?.run(statement::EXCHANGE_VECTOR_PAGE, vars.0).await?;
+        let mut results = self.0.engine()?.run(statement::EXCHANGE_VECTOR_PAGE, vars.0).await?;
         let rows: Vec<Row> = take(TABLE, &mut results, 0)?;
         rows.into_iter()
             .map(|row| Ok((exchange_id(&key(TABLE, row.id)?)?, packed::vector(&row.numbers))))
@@ -108,9 +115,10 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn remove_exchange_vectors(&self, ids: &[ExchangeId]) -> Result<(), StoreError> {
+    pub async fn remove(self, ids: &[ExchangeId]) -> Result<(), StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(record).collect();
-        self.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, Vars::new().with("ids", ids))
+        self.0
+            .retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, Vars::new().with("ids", ids))
             .await
             .map(drop)
     }
@@ -119,9 +127,9 @@ impl Store {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn trim_exchange_vectors(&self, keep: usize) -> Result<usize, StoreError> {
+    pub async fn trim(self, keep: usize) -> Result<usize, StoreError> {
         let vars = Vars::new().count("keep", keep);
-        let mut results = self.retry_on_conflict(statement::EXCHANGE_VECTOR_TRIM, vars).await?;
+        let mut results = self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_TRIM, vars).await?;
         Ok(one(take::<i64>(TABLE, &mut results, 0)?)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(0))

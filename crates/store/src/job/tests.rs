@@ -19,13 +19,17 @@ fn later(seconds: u64) -> Timestamp {
 
 async fn model(store: &Store) -> StoredModel {
     let model = StoredModel::new("test/model", 3, ModelState::Active);
-    store.add_model(&model).await.unwrap();
+    store.models().add(&model).await.unwrap();
     model
 }
 
 async fn places(store: &Store, model: &StoredModel, project: &Project) -> Vec<(MemoryId, u32)> {
-    let page = store.page_of_vectors(model, project, "", 100).await.unwrap();
-    assert_eq!(store.page_of_packed(model, project, "", 100).await.unwrap(), page, "packed as they are");
+    let page = store.vectors().page(model, project, "", 100).await.unwrap();
+    assert_eq!(
+        store.vectors().page_of_packed(model, project, "", 100).await.unwrap(),
+        page,
+        "packed as they are"
+    );
     page.into_iter().map(|vector| (vector.memory, vector.passage)).collect()
 }
 
@@ -37,36 +41,51 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
         let model = model(&store).await;
         let saved = memory(None);
         save(&store, &saved).await;
-        let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let jobs = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].subject), (1, 1, &Subject::Memory(saved.id)));
         assert!(jobs[0].queued_at.is_some());
         assert!(
-            store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
             "it is leased"
         );
-        let counts = store.job_counts().await.unwrap();
+        let counts = store.jobs().counts().await.unwrap();
         assert_eq!(
-            store.jobs_ahead(JobKind::InferRelations).await.unwrap(),
+            store.jobs().ahead(JobKind::InferRelations).await.unwrap(),
             (false, None),
             "of another kind"
         );
-        assert_eq!(store.jobs_ahead(JobKind::Embed).await.unwrap(), (true, None));
+        assert_eq!(store.jobs().ahead(JobKind::Embed).await.unwrap(), (true, None));
         assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
         let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
         let mut is_called = false;
-        assert!(!store.finish_job("b/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
+        assert!(
+            !store
+                .jobs()
+                .finish_embedding("b/1", &jobs[0], &model, 1, &vectors, |_| is_called = true)
+                .await
+                .unwrap()
+        );
         assert!(!is_called && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
-        assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
+        assert!(
+            store
+                .jobs()
+                .finish_embedding("a/1", &jobs[0], &model, 1, &vectors, |_| is_called = true)
+                .await
+                .unwrap()
+        );
         assert!(is_called);
         assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0), (saved.id, 1)]);
-        assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
-        assert_eq!(store.job_counts().await.unwrap().depth(), 0);
-        assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
+        assert!(
+            !store.jobs().finish_embedding("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(),
+            "done"
+        );
+        assert_eq!(store.jobs().counts().await.unwrap().depth(), 0);
+        assert_eq!(store.vectors().count(&model, &saved.project).await.unwrap(), 2);
 
         for projects in [None, Some([saved.project.clone()])] {
             let projects = projects.as_ref().map(<[_; 1]>::as_slice);
-            let near = store.nearest_vectors(&model, projects, &[0.1, 1.0, 0.0]).await.unwrap();
+            let near = store.vectors().nearest(&model, projects, &[0.1, 1.0, 0.0]).await.unwrap();
             assert_eq!(near.len(), 2, "{near:?}");
             assert_eq!(near[0].1, 1);
         }
@@ -83,11 +102,13 @@ fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
         let (kept, gone) = (memory(None), memory(None));
         for (saved, first) in [(&kept, 1.0), (&gone, 2.0)] {
             save(&store, saved).await;
-            let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+            let jobs = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             let vector = [vec![first, 0.25, -0.5]];
-            assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vector, |_| ()).await.unwrap());
+            assert!(
+                store.jobs().finish_embedding("a/1", &jobs[0], &model, 1, &vector, |_| ()).await.unwrap()
+            );
         }
-        let read = store.page_of_vectors(&model, &kept.project, "", 100).await.unwrap();
+        let read = store.vectors().page(&model, &kept.project, "", 100).await.unwrap();
         assert_eq!(read.len(), 2);
         // As in a store of an older program; then one goes, after its vector was read.
         let clear = "DELETE packed;";
@@ -95,10 +116,10 @@ fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
         let session = SessionId::parse("test").unwrap();
         let deleted = Memory { version: 1, deleted_at: Some(Timestamp::now()), ..gone.clone() };
         change(&store, |write| write.delete_memory(&deleted, &session)).await.unwrap();
-        store.pack_vectors(&model, &kept.project, &read).await.unwrap();
+        store.vectors().pack(&model, &kept.project, &read).await.unwrap();
         assert_eq!(places(&store, &model, &kept.project).await, [(kept.id, 0)]);
-        store.drop_model(&model).await.unwrap();
-        assert!(store.page_of_packed(&model, &kept.project, "", 100).await.unwrap().is_empty());
+        store.models().drop_with_vectors(&model).await.unwrap();
+        assert!(store.vectors().page_of_packed(&model, &kept.project, "", 100).await.unwrap().is_empty());
         store.close().await.unwrap();
     });
 }
@@ -111,29 +132,30 @@ fn a_change_makes_the_job_under_way_void() {
         let model = model(&store).await;
         let mut saved = memory(None);
         save(&store, &saved).await;
-        let old = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let old = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         saved.version = 1;
         saved.revision = 2;
         save(&store, &saved).await;
         let one = [vec![1.0, 0.0, 0.0]];
-        assert!(!store.finish_job("a/1", &old[0], &model, 1, &one, |_| ()).await.unwrap());
-        let new = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert!(!store.jobs().finish_embedding("a/1", &old[0], &model, 1, &one, |_| ()).await.unwrap());
+        let new = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!((new[0].revision, new[0].attempts), (2, 1));
-        assert!(store.finish_job("a/1", &new[0], &model, 2, &one, |_| ()).await.unwrap());
+        assert!(store.jobs().finish_embedding("a/1", &new[0], &model, 2, &one, |_| ()).await.unwrap());
         // Fewer passages than before leave none of the old ones.
         saved.version = 2;
         save(&store, &saved).await;
-        let again = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let again = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert!(
             store
-                .finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
+                .jobs()
+                .finish_embedding("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
                 .await
                 .unwrap()
         );
         saved.version = 3;
         save(&store, &saved).await;
-        let again = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
-        assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
+        let again = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert!(store.jobs().finish_embedding("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
         assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0)]);
         store.close().await.unwrap();
     });
@@ -146,35 +168,35 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         let store = open(dir.path()).await;
         let saved = memory(None);
         save(&store, &saved).await;
-        let first = store.lease_jobs("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
-        let second = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let first = store.jobs().lease("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
+        let second = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(second[0].attempts, 2, "the lapsed lease is another's");
-        store.fail_job("a/1", &first[0], None, "late").await.unwrap();
-        assert_eq!(store.job_counts().await.unwrap().leased, 1, "a late word changes nothing");
-        store.fail_job("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
+        store.jobs().fail("a/1", &first[0], None, "late").await.unwrap();
+        assert_eq!(store.jobs().counts().await.unwrap().leased, 1, "a late word changes nothing");
+        store.jobs().fail("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
         assert!(
-            store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
             "it is not due"
         );
-        let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
+        let waiting = store.jobs().in_state(JobState::Queued, 9).await.unwrap();
         assert_eq!(waiting[0].error.as_deref(), Some("again later"));
         assert_eq!(waiting[0].title, saved.title);
-        let (leased, next) = store.jobs_ahead(JobKind::Embed).await.unwrap();
+        let (leased, next) = store.jobs().ahead(JobKind::Embed).await.unwrap();
         assert!(!leased && next.is_some());
 
         save(&store, &Memory { version: 1, ..saved.clone() }).await;
-        let third = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "a change begins anew");
-        store.release_jobs("b/1", &third).await.unwrap();
-        let third = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        store.jobs().release("b/1", &third).await.unwrap();
+        let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "given back is not tried");
-        store.fail_job("b/1", &third[0], None, "never").await.unwrap();
-        assert_eq!(store.job_counts().await.unwrap().dead, 1);
-        assert_eq!(store.retry_jobs().await.unwrap(), 1);
-        assert_eq!(store.lease_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
-        store.orphaned_jobs().await.unwrap();
+        store.jobs().fail("b/1", &third[0], None, "never").await.unwrap();
+        assert_eq!(store.jobs().counts().await.unwrap().dead, 1);
+        assert_eq!(store.jobs().retry_dead().await.unwrap(), 1);
+        assert_eq!(store.jobs().lease("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
+        store.jobs().requeue_orphaned().await.unwrap();
         assert_eq!(
-            store.lease_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
+            store.jobs().lease("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
             1,
             "its process ended"
         );
@@ -196,7 +218,7 @@ fn many_workers_never_get_the_same_job() {
                 let owner = format!("w/{n}");
                 let mut got = Vec::new();
                 loop {
-                    let jobs = store.lease_jobs(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
+                    let jobs = store.jobs().lease(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
                     if jobs.is_empty() {
                         return got;
                     }
@@ -225,8 +247,8 @@ fn vectors_go_and_move_with_their_memories() {
         for saved in [&stays, &goes] {
             save(&store, saved).await;
         }
-        for job in store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
-            store.finish_job("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
+        for job in store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
+            store.jobs().finish_embedding("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
         }
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
         let other = Project::parse("other").unwrap();
@@ -239,7 +261,7 @@ fn vectors_go_and_move_with_their_memories() {
         let session = SessionId::parse("test").unwrap();
         change(&store, |write| write.delete_memory(&goes, &session)).await.unwrap();
         assert!(places(&store, &model, &goes.project).await.is_empty());
-        let near = store.nearest_vectors(&model, None, &[1.0; 3]).await.unwrap();
+        let near = store.vectors().nearest(&model, None, &[1.0; 3]).await.unwrap();
         assert_eq!(near.len(), 1, "the graph forgets too");
         store.close().await.unwrap();
     });
@@ -253,23 +275,23 @@ fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
         let old = model(&store).await;
         let saved = memory(None);
         put(&store, saved.clone()).await.unwrap();
-        let (last, count) = store.queue_missing(&old, None, 10).await.unwrap();
+        let (last, count) = store.jobs().queue_missing(&old, None, 10).await.unwrap();
         assert_eq!((last.as_ref(), count), (Some(&saved.id), 1));
-        assert_eq!(store.queue_missing(&old, last.as_ref(), 10).await.unwrap(), (None, 0));
-        let job = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
+        assert_eq!(store.jobs().queue_missing(&old, last.as_ref(), 10).await.unwrap(), (None, 0));
+        let job = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
         assert_eq!(job.queued_at, None);
-        store.finish_job("a/1", &job, &old, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
-        assert_eq!(store.queue_missing(&old, None, 10).await.unwrap().1, 0, "it has its vectors");
+        store.jobs().finish_embedding("a/1", &job, &old, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
+        assert_eq!(store.jobs().queue_missing(&old, None, 10).await.unwrap().1, 0, "it has its vectors");
 
         let new = StoredModel::new("test/other", 2, ModelState::Building);
-        store.add_model(&new).await.unwrap();
-        assert_eq!(store.queue_missing(&new, None, 10).await.unwrap().1, 1);
-        store.activate_model(&new).await.unwrap();
-        let models = store.models().await.unwrap();
+        store.models().add(&new).await.unwrap();
+        assert_eq!(store.jobs().queue_missing(&new, None, 10).await.unwrap().1, 1);
+        store.models().activate(&new).await.unwrap();
+        let models = store.models().all().await.unwrap();
         assert_eq!((models[0].name.as_str(), models[0].state), ("test/other", ModelState::Active));
         assert_eq!((models[1].name.as_str(), models[1].state), ("test/model", ModelState::Building));
-        store.drop_model(&models[1]).await.unwrap();
-        assert_eq!(store.models().await.unwrap().len(), 1);
+        store.models().drop_with_vectors(&models[1]).await.unwrap();
+        assert_eq!(store.models().all().await.unwrap().len(), 1);
         store.close().await.unwrap();
     });
 }
@@ -281,15 +303,18 @@ fn what_was_spent_and_whether_it_is_paused_is_remembered() {
         let store = open(dir.path()).await;
         let model = model(&store).await;
         let one = cerebro_core::pace::Spent { tokens: 5, requests: 1 };
-        assert_eq!(store.spent("2026-11-22").await.unwrap(), cerebro_core::pace::Spent::default());
-        store.spend("2026-11-22", &model.name, one).await.unwrap();
-        store.spend("2026-11-22", &model.name, one).await.unwrap();
-        store.spend("2026-11-23", &model.name, one).await.unwrap();
-        let spent = store.spent("2026-11-22").await.unwrap();
+        assert_eq!(
+            store.spending().on_day("2026-11-22").await.unwrap(),
+            cerebro_core::pace::Spent::default()
+        );
+        store.spending().add("2026-11-22", &model.name, one).await.unwrap();
+        store.spending().add("2026-11-22", &model.name, one).await.unwrap();
+        store.spending().add("2026-11-23", &model.name, one).await.unwrap();
+        let spent = store.spending().on_day("2026-11-22").await.unwrap();
         assert_eq!((spent.tokens, spent.requests), (10, 2));
-        assert!(!store.worker_is_paused().await.unwrap());
-        store.pause_worker(true).await.unwrap();
-        assert!(store.worker_is_paused().await.unwrap());
+        assert!(!store.worker().paused().await.unwrap());
+        store.worker().pause(true).await.unwrap();
+        assert!(store.worker().paused().await.unwrap());
         store.close().await.unwrap();
     });
 }
@@ -303,26 +328,26 @@ fn a_job_may_be_about_anything_and_bring_what_its_handler_needs() {
         let payload: Payload =
             [("from".to_owned(), serde_json::json!({"line": 7, "parts": [1, 2]}))].into_iter().collect();
         let kind = JobKind::InferRelations;
-        store.queue_job(kind, &subject, 3, Some(payload.clone())).await.unwrap();
-        let listed = store.jobs(JobState::Queued, 9).await.unwrap();
+        store.jobs().queue(kind, &subject, 3, Some(payload.clone())).await.unwrap();
+        let listed = store.jobs().in_state(JobState::Queued, 9).await.unwrap();
         assert_eq!((listed.len(), &listed[0].subject, listed[0].title.as_str()), (1, &subject, ""));
-        assert!(store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty());
-        let leased = store.lease_jobs("a/1", kind, 5, later(60)).await.unwrap();
+        assert!(store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty());
+        let leased = store.jobs().lease("a/1", kind, 5, later(60)).await.unwrap();
         assert_eq!((leased[0].revision, &leased[0].subject), (3, &subject));
         assert_eq!(leased[0].payload, Some(payload));
         // It is no memory's, so nobody takes it for the job of one that is gone.
-        assert_eq!(store.faulty_jobs(later(0)).await.unwrap().orphans.len(), 0);
-        assert_eq!(store.owed().await.unwrap(), []);
+        assert_eq!(store.integrity().faulty_jobs(later(0)).await.unwrap().orphans.len(), 0);
+        assert_eq!(store.integrity().waiting().await.unwrap(), []);
         let model = model(&store).await;
-        let refused = store.finish_job("a/1", &leased[0], &model, 3, &[], |_| ()).await;
+        let refused = store.jobs().finish_embedding("a/1", &leased[0], &model, 3, &[], |_| ()).await;
         assert!(matches!(refused, Err(StoreError::Row { table: "job", .. })), "{refused:?}");
         // Queued again it is the same row, and what was leased is void.
-        store.queue_job(kind, &subject, 4, None).await.unwrap();
-        store.end_job("a/1", &leased[0]).await.unwrap();
-        let again = store.lease_jobs("a/1", kind, 5, later(60)).await.unwrap();
+        store.jobs().queue(kind, &subject, 4, None).await.unwrap();
+        store.jobs().end("a/1", &leased[0]).await.unwrap();
+        let again = store.jobs().lease("a/1", kind, 5, later(60)).await.unwrap();
         assert_eq!((again.len(), again[0].revision, &again[0].payload), (1, 4, &None));
-        store.end_job("a/1", &again[0]).await.unwrap();
-        assert_eq!(store.job_counts().await.unwrap(), JobCounts::default());
+        store.jobs().end("a/1", &again[0]).await.unwrap();
+        assert_eq!(store.jobs().counts().await.unwrap(), JobCounts::default());
         store.close().await.unwrap();
     });
 }

@@ -56,7 +56,8 @@ fn activity_of_a_session_keeps_all_that_it_holds() {
         let id = begin(&service, "held by a session").await.id;
         let (holder, other) = (actor("s1"), actor("s2"));
         service.journal.claim(&holder, &id, ClaimWork::default()).await.unwrap();
-        let ends = async || service.base.store.work(&id).await.unwrap().unwrap().work.lease.unwrap().until;
+        let ends =
+            async || service.base.store.works().by_id(&id).await.unwrap().unwrap().work.lease.unwrap().until;
         let before = ends().await;
         // It works on, elsewhere.
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
@@ -102,7 +103,7 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
         TestClock::<13>::advance(Duration::from_secs(61));
         // What was waited for in vain came about: to ask again is to renew it.
         until("the claim is there", async || {
-            service.base.store.work(&id).await.unwrap().unwrap().work.fence == 1
+            service.base.store.works().by_id(&id).await.unwrap().unwrap().work.fence == 1
         })
         .await;
         assert_eq!(service.journal.claim(&me, &id, ClaimWork::default()).await.unwrap().fence, 1);
@@ -121,7 +122,7 @@ fn a_long_piece_is_folded_from_where_that_was_last_kept() {
         }
         service.close().await.unwrap();
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
-        let kept = service.base.store.checkpoint(&id).await.unwrap().unwrap();
+        let kept = service.base.store.checkpoints().of(&id).await.unwrap().unwrap();
         assert!((500..577).contains(&kept.seq), "{}", kept.seq);
         let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
         let entries = service.journal.tail(&actor("s1"), &id, 0, 1_000).await.unwrap();
@@ -141,7 +142,7 @@ fn a_long_piece_is_folded_from_where_that_was_last_kept() {
         service.journal.close(&actor("s1"), &id, close).await.unwrap();
         let texts = Retention { texts: Duration::ZERO, works: Duration::from_secs(3_600) };
         assert!(service.journal.prune(texts).await.unwrap().texts > 500);
-        assert_eq!(service.base.store.checkpoint(&id).await.unwrap(), None);
+        assert_eq!(service.base.store.checkpoints().of(&id).await.unwrap(), None);
         service.close().await.unwrap();
     });
 }
@@ -158,13 +159,13 @@ fn what_goes_with_time_goes_from_the_checkpoints_of_forks_too() {
             let some = (0..limits::BATCH_MAX).map(note).collect();
             service.journal.append(&me, Target::Work(fork), some).await.unwrap();
         }
-        let state = service.base.store.checkpoint(&fork).await.unwrap().unwrap().state;
+        let state = service.base.store.checkpoints().of(&fork).await.unwrap().unwrap().state;
         assert!(state.contains("a secret plan"), "{state}");
         let close = CloseWork { outcome: Outcome::Done, text: None };
         service.journal.close(&me, &id, close).await.unwrap();
         let texts = Retention { texts: Duration::ZERO, works: Duration::from_secs(3_600) };
         assert!(service.journal.prune(texts).await.unwrap().texts > 0);
-        assert_eq!(service.base.store.checkpoint(&fork).await.unwrap(), None);
+        assert_eq!(service.base.store.checkpoints().of(&fork).await.unwrap(), None);
         assert_eq!(service.journal.show(&me, &fork).await.unwrap().state.request, None);
         service.close().await.unwrap();
     });

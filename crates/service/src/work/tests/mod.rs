@@ -212,7 +212,7 @@ fn a_confirmed_effect_is_never_proposed_again_and_an_open_one_is_found_at_start(
 
         let service = open(folder, TestClock::<6>::now).await;
         assert!(matches!(intend(&service, "pr").await, IntentAnswer::Unknown { repeat: Repeat::Check, .. }));
-        assert_eq!(service.base.store.work(&id).await.unwrap().unwrap().work.unknown, 1);
+        assert_eq!(service.base.store.works().by_id(&id).await.unwrap().unwrap().work.unknown, 1);
         let unsettled = service.journal.unsettled(&me).await.unwrap();
         assert_eq!((unsettled.len(), unsettled[0].1[0].key.as_str()), (1, "pr"));
         let world = World::at(TestClock::<6>::now());

@@ -62,7 +62,7 @@ async fn furnished(service: &Service, rng: &mut StdRng, count: usize) -> Vec<Pie
             (0..rng.random_range(2..6)).map(|i| prompt(&format!("{n} asks {i}"))).collect();
         steps.push(long.into());
         service.journal.append(&me, Target::Work(id), steps).await.unwrap();
-        begun.push((id, service.base.store.work(&id).await.unwrap().unwrap().work));
+        begun.push((id, service.base.store.works().by_id(&id).await.unwrap().unwrap().work));
         if rng.random_bool(0.3) {
             service.journal.head().await.unwrap();
         }
@@ -78,7 +78,7 @@ async fn furnished(service: &Service, rng: &mut StdRng, count: usize) -> Vec<Pie
     }
     let mut furnished = Vec::new();
     for (id, before) in pieces {
-        let stored = service.base.store.work(&id).await.unwrap().unwrap();
+        let stored = service.base.store.works().by_id(&id).await.unwrap().unwrap();
         let rows = service.journal.all_events(&id, u64::MAX).await.unwrap();
         furnished.push(Piece { now: stored.work, before, rows, sealed: stored.sealed });
     }

@@ -106,10 +106,11 @@ impl ExchangeBacklog {
     async fn look_on(&self, store: &Store, model: &StoredModel) -> Result<Look, ServiceError> {
         let Some((from, seen)) = lock(&self.0).all else { return Ok(Look::Done) };
         let most = exchanges_max(model.dimension);
-        let page = if seen < most { store.past_sessions(None, from, PAGE).await? } else { Vec::new() };
+        let page =
+            if seen < most { store.past_sessions().latest(None, from, PAGE).await? } else { Vec::new() };
         if page.is_empty() {
             lock(&self.0).all = None;
-            let gone = store.trim_exchange_vectors(most).await?;
+            let gone = store.exchange_vectors().trim(most).await?;
             tracing::debug!(seen, gone, "looked through past sessions for missing vectors");
             return Ok(Look::More);
         }
@@ -132,16 +133,16 @@ impl ExchangeBacklog {
         session: &SessionId,
         since: Timestamp,
     ) -> Result<(), ServiceError> {
-        if store.past_session(session).await?.is_none_or(|session| session.is_hidden()) {
+        if store.past_sessions().by_id(session).await?.is_none_or(|session| session.is_hidden()) {
             return Ok(());
         }
         let (mut seq, mut lacking) = (0, BTreeMap::new());
         loop {
-            let page = store.exchanges_stored(session, seq, since, PAGE).await?;
+            let page = store.exchanges().stored_since(session, seq, since, PAGE).await?;
             let Some(last) = page.last() else { break };
             seq = last.seq.saturating_add(1);
             let ids: Vec<ExchangeId> = page.iter().map(|exchange| exchange.id).collect();
-            let done = store.exchanges_embedded(model, &ids).await?;
+            let done = store.exchange_vectors().embedded(model, &ids).await?;
             let missing = page.iter().filter(|exchange| !done.contains(&exchange.id));
             lacking.extend(missing.map(|exchange| (exchange.seq, exchange.id)));
         }
@@ -169,11 +170,11 @@ impl Embed {
             Look::Done => return Ok(false),
         };
         cx.give_way().await;
-        let Some(full) = store.full_exchange(&id).await? else { return Ok(true) };
+        let Some(full) = store.exchanges().by_id(&id).await? else { return Ok(true) };
         let words = embedder.model().passage_words;
         let beginning = passage::of_text(&full.exchange.title, &full.text, words).into_iter().next();
         let Some(text) = beginning else { return Ok(true) };
-        if !store.begin_exchange_vector(target, &full.exchange).await? {
+        if !store.exchange_vectors().begin(target, &full.exchange).await? {
             return Ok(true);
         }
         self.asked = Some(Instant::now());
@@ -187,7 +188,7 @@ impl Embed {
         };
         let vector = embedded.vectors.into_iter().next().filter(|vector| vector.len() == target.dimension);
         if let Some(vector) = vector
-            && store.put_exchange_vector(target, &full.exchange, &vector).await?
+            && store.exchange_vectors().put(target, &full.exchange, &vector).await?
         {
             self.worker.vectors.held.put_exchange(target, id, &vector);
         }

@@ -136,7 +136,7 @@ impl JobHandler for Embed {
         };
         let model = embedder.model().clone();
         cx.queue().record(|record| record.model = Some(model.name.clone()));
-        let stored = worker.base.store.models().await?;
+        let stored = worker.base.store.models().all().await?;
         let is_it = |one: &&StoredModel| one.name == model.name && one.dimension == model.dimension;
         let active = stored.iter().find(|one| one.state == ModelState::Active);
         let target = match (stored.iter().find(is_it), active) {
@@ -150,7 +150,7 @@ impl JobHandler for Embed {
             }
             (None, None) => {
                 let first = StoredModel::new(&model.name, model.dimension, ModelState::Active);
-                worker.base.store.add_model(&first).await?;
+                worker.base.store.models().add(&first).await?;
                 worker.backfill.begin();
                 first
             }
@@ -182,7 +182,7 @@ impl JobHandler for Embed {
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
         let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
         let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.base.store.memories_by_id(&ids).await?;
+        let memories = cx.base.store.memories().by_ids(&ids).await?;
         let task = |job: &Job| {
             let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
             let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
@@ -300,7 +300,7 @@ async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<boo
     };
     cx.set(WorkerState::Working);
     cx.give_way().await;
-    let (last, queued) = cx.base.store.queue_missing(target, after.as_ref(), FILL_PAGE).await?;
+    let (last, queued) = cx.base.store.jobs().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
     tracing::debug!(queued, "looked through a page of memories for missing vectors");
     *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
     Ok(true)
@@ -317,7 +317,12 @@ async fn finish(
     worker.relate(memory, target, vectors).await?;
     worker.want_claims(memory).await?;
     let put = |project: &Project| worker.vectors.held.put(target, project, &memory.id, vectors);
-    let done = worker.base.store.finish_job(&cx.owner, job, target, memory.revision, vectors, put).await?;
+    let done = worker
+        .base
+        .store
+        .jobs()
+        .finish_embedding(&cx.owner, job, target, memory.revision, vectors, put)
+        .await?;
     if !done {
         tracing::debug!(memory = %memory.id, "a memory changed while it was embedded; its new job is queued");
     }
@@ -326,10 +331,10 @@ async fn finish(
 
 /// Makes searches ask the model whose vectors are now complete, and removes the other models.
 async fn switch(worker: &Worker, target: &StoredModel) -> Result<(), ServiceError> {
-    worker.base.store.activate_model(target).await?;
+    worker.base.store.models().activate(target).await?;
     worker.vectors.look().await?;
-    for old in worker.base.store.models().await?.iter().filter(|model| model.name != target.name) {
-        worker.base.store.drop_model(old).await?;
+    for old in worker.base.store.models().all().await?.iter().filter(|model| model.name != target.name) {
+        worker.base.store.models().drop_with_vectors(old).await?;
     }
     tracing::info!(model = target.name, "searches ask the new model from now on");
     Ok(())

@@ -75,7 +75,7 @@ fn with_thesaurus(is_in_process: bool, test: impl AsyncFnOnce(Service, Arc<Mutex
 }
 
 async fn vectors(service: &Service) -> Vec<ExchangeId> {
-    let page = service.base.store.page_of_exchange_vectors(&stored(), None, 100).await.unwrap();
+    let page = service.base.store.exchange_vectors().page(&stored(), None, 100).await.unwrap();
     page.into_iter().map(|(id, _)| id).collect()
 }
 
@@ -185,29 +185,35 @@ fn a_text_that_was_given_to_the_model_thrice_is_left_alone_and_the_oldest_go_fir
         let exchanges = (0..3).map(|seq| exchange(seq, &format!("prompt {seq}"), "reply")).collect();
         service.history.commit(batch("s1", exchanges)).await.unwrap();
         let store = &service.base.store;
-        let exchanges = store.exchanges_since(&session("s1"), 0, 10).await.unwrap();
+        let exchanges = store.exchanges().since(&session("s1"), 0, 10).await.unwrap();
         let ids: Vec<ExchangeId> = exchanges.iter().map(|exchange| exchange.id).collect();
         for attempt in 1..=3 {
-            assert!(store.exchanges_embedded(&stored(), &ids).await.unwrap().is_empty(), "{attempt}");
-            assert!(store.begin_exchange_vector(&stored(), &exchanges[0]).await.unwrap());
+            assert!(
+                store.exchange_vectors().embedded(&stored(), &ids).await.unwrap().is_empty(),
+                "{attempt}"
+            );
+            assert!(store.exchange_vectors().begin(&stored(), &exchanges[0]).await.unwrap());
         }
-        assert_eq!(store.exchanges_embedded(&stored(), &ids).await.unwrap(), HashSet::from([ids[0]]));
+        assert_eq!(
+            store.exchange_vectors().embedded(&stored(), &ids).await.unwrap(),
+            HashSet::from([ids[0]])
+        );
         let other = StoredModel::new("test/other", 3, ModelState::Active);
         assert!(
-            store.exchanges_embedded(&other, &ids).await.unwrap().is_empty(),
+            store.exchange_vectors().embedded(&other, &ids).await.unwrap().is_empty(),
             "another model may read it"
         );
 
         for exchange in &exchanges[1..] {
-            assert!(store.begin_exchange_vector(&stored(), exchange).await.unwrap());
-            assert!(store.put_exchange_vector(&stored(), exchange, &[1.0, 0.0, 0.0]).await.unwrap());
+            assert!(store.exchange_vectors().begin(&stored(), exchange).await.unwrap());
+            assert!(store.exchange_vectors().put(&stored(), exchange, &[1.0, 0.0, 0.0]).await.unwrap());
         }
-        assert_eq!(store.trim_exchange_vectors(3).await.unwrap(), 0);
-        assert_eq!(store.trim_exchange_vectors(1).await.unwrap(), 2);
+        assert_eq!(store.exchange_vectors().trim(3).await.unwrap(), 0);
+        assert_eq!(store.exchange_vectors().trim(1).await.unwrap(), 2);
         assert_eq!(vectors(&service).await, [ids[2]]);
         let mut changed = exchanges[2].clone();
         changed.digest = "another".to_owned();
-        assert!(!store.put_exchange_vector(&stored(), &changed, &[1.0, 0.0, 0.0]).await.unwrap());
-        assert!(!store.begin_exchange_vector(&stored(), &changed).await.unwrap());
+        assert!(!store.exchange_vectors().put(&stored(), &changed, &[1.0, 0.0, 0.0]).await.unwrap());
+        assert!(!store.exchange_vectors().begin(&stored(), &changed).await.unwrap());
     });
 }
