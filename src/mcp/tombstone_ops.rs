@@ -7,7 +7,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::text;
-use cerebro_service::{FallenText, TOMBSTONES_LISTED_MAX};
+use cerebro_service::{ListedTombstone, TOMBSTONES_LISTED_MAX};
 
 /// How many are listed by default.
 const LISTED: usize = 50;
@@ -16,7 +16,7 @@ const LISTED: usize = 50;
 pub(super) async fn list(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
     let (texts, notes) = call.service.memories.tombstones(limit).await?;
-    let row = |text: &FallenText| {
+    let row = |text: &ListedTombstone| {
         json!({
             "id": text.memory.as_str(), "title": text.title, "why": text.why.as_str(), "at": moment(text.at),
             "replaced_by": text.replaced_by.map(|id| id.as_str().to_owned()),

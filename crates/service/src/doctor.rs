@@ -11,7 +11,7 @@ use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;
-use cerebro_store::{Counted, CycleState, Faulty, Span, Store, StoreError};
+use cerebro_store::{CycleState, Faulty, LogExtent, RevisionExtent, Store, StoreError};
 
 /// The checks of this module, in the order in which they are shown.
 pub const CHECKS: [&str; 16] = [
@@ -106,21 +106,21 @@ impl Service {
     async fn other_rows(&self) -> Result<u64, StoreError> {
         use cerebro_store::Table::{CreatedIn, Follows};
         macro_rules! walk {
-            ($page:ident $(, $table:expr)?) => {{
+            ($noun:ident $(, $table:expr)?) => {{
                 let mut after: Option<String> = None;
                 loop {
-                    let page = self.base.store.$page($($table,)? after.as_deref(), PAGE).await?;
+                    let page = self.base.store.$noun().page($($table,)? after.as_deref(), PAGE).await?;
                     let Some((last, _)) = page.last() else { break };
                     after = Some(last.clone());
                 }
             }};
         }
-        walk!(page_of_revisions);
-        walk!(page_of_sessions);
-        walk!(page_of_prompts);
-        walk!(page_of_edges, CreatedIn);
-        walk!(page_of_edges, Follows);
-        walk!(page_of_supersessions);
+        walk!(revisions);
+        walk!(sessions);
+        walk!(prompts);
+        walk!(edges, CreatedIn);
+        walk!(edges, Follows);
+        walk!(supersessions);
         Ok(self.base.store.row_counts().await?.values().sum())
     }
 
@@ -398,7 +398,7 @@ impl Entry {
     }
 
     /// The fault of its stored revisions, if any. With a limit on their number, the oldest may be gone.
-    fn lost_revision(&self, span: Option<&Span>, limited: bool) -> Option<String> {
+    fn lost_revision(&self, span: Option<&RevisionExtent>, limited: bool) -> Option<String> {
         if self.purged {
             return span.map(|span| {
                 format!("it was purged and {} of it left", text::counted(span.rows, "revision"))
@@ -409,15 +409,15 @@ impl Entry {
             return (before > 0 && !limited).then(|| format!("none of its {before} revisions is there"));
         };
         if span.last != before || span.last - span.first + 1 != span.rows {
-            let Span { rows, first, last } = span;
+            let RevisionExtent { rows, first, last } = span;
             return Some(format!("of {before} revisions there are {rows}, from {first} to {last}"));
         }
         (span.first > 1 && !limited).then(|| format!("the revisions before {} are not there", span.first))
     }
 }
 
-fn gap(counted: &Counted) -> Option<String> {
-    let Counted { writer, rows, first, last } = counted;
+fn gap(counted: &LogExtent) -> Option<String> {
+    let LogExtent { writer, rows, first, last } = counted;
     (*first != 1 || *last != *rows).then(|| {
         format!("writer `{writer}`: {}, numbered from {first} to {last}", text::counted(*rows, "event"))
     })
@@ -447,7 +447,7 @@ mod tests {
     fn gaps_in_revisions_are_seen() {
         let entry =
             |revision, purged| Entry { revision, live: true, purged, updated_at: Timestamp::UNIX_EPOCH };
-        let span = |rows, first, last| Some(Span { rows, first, last });
+        let span = |rows, first, last| Some(RevisionExtent { rows, first, last });
         for (revision, purged, span, limited, faulty) in [
             (1, false, None, false, false),
             (3, false, span(2, 1, 2), false, false),
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn gaps_in_numbers_are_seen() {
-        let counted = |rows, first, last| Counted { writer: "w".to_owned(), rows, first, last };
+        let counted = |rows, first, last| LogExtent { writer: "w".to_owned(), rows, first, last };
         assert_eq!(gap(&counted(5, 1, 5)), None);
         for odd in [counted(4, 1, 5), counted(4, 2, 5), counted(5, 0, 4)] {
             assert!(gap(&odd).is_some(), "{odd:?}");

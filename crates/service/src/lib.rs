@@ -82,7 +82,7 @@ pub use intake::{
 };
 pub use jobs::WorkerState;
 pub use memories::{
-    Change, DeleteOutcome, Door, FallenText, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
+    Change, DeleteOutcome, Door, ListedTombstone, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
     Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised, TOMBSTONE_SECRET_FILE,
     TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX, Updated,
 };

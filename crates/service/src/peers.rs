@@ -40,7 +40,7 @@ impl Service {
                     Err(error) if !deaf => {
                         deaf = true;
                         // The server may come back with an earlier state.
-                        logs.look_thoroughly();
+                        logs.read_all_next();
                         tracing::warn!(%error, "what others write cannot be heard; it is tried again");
                     }
                     Err(_) => {}

@@ -15,7 +15,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::redact_secrets;
-use cerebro_store::{Decision, Saying, StoredEvent, Supersession, Table, Write};
+use cerebro_store::{Decision, SaidText, StoredEvent, Supersession, Table, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
@@ -334,7 +334,7 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
     }
     if let Some(summary) = &session.summary {
         let (project, title) = (&session.project, summary_title(summary));
-        let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+        let saying = SaidText { project, scope: Scope::Project, title: &title, content: summary };
         match guard::admit(write, saying, None, Door::Brought(Origin::Import)).await {
             Ok(_) => {}
             // What was written in the session still refers to it.
@@ -366,7 +366,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     }
     if memory.is_live()
         && let Err(error) =
-            guard::admit(write, Saying::from(&memory), None, Door::Brought(Origin::Import)).await
+            guard::admit(write, SaidText::from(&memory), None, Door::Brought(Origin::Import)).await
     {
         return match error {
             ServiceError::Corrected(_) => Ok(Err(error.to_string())),
@@ -455,7 +455,7 @@ async fn working(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     if write.is_worked_in(&from, &to).await? {
         return Ok(Ok(Taken::Unchanged));
     }
-    write.tie_to_work(EventKind::MemoryImported, &memory, to, Some(line.at));
+    write.link_to_work(EventKind::MemoryImported, &memory, to, Some(line.at));
     Ok(Ok(Taken::Created))
 }
 

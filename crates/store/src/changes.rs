@@ -7,13 +7,13 @@
 use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
+    arrangement::ArrangementChanges,
     cycle::CycleChanges,
     distil::DistilChanges,
     document::DocumentChanges,
     edge::EdgeChanges,
     event::EventRow,
     former::FormerChanges,
-    handbook::HandbookChanges,
     history::HistoryChanges,
     job::JobChanges,
     memory::MemoryChanges,
@@ -54,7 +54,7 @@ pub(super) struct Tables {
     pub seals: SealChanges,
     pub history: HistoryChanges,
     pub distil: DistilChanges,
-    pub handbooks: HandbookChanges,
+    pub arrangements: ArrangementChanges,
     pub cycles: CycleChanges,
     pub documents: DocumentChanges,
 }
@@ -78,14 +78,14 @@ impl Tables {
             seals,
             history,
             distil,
-            handbooks,
+            arrangements,
             cycles,
             documents,
         } = self;
         // The rows at the ends of an edge come before the edge.
         [
             sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, former, jobs,
-            vectors, seals, history, distil, handbooks, cycles, documents,
+            vectors, seals, history, distil, arrangements, cycles, documents,
         ]
     }
 }
@@ -94,19 +94,19 @@ impl Tables {
 #[derive(Default)]
 pub(super) struct Changes {
     tables: Tables,
-    events: Vec<Happened>,
+    events: Vec<NewEvent>,
 }
 
 impl Changes {
     /// Records an event, and gives access to the tables that it changes.
-    pub fn record(&mut self, happened: Happened) -> &mut Tables {
-        self.events.push(happened);
+    pub fn record(&mut self, event: NewEvent) -> &mut Tables {
+        self.events.push(event);
         &mut self.tables
     }
 
     /// Gives access to the tables for further changes by an event already recorded. `None` if there is none, so
     /// that no change is without an event.
-    pub fn besides(&mut self) -> Option<&mut Tables> {
+    pub fn tables_mut(&mut self) -> Option<&mut Tables> {
         (!self.events.is_empty()).then_some(&mut self.tables)
     }
 
@@ -116,7 +116,7 @@ impl Changes {
     }
 
     /// The events, in order. Without events there are no changes.
-    pub fn events(&self) -> &[Happened] {
+    pub fn events(&self) -> &[NewEvent] {
         &self.events
     }
 
@@ -139,7 +139,7 @@ impl Changes {
 
 /// An event before it has a number.
 #[derive(Debug, Clone)]
-pub(super) struct Happened {
+pub(super) struct NewEvent {
     pub kind: EventKind,
     /// The memory that it is about, if any.
     pub memory: Option<MemoryId>,
@@ -149,22 +149,22 @@ pub(super) struct Happened {
     pub project: Option<Project>,
 }
 
-impl Happened {
+impl NewEvent {
     /// An event that is about no single memory, session or project.
-    pub fn to_none(kind: EventKind) -> Self {
+    pub fn about_nothing(kind: EventKind) -> Self {
         Self { kind, memory: None, session: None, project: None }
     }
 
-    pub fn to_memory(kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> Self {
+    pub fn about_memory(kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> Self {
         let project = (!memory.project.is_none()).then(|| memory.project.clone());
         Self { kind, memory: Some(memory.id), session: session.cloned(), project }
     }
 
-    pub fn to_session(kind: EventKind, session: &Session) -> Self {
+    pub fn about_session(kind: EventKind, session: &Session) -> Self {
         Self { kind, memory: None, session: Some(session.id.clone()), project: Some(session.project.clone()) }
     }
 
-    pub fn to_prompt(kind: EventKind, prompt: &Prompt) -> Self {
+    pub fn about_prompt(kind: EventKind, prompt: &Prompt) -> Self {
         Self {
             kind,
             memory: None,
@@ -226,19 +226,19 @@ mod tests {
     use crate::{
         Supersession, Why,
         tests::{memory, session, text},
-        tombstone::{Stonemason, stone},
+        tombstone::{KeyMaker, tombstone_of},
     };
     use cerebro_core::domain::{PromptId, Revision};
 
-    fn event(happened: &Happened) -> Event {
+    fn event(event: &NewEvent) -> Event {
         Event {
             writer: "local".to_owned(),
             seq: 1,
             at: Timestamp::UNIX_EPOCH,
-            kind: happened.kind,
-            memory: happened.memory,
-            session: happened.session.clone(),
-            project: happened.project.clone(),
+            kind: event.kind,
+            memory: event.memory,
+            session: event.session.clone(),
+            project: event.project.clone(),
         }
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let (begun, gone_on) = (session("begun"), Session { version: 2, ..session("on") });
         let at = Timestamp::UNIX_EPOCH;
         let mut changes = Changes::default();
-        let tables = changes.record(Happened::to_memory(EventKind::MemoryCreated, &new, None));
+        let tables = changes.record(NewEvent::about_memory(EventKind::MemoryCreated, &new, None));
         tables.vectors.moved.push((old.id, old.project.clone()));
         tables.vectors.gone.push(old.id);
         tables.jobs.void.push(old.id);
@@ -283,12 +283,12 @@ mod tests {
             by: "agent".to_owned(),
             at,
         });
-        let mason = Stonemason::new(b"secret");
-        tables.bury(&mason, &old, Some(&new), (Why::Corrected, at));
+        let key_maker = KeyMaker::new(b"secret");
+        tables.add_tombstones(&key_maker, &old, Some(&new), (Why::Corrected, at));
         let mut gone = old.clone();
         gone.title = text("Gone");
-        tables.bury(&mason, &gone, None, (Why::Deleted, at));
-        tables.unbury(&[stone(&mason, &new)]);
+        tables.add_tombstones(&key_maker, &gone, None, (Why::Deleted, at));
+        tables.remove_tombstones(&[tombstone_of(&key_maker, &new)]);
         tables.former.put.push((new.project.clone(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
@@ -334,7 +334,7 @@ mod tests {
     fn statements_that_have_nothing_to_do_are_left_out() {
         let memory = memory(None);
         let mut changes = Changes::default();
-        let tables = changes.record(Happened::to_memory(EventKind::MemoryRepeated, &memory, None));
+        let tables = changes.record(NewEvent::about_memory(EventKind::MemoryRepeated, &memory, None));
         tables.memories.put.push(memory);
         let (text, names) = script(&changes);
         assert_eq!(text, expected(&[statement::COMMIT_NEW_MEMORIES, statement::COMMIT_EVENTS]));
@@ -347,7 +347,7 @@ mod tests {
         let named = Session { directory: Some(text("/srv")), ..begun.clone() };
         let mut changes = Changes::default();
         for session in [&begun, &named] {
-            let tables = changes.record(Happened::to_session(EventKind::SessionStarted, session));
+            let tables = changes.record(NewEvent::about_session(EventKind::SessionStarted, session));
             tables.sessions.put.push(session.clone());
         }
         let (_, vars) = changes.script(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, &[]);

@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Vars, one, take},
     row::{
         Guarded, datetime, held, key, malformed, memory_id, memory_record, parse, project, signed, small,
@@ -345,7 +345,7 @@ impl Write<'_> {
             CycleState::Applied => EventKind::CycleApplied,
             CycleState::Undone => EventKind::CycleUndone,
         };
-        let cycles = &mut self.record(Happened { kind, memory: None, session: None, project: None }).cycles;
+        let cycles = &mut self.record(NewEvent { kind, memory: None, session: None, project: None }).cycles;
         cycles.put.push(cycle.clone());
         cycles.gone.extend(replaced);
     }

@@ -6,8 +6,8 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
-    handbook::TABLE as ARRANGEMENTS,
+    arrangement::TABLE as ARRANGEMENTS,
+    changes::{CommitScript, NewEvent, Part},
     history,
     read::{Page, Table, Vars, one, take},
     row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, small, timestamp, unsigned},
@@ -223,7 +223,7 @@ impl Part for DistilChanges {
 impl Write<'_> {
     /// A session was distilled and gave these new candidates.
     pub fn store_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
-        let distil = &mut self.record(history::happened(EventKind::HistoryDistilled, session)).distil;
+        let distil = &mut self.record(history::event(EventKind::HistoryDistilled, session)).distil;
         distil.runs.push(run);
         distil.put.extend(candidates);
     }
@@ -235,13 +235,13 @@ impl Write<'_> {
             CandidateState::Rejected | CandidateState::Waiting => EventKind::CandidateRejected,
         };
         let memory = candidate.memory.map(|(memory, _)| memory);
-        let event = Happened { memory, ..history::happened(kind, session) };
+        let event = NewEvent { memory, ..history::event(kind, session) };
         self.record(event).distil.put.push(candidate.clone());
     }
 
     /// Evidence of a candidate was forgotten: the candidate is written again, or removed if no evidence is left.
     pub fn retract_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
-        let distil = &mut self.record(history::happened(EventKind::CandidateRetracted, session)).distil;
+        let distil = &mut self.record(history::event(EventKind::CandidateRetracted, session)).distil;
         if candidate.evidence.is_empty() {
             distil.gone.push(candidate.id);
         } else {
@@ -251,7 +251,7 @@ impl Write<'_> {
 
     /// A candidate came with an export.
     pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
-        let event = history::happened(EventKind::CandidateImported, session);
+        let event = history::event(EventKind::CandidateImported, session);
         self.record(event).distil.put.push(candidate);
     }
 }
@@ -265,7 +265,7 @@ pub struct DistilCounts {
     pub sessions: BTreeMap<String, u64>,
     /// Claims and operations that failed the check, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Arrangements of handbooks by state.
+    /// Arrangements of arrangements by state.
     pub arrangements: BTreeMap<String, u64>,
     /// Candidates that were accepted without a person.
     pub corroborated: u64,

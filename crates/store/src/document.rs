@@ -4,7 +4,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Vars, one, take},
     row::{
         Put, datetime, held, key, malformed, named_flags, parse, project as project_of, signed, small,
@@ -205,8 +205,8 @@ impl TryFrom<ChunkRow> for DocumentChunk {
     }
 }
 
-fn happened(kind: EventKind, document: &Document) -> Happened {
-    Happened {
+fn event(kind: EventKind, document: &Document) -> NewEvent {
+    NewEvent {
         kind,
         memory: None,
         session: Some(document.id.into()),
@@ -220,7 +220,7 @@ impl Write<'_> {
     /// has.
     pub fn ingest_document(&mut self, document: &Document, new: Vec<DocumentChunk>, gone: Vec<ChunkId>) {
         let at = self.at();
-        let documents = &mut self.record(happened(EventKind::DocumentIngested, document)).documents;
+        let documents = &mut self.record(event(EventKind::DocumentIngested, document)).documents;
         documents.put.push(Document { at, ..document.clone() });
         documents.chunks.extend(new);
         documents.gone_chunks.extend(gone);
@@ -229,23 +229,23 @@ impl Write<'_> {
     /// The file of a document is gone: the document keeps its text, but no search finds it.
     pub fn remove_document(&mut self, document: &Document) {
         let removed = Document { removed: true, at: self.at(), ..document.clone() };
-        self.record(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
+        self.record(event(EventKind::DocumentRemoved, document)).documents.put.push(removed);
     }
 
     /// A document and all its chunks are purged.
     pub fn forget_document(&mut self, document: &Document) {
-        self.record(happened(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
+        self.record(event(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
     }
 
     /// A document moves to another project, because its own was merged.
     pub fn merge_document(&mut self, document: &Document) {
         let document = Document { at: self.at(), ..document.clone() };
-        self.record(happened(EventKind::ProjectMerged, &document)).documents.put.push(document);
+        self.record(event(EventKind::ProjectMerged, &document)).documents.put.push(document);
     }
 
     /// A document came with an export; its chunks follow.
     pub fn import_document(&mut self, document: &Document) {
-        let tables = self.record(happened(EventKind::DocumentIngested, document));
+        let tables = self.record(event(EventKind::DocumentIngested, document));
         tables.documents.put.push(document.clone());
     }
 
@@ -254,9 +254,9 @@ impl Write<'_> {
         let here = &self.tables().documents;
         let has_event = here.put.iter().any(|put| put.id == document.id)
             || here.chunks.iter().any(|other| other.document == document.id);
-        let tables = match self.besides() {
+        let tables = match self.tables_mut() {
             Some(tables) if has_event => tables,
-            _ => self.record(happened(EventKind::DocumentIngested, document)),
+            _ => self.record(event(EventKind::DocumentIngested, document)),
         };
         tables.documents.chunks.push(chunk);
     }

@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Table, Vars, take},
     row::{datetime, key, memory_id, memory_record, session_record, timestamp},
     statement,
@@ -99,26 +99,26 @@ impl Part for EdgeChanges {
 impl Write<'_> {
     /// An edge from a memory to a session that wrote it came with an export.
     pub fn import_writing(&mut self, memory: &Memory, session: SessionId, at: Timestamp) {
-        let tables = self.record(Happened::to_memory(EventKind::MemoryImported, memory, Some(&session)));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemoryImported, memory, Some(&session)));
         tables.edges.created_in.push((memory.id, session, at));
     }
 
     /// An edge from a session to the one that it continues came with an export.
     pub fn import_following(&mut self, later: SessionId, earlier: SessionId, at: Timestamp) {
-        let happened = Happened {
+        let event = NewEvent {
             kind: EventKind::SessionImported,
             memory: None,
             session: Some(later.clone()),
             project: None,
         };
-        self.record(happened).edges.follows.push((later, earlier, at));
+        self.record(event).edges.follows.push((later, earlier, at));
     }
 
     /// A memory is tied to the piece of work in which it was found out. `at` is the moment of a tie that came with
     /// an export.
-    pub fn tie_to_work(&mut self, kind: EventKind, memory: &Memory, work: WorkId, at: Option<Timestamp>) {
+    pub fn link_to_work(&mut self, kind: EventKind, memory: &Memory, work: WorkId, at: Option<Timestamp>) {
         let at = at.unwrap_or_else(|| self.at());
-        self.record(Happened::to_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
+        self.record(NewEvent::about_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
     }
 
     /// Whether the memory will be tied to the piece of work after this commit.

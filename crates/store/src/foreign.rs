@@ -13,8 +13,8 @@ use surrealdb::{
 
 use super::{
     Engine, StoreError, migrate,
+    model::{self, StoredModel},
     statement::{self, Statement},
-    vector::{self, StoredModel},
 };
 
 /// Most differing definitions that an error names.
@@ -30,7 +30,7 @@ type Definitions = BTreeMap<String, String>;
 /// [`StoreError::Foreign`] names the differences; [`StoreError::Row`] a model that names a table other than its
 /// own.
 pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreError> {
-    let models = vector::models(engine).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let models = model::models(engine).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut found = definitions(engine).await?;
     if remove_strays(engine, &found, &models).await? {
         found = definitions(engine).await?;
@@ -60,9 +60,8 @@ async fn remove_strays(
     models: &[StoredModel],
 ) -> Result<bool, StoreError> {
     let mut strays = tables(found);
-    strays.retain(|table| {
-        table.starts_with(vector::PREFIX) && models.iter().all(|model| model.table != *table)
-    });
+    strays
+        .retain(|table| table.starts_with(model::PREFIX) && models.iter().all(|model| model.table != *table));
     for table in &strays {
         let text = format!("REMOVE TABLE {}", Table::from(table.as_str()).to_sql());
         engine.script(statement::VECTOR_DROP.name, &text, Variables::new()).await?;

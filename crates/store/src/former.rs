@@ -9,8 +9,9 @@ use std::{
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    StoreError, Write,
+    changes::{CommitScript, NewEvent, Part},
+    project::Projects,
     read::{Vars, take},
     row::{datetime, project},
     statement,
@@ -91,9 +92,9 @@ impl Write<'_> {
     /// Everything in one project belongs to another one from now on.
     pub fn merge_project(&mut self, name: &Project, into: &Project) {
         let at = self.at();
-        let happened =
-            Happened { project: Some(into.clone()), ..Happened::to_none(EventKind::ProjectMerged) };
-        self.record(happened).former.put.push((name.clone(), into.clone(), at));
+        let event =
+            NewEvent { project: Some(into.clone()), ..NewEvent::about_nothing(EventKind::ProjectMerged) };
+        self.record(event).former.put.push((name.clone(), into.clone(), at));
     }
 }
 

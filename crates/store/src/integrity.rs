@@ -8,10 +8,9 @@ use surrealdb::{
 };
 
 use super::{
-    Store, StoreError,
+    Store, StoreError, model,
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
-    vector,
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
 
@@ -49,7 +48,7 @@ impl Faulty {
 /// The extent of one writer's log.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
-pub struct Counted {
+pub struct LogExtent {
     /// Its name.
     pub writer: String,
     /// The number of its events.
@@ -62,7 +61,7 @@ pub struct Counted {
 
 /// The stored revisions of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct RevisionExtent {
     /// Their number.
     pub rows: i64,
     /// The oldest number.
@@ -84,8 +83,8 @@ pub struct FaultyJobs {
 
 /// The vectors of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Vectors {
-    /// Vectors of memories that are not live.
+pub struct ModelVectors {
+    /// ModelVectors of memories that are not live.
     pub orphans: Faulty,
     /// The newest revision of each memory that has any.
     pub revisions: BTreeMap<MemoryId, i64>,
@@ -137,7 +136,7 @@ impl Integrity<'_> {
     }
 
     /// The extent of each writer's log.
-    pub async fn log_extents(self) -> Result<Vec<Counted>, StoreError> {
+    pub async fn log_extents(self) -> Result<Vec<LogExtent>, StoreError> {
         self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
     }
 
@@ -172,7 +171,7 @@ impl Integrity<'_> {
     }
 
     /// The extent of each memory's stored revisions.
-    pub async fn revision_extents(self) -> Result<BTreeMap<MemoryId, Span>, StoreError> {
+    pub async fn revision_extents(self) -> Result<BTreeMap<MemoryId, RevisionExtent>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -184,7 +183,7 @@ impl Integrity<'_> {
         let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Variables::new()).await?;
         let span = |row: Row| {
             let Row { memory, rows, first, last } = row;
-            Ok((memory_id("revision", memory)?, Span { rows, first, last }))
+            Ok((memory_id("revision", memory)?, RevisionExtent { rows, first, last }))
         };
         found.into_iter().map(span).collect()
     }
@@ -207,12 +206,12 @@ impl Integrity<'_> {
         } else {
             Vec::new()
         };
-        let with_vectors = tables.into_keys().filter(|name| name.starts_with(vector::PREFIX));
+        let with_vectors = tables.into_keys().filter(|name| name.starts_with(model::PREFIX));
         Ok(with_vectors.map(|name| (name.clone(), active.contains(&name))).collect())
     }
 
     /// The contents of a table of vectors.
-    pub async fn vectors_in(self, table: &str) -> Result<Vectors, StoreError> {
+    pub async fn vectors_in(self, table: &str) -> Result<ModelVectors, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -227,7 +226,7 @@ impl Integrity<'_> {
         let found: Vec<Row> = rows(statement, &mut results, 1)?;
         let newest = |row: Row| Ok((memory_id("vector", row.memory)?, row.revision));
         let revisions = found.into_iter().map(newest).collect::<Result<_, StoreError>>()?;
-        Ok(Vectors { orphans, revisions })
+        Ok(ModelVectors { orphans, revisions })
     }
 
     /// The memories of waiting jobs, in order of id.
@@ -255,7 +254,7 @@ impl Integrity<'_> {
             let table = id.table.as_str();
             RELATIONS.contains(&table)
                 || ["job", "entity"].contains(&table)
-                || table.starts_with(vector::PREFIX)
+                || table.starts_with(model::PREFIX)
         };
         let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
         self.repair(statement::DOCTOR_REMOVE, rows).await

@@ -4,31 +4,32 @@
 //! of this process from the reads of a decision to its commit, and commits the changes together with the events
 //! that describe them. Followers are notified after each commit, in commit order.
 
-mod browse;
+mod arrangement;
+mod artifact;
 mod changes;
 mod checkpoint;
-mod counts;
 mod cycle;
 mod distil;
 mod document;
 mod dump;
 mod edge;
+mod entity;
 mod error;
 mod event;
-mod feedback;
 mod footing;
 mod foreign;
 mod former;
-mod handbook;
 mod history;
 mod identity;
 mod integrity;
 mod job;
 mod memory;
 mod migrate;
+mod model;
 mod overview;
 mod packed;
 mod peers;
+mod project;
 mod prompt;
 mod read;
 mod relation;
@@ -37,9 +38,10 @@ mod revision;
 mod row;
 mod seal;
 mod session;
+mod sign;
 mod space;
+mod spending;
 mod statement;
-mod summary;
 mod supersession;
 #[cfg(test)]
 mod tests;
@@ -48,39 +50,51 @@ mod topic;
 mod transaction;
 mod vector;
 mod work;
+mod worker;
 
 use std::path::Path;
 
-pub use browse::DeletedFilter;
+pub use arrangement::Arrangements;
+pub use artifact::{Artifact, Artifacts};
 use cerebro_engine::Engine;
 pub use cerebro_engine::{
     Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Trial, Visitor, script,
     secret,
 };
-pub use checkpoint::Checkpoint;
-pub use counts::{Counts, HealthCounts, ProjectCount};
-pub use cycle::{ASKED_KEPT, Alone, Asked, CycleState, StepOutcome, StoredCycle, StoredStep};
-pub use distil::DistilCounts;
+pub use checkpoint::{Checkpoint, Checkpoints};
+pub use cycle::{ASKED_KEPT, Alone, Asked, CycleState, Cycles, StepOutcome, StoredCycle, StoredStep};
+pub use distil::{Candidates, DistilCounts, DistilRuns};
+pub use document::{Chunks, Documents};
 pub use dump::RowCounts;
-pub use edge::Edge;
+pub use edge::{Edge, Edges};
+pub use entity::Entities;
 pub use error::StoreError;
-pub use feedback::FeedbackCounts;
-pub use footing::Footing;
-pub use history::{HistoryCounts, SourceCounts};
-pub use integrity::{Counted, Faulty, FaultyJobs, Span, Vectors};
-pub use job::{Job, JobCounts, JobKind, JobState, ListedJob, Payload, Subject};
-pub use memory::Near;
+pub use event::Events;
+pub use footing::{Footing, Footings};
+pub use history::{ExchangeVectors, Exchanges, History, HistoryCounts, PastSessions, SourceCounts, Sources};
+pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
+pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
+pub use memory::{DeletedFilter, Memories, Neighbour};
+pub use model::{ModelState, Models, StoredModel};
 pub use overview::{Overview, OverviewLimits, Side};
-pub use peers::{LogPositions, PeerLogs, PeerNews};
+pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
+pub use project::{Counts, HealthCounts, ProjectCount, Projects};
+pub use prompt::Prompts;
 pub use read::Table;
-pub use relation::{Provenance, StoredRelation};
-pub use supersession::{SUPERSESSIONS_MAX, Supersession};
+pub use relation::{Provenance, Relations, StoredRelation};
+pub use revision::Revisions;
+pub use seal::Seals;
+pub use session::Sessions;
+pub use sign::{FeedbackCounts, Signs};
+pub use spending::Spending;
+pub use supersession::{SUPERSESSIONS_MAX, Supersession, Supersessions};
 use surrealdb::types::Variables;
-pub use tombstone::{Fallen, Saying, Tombstone, Why};
-pub use topic::Topic;
+pub use tombstone::{OutdatedText, SaidText, Tombstone, Tombstones, Why};
+pub use topic::{Topic, Topics};
 pub use transaction::{Committed, Decision, Write};
-pub use vector::{ModelState, StoredModel, StoredVector};
-pub use work::{Artifact, StoredEvent, StoredWork, Works};
+pub use vector::{StoredVector, Vectors};
+pub use work::{StoredEvent, StoredWork, WorkList, Works};
+pub use worker::Worker;
 
 use cerebro_core::domain::Timestamp;
 
@@ -111,7 +125,7 @@ pub struct Store {
     follower: Follower,
     clock: Clock,
     /// Makes the keys of tombstones.
-    mason: tombstone::Stonemason,
+    key_maker: tombstone::KeyMaker,
     /// Knows the former names of projects.
     former: former::FormerNames,
 }
@@ -161,7 +175,7 @@ impl Store {
             engine,
             closing: false.into(),
             disk_failed: tokio::sync::Notify::new(),
-            mason: tombstone::Stonemason::new(id.as_bytes()),
+            key_maker: tombstone::KeyMaker::new(id.as_bytes()),
             former: former::FormerNames::default(),
             id,
             writer,

@@ -1,5 +1,8 @@
 //! Memories: queries, changes, and what follows from a change.
 
+mod browse;
+
+pub use browse::DeletedFilter;
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
@@ -9,7 +12,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Tombstone, Why, Write,
-    changes::{CommitScript, Happened, Part, Tables},
+    changes::{CommitScript, NewEvent, Part, Tables},
     read::{Page, Table, Vars, one, take},
     row::{
         BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, parse, session_id,
@@ -28,7 +31,7 @@ const DELETED_PAGES_MAX: usize = 20;
 
 /// A memory related to another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Near {
+pub struct Neighbour {
     /// The neighbour.
     pub id: MemoryId,
     /// Its title.
@@ -211,7 +214,7 @@ impl Write<'_> {
         let (at, store) = (self.at(), self.store());
         let is_moved = memory.project != before.project;
         let tables = self.put_memory(EventKind::MemoryUpdated, memory, memory.session.as_ref());
-        tables.correct(&store.mason, &before, memory, at);
+        tables.correct(&store.key_maker, &before, memory, at);
         if let Some(upto) =
             keep.and_then(|keep| before.revision.checked_sub(keep.get())).filter(|upto| *upto > 0)
         {
@@ -253,13 +256,13 @@ impl Write<'_> {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryDeleted, memory, Some(session));
         tables.forget_vectors(memory.id);
-        tables.bury(&store.mason, memory, None, (Why::Deleted, at));
+        tables.add_tombstones(&store.key_maker, memory, None, (Why::Deleted, at));
     }
 
-    /// The memory is live again, and the tombstones of its text, `stones`, are forgotten. The worker must embed it.
-    pub fn restore_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
+    /// The memory is live again, and the tombstones of its text, `tombstones`, are forgotten. The worker must embed it.
+    pub fn restore_memory(&mut self, memory: &Memory, tombstones: &[Tombstone], session: &SessionId) {
         let tables = self.put_memory(EventKind::MemoryRestored, memory, Some(session));
-        tables.unbury(stones);
+        tables.remove_tombstones(tombstones);
         tables.jobs.due.push((memory.id, memory.revision));
     }
 
@@ -267,7 +270,7 @@ impl Write<'_> {
     pub fn purge_memory(&mut self, before: &Memory, memory: &Memory, session: &SessionId) {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryPurged, memory, Some(session));
-        tables.bury(&store.mason, before, None, (Why::Purged, at));
+        tables.add_tombstones(&store.key_maker, before, None, (Why::Purged, at));
         tables.memories.purged.push(memory.id);
         tables.forget_vectors(memory.id);
     }
@@ -277,7 +280,7 @@ impl Write<'_> {
     pub fn take_back_memory(&mut self, before: &Memory, memory: &Memory) {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryPurged, memory, None);
-        tables.bury(&store.mason, before, None, (Why::Purged, at));
+        tables.add_tombstones(&store.key_maker, before, None, (Why::Purged, at));
         tables.memories.purged.push(memory.id);
         tables.memories.taken_back.push(memory.id);
         tables.forget_vectors(memory.id);
@@ -301,12 +304,12 @@ impl Write<'_> {
 
     /// Something happened to the memory that changes no row of it.
     pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
-        self.record(Happened::to_memory(kind, memory, Some(session)));
+        self.record(NewEvent::about_memory(kind, memory, Some(session)));
     }
 
     /// Common to all of these: records the event and writes the row.
     fn put_memory(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> &mut Tables {
-        let tables = self.record(Happened::to_memory(kind, memory, session));
+        let tables = self.record(NewEvent::about_memory(kind, memory, session));
         tables.memories.put.push(memory.clone());
         tables
     }
@@ -512,7 +515,7 @@ impl Memories<'_> {
         self,
         id: &MemoryId,
         limit: usize,
-    ) -> Result<Option<(Memory, Vec<Near>)>, StoreError> {
+    ) -> Result<Option<(Memory, Vec<Neighbour>)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Relation {
@@ -554,7 +557,7 @@ impl Memories<'_> {
         let live = self.by_ids(&ids).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
             let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
-            Some(Near { id, title: neighbour.title.to_string(), kind, weight })
+            Some(Neighbour { id, title: neighbour.title.to_string(), kind, weight })
         });
         Ok(Some((memory, near.collect())))
     }
@@ -577,6 +580,16 @@ impl Memories<'_> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         self.select(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
+    }
+
+    /// A live memory that a session wrote and that has this content.
+    pub async fn with_content(
+        self,
+        session: &SessionId,
+        content: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).with("content", content);
+        Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {

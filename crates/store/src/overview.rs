@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use surrealdb::types::{SurrealValue, Value};
+use surrealdb::types::Value;
 
 use super::{
     Store, StoreError,
     memory::{MemoryRow, moments, pin_slot},
+    project::Projects,
     prompt::PromptRow,
-    read::{Vars, one, take},
-    row::{memory_record, parse, session_record},
-    session::SessionRow,
+    read::{Vars, take},
+    row::{parse, session_record},
+    session::{SessionRow, Sessions},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};
@@ -60,6 +61,16 @@ struct Lists {
 }
 
 impl Lists {
+    async fn read(
+        store: &Store,
+        table: &'static str,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Self, StoreError> {
+        let mut results = store.engine()?.run(statement, vars.0).await?;
+        Ok(Self { table, lists: take::<Value>(table, &mut results, 0)?.into_iter() })
+    }
+
     fn next(&mut self) -> Result<Vec<Value>, StoreError> {
         match self.lists.next() {
             Some(Value::Array(rows)) => Ok(rows.into_iter().collect()),
@@ -68,38 +79,6 @@ impl Lists {
                 Err(StoreError::Row { table: self.table, reason })
             }
         }
-    }
-}
-
-impl Store {
-    async fn lists(
-        &self,
-        table: &'static str,
-        statement: Statement,
-        vars: Vars,
-    ) -> Result<Lists, StoreError> {
-        let mut results = self.engine()?.run(statement, vars.0).await?;
-        Ok(Lists { table, lists: take::<Value>(table, &mut results, 0)?.into_iter() })
-    }
-}
-
-impl Memories<'_> {
-    /// A memory, deleted or not, with the session of its present revision.
-    pub async fn with_session(self, id: &MemoryId) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Sitting {
-            sitting: Option<Value>,
-        }
-        let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let mut results = self.0.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
-        let Some(row) = one(take::<Value>("memory", &mut results, 0)?) else { return Ok(None) };
-        let sitting = Sitting::from_value(row.clone())
-            .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
-            .sitting
-            .filter(|sitting| matches!(sitting, Value::Object(_)));
-        let session = one(parse::<SessionRow, _>("session", sitting.into_iter().collect())?);
-        Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
     }
 }
 
@@ -117,7 +96,7 @@ impl Sessions<'_> {
             .at("at", at)
             .count("before", before)
             .count("after", after);
-        let mut lists = self.0.lists("CREATED_IN", statement::SESSION_AROUND, vars).await?;
+        let mut lists = Lists::read(self.0, "CREATED_IN", statement::SESSION_AROUND, vars).await?;
         let (earlier, later) = (lists.next()?, lists.next()?);
         let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
         let memories: BTreeMap<MemoryId, Memory> =
@@ -155,7 +134,7 @@ impl Projects<'_> {
             .count("prompts", limits.prompts)
             .count("pinned", limits.pinned)
             .limit(limits.recent);
-        let mut lists = self.0.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;
+        let mut lists = Lists::read(self.0, "memory", statement::PROJECT_OVERVIEW, vars).await?;
         let sessions = parse::<SessionRow, _>("session", lists.next()?)?;
         let mut memories = || -> Result<Vec<Memory>, StoreError> {
             let rows = [lists.next()?, lists.next()?].concat();

@@ -7,11 +7,12 @@
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError,
+    StoreError,
+    model::StoredModel,
     read::{Vars, take},
     row::{memory_id, memory_record},
     statement,
-    vector::{StoredModel, StoredVector},
+    vector::{StoredVector, Vectors},
 };
 use cerebro_core::domain::Project;
 

@@ -48,19 +48,19 @@ impl LogPositions {
 
 /// What is known of the other homes that write to the same database.
 ///
-/// The logs of homes that were at work within weeks are read at each look, in one request; the logs of all others
+/// The logs of homes that were at work within weeks are read each time, in one request; the logs of all others
 /// once per [`THOROUGH`], so that nothing is missed for good, however many homes there are.
 #[derive(Debug)]
 pub struct PeerLogs {
     /// How far each log was read, including this home's.
-    places: LogPositions,
-    /// The homes whose logs each look reads.
+    positions: LogPositions,
+    /// The homes whose logs are read each time.
     peers: Vec<String>,
     /// Those of them that are at work now.
     at_work: BTreeSet<String>,
     /// When all logs were last read, and when this home last reported that it is at work.
     thorough: Instant,
-    attended: Instant,
+    reported: Instant,
 }
 
 impl PeerLogs {
@@ -69,13 +69,13 @@ impl PeerLogs {
         &self.at_work
     }
 
-    /// Makes the next look read all logs.
-    pub fn look_thoroughly(&mut self) {
+    /// Makes the next reading read all logs.
+    pub fn read_all_next(&mut self) {
         self.thorough = Instant::now().checked_sub(THOROUGH).unwrap_or(self.thorough);
     }
 }
 
-/// The result of a look.
+/// What a reading of the logs found.
 #[derive(Debug, Default)]
 pub struct PeerNews {
     /// New events of others.
@@ -87,7 +87,7 @@ pub struct PeerNews {
 /// A home, by its report that it is at work.
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
-struct Attendant {
+struct Presence {
     name: String,
     at_work: bool,
 }
@@ -122,9 +122,9 @@ impl Peers<'_> {
 
     /// The end of each writer's log.
     pub async fn all_ends(self) -> Result<LogPositions, StoreError> {
-        let mut places = self.ends(&self.writers().await?).await?;
-        places.0.entry(self.0.writer.clone()).or_default();
-        Ok(places)
+        let mut positions = self.ends(&self.writers().await?).await?;
+        positions.0.entry(self.0.writer.clone()).or_default();
+        Ok(positions)
     }
 
     /// The ends of some logs; 0 for an empty one.
@@ -148,9 +148,9 @@ impl Peers<'_> {
     /// A failing store.
     pub async fn listen(self) -> Result<PeerLogs, StoreError> {
         let now = Instant::now();
-        let places = self.all_ends().await?;
+        let positions = self.all_ends().await?;
         let mut logs =
-            PeerLogs { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
+            PeerLogs { positions, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, reported: now };
         if self.0.is_shared() {
             // Another process with this writer's name left its mark, most often the one before this.
             self.report_presence().await?;
@@ -172,7 +172,7 @@ impl Peers<'_> {
             // A commit of this process whose outcome is unknown.
             self.0.settle(&mut position).await?;
         }
-        if logs.attended.elapsed() >= HEARTBEAT {
+        if logs.reported.elapsed() >= HEARTBEAT {
             self.renew_presence(logs).await?;
         }
         if logs.thorough.elapsed() < THOROUGH {
@@ -185,16 +185,16 @@ impl Peers<'_> {
         for some in all.chunks(WRITERS_MAX) {
             events.extend(self.read_some(logs, some).await?);
         }
-        let is_rewound = self.look_back(logs).await?;
+        let is_rewound = self.check_rewound(logs).await?;
         logs.thorough = Instant::now();
         Ok(PeerNews { events, is_rewound })
     }
 
     /// Reads some logs, and which homes are at work.
     async fn read_some(self, logs: &mut PeerLogs, asked: &[String]) -> Result<Vec<Event>, StoreError> {
-        let place = |writer: &String| logs.places.0.get(writer).copied().unwrap_or(0);
+        let position = |writer: &String| logs.positions.0.get(writer).copied().unwrap_or(0);
         let (statements, mut vars) =
-            for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), place(writer))));
+            for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), position(writer))));
         vars.extend(listed());
         let text = format!("{}{statements}", statement::WRITER_LIST.text);
         let mut results = self.0.engine()?.script(statement::EVENT_AFTER.name, &text, vars).await?;
@@ -214,15 +214,15 @@ impl Peers<'_> {
         for events in &news {
             self.0.announce_again(events.clone()).await?;
             if let Some(last) = events.last() {
-                logs.places.0.insert(last.writer.clone(), last.seq);
+                logs.positions.0.insert(last.writer.clone(), last.seq);
             }
         }
         Ok(news.concat())
     }
 
     /// Records which homes there are, those seen last first.
-    fn note_homes(self, logs: &mut PeerLogs, attendants: Vec<Attendant>) {
-        let others = || attendants.iter().filter(|one| one.name != self.0.writer);
+    fn note_homes(self, logs: &mut PeerLogs, presences: Vec<Presence>) {
+        let others = || presences.iter().filter(|one| one.name != self.0.writer);
         logs.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
         logs.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
     }
@@ -246,7 +246,7 @@ impl Peers<'_> {
     /// Reports again that this home is at work, and checks whether another process uses its name.
     async fn renew_presence(self, logs: &mut PeerLogs) -> Result<(), StoreError> {
         let before = self.report_presence().await?;
-        logs.attended = Instant::now();
+        logs.reported = Instant::now();
         if before.is_some_and(|lease| lease != self.0.lease) {
             tracing::error!(
                 writer = %self.0.writer,
@@ -264,9 +264,9 @@ impl Peers<'_> {
     }
 
     /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
-    async fn look_back(self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
+    async fn check_rewound(self, logs: &mut PeerLogs) -> Result<bool, StoreError> {
         let mut position = self.0.position.lock().await;
-        let mut received = logs.places.clone();
+        let mut received = logs.positions.clone();
         // What this process wrote since it began to listen is not news.
         received.0.insert(self.0.writer.clone(), position.seq.unwrap_or(0));
         let writers: Vec<String> = received.0.keys().cloned().collect();
@@ -275,7 +275,7 @@ impl Peers<'_> {
             return Ok(false);
         }
         tracing::warn!("the database was put back to an earlier state; its log goes on from there");
-        logs.places = ends;
+        logs.positions = ends;
         *position = Position { at: position.at, ..Position::unknown() };
         Ok(true)
     }

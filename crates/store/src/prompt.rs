@@ -4,7 +4,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Table, Vars, one},
     row::{
         Put, datetime, held, key, malformed, parse, project, prompt_record, session_id, session_record,
@@ -93,7 +93,7 @@ impl Write<'_> {
     }
 
     fn put_prompt(&mut self, kind: EventKind, prompt: &Prompt) {
-        self.record(Happened::to_prompt(kind, prompt)).prompts.put.push(prompt.clone());
+        self.record(NewEvent::about_prompt(kind, prompt)).prompts.put.push(prompt.clone());
     }
 
     /// Whether the prompt will exist after this commit.

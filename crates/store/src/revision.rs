@@ -1,10 +1,10 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Table, Vars, one},
     row::{
         BodyRow, datetime, held, memory_id, memory_record, parse, session_id, session_record, small,
@@ -12,7 +12,7 @@ use super::{
     },
     statement,
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Origin, Revision};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Origin, Project, Revision, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
@@ -96,9 +96,9 @@ impl Write<'_> {
     /// A revision of `owner` came with an export.
     pub fn import_revision(&mut self, owner: &Memory, revision: Revision) {
         let store = self.store();
-        let tables = self.record(Happened::to_memory(EventKind::MemoryImported, owner, None));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemoryImported, owner, None));
         let was = revision.of(owner);
-        tables.correct(&store.mason, &was, owner, owner.updated_at);
+        tables.correct(&store.key_maker, &was, owner, owner.updated_at);
         tables.revisions.put.push(revision);
     }
 
@@ -146,5 +146,21 @@ impl Revisions<'_> {
     /// A page of all revisions in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Revision>, StoreError> {
         self.0.page::<RevisionRow, _>(Table::Revision, after, limit).await
+    }
+
+    /// When earlier texts of memories were written, from a moment on, in no order.
+    pub async fn moments(
+        self,
+        project: Option<&Project>,
+        since: Timestamp,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let mut vars = Variables::new();
+        vars.insert("project", project.map(|project| project.as_str().to_owned()));
+        vars.insert("since", datetime(since));
+        let mut results = self.0.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
+        let moments = results
+            .take::<Vec<Datetime>>(0)
+            .map_err(|error| StoreError::Row { table: "revision", reason: error.to_string() })?;
+        Ok(moments.into_iter().map(timestamp).collect())
     }
 }

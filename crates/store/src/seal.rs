@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Vars, take},
     row::{datetime, parse, signed, unsigned},
     statement,
@@ -77,8 +77,8 @@ impl Part for SealChanges {
 impl Write<'_> {
     /// The journal is sealed, and the rows of the sealed pieces of work record it.
     pub fn seal_works(&mut self, seal: &Seal, sealed: Vec<StoredWork>) {
-        let happened = Happened { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
-        let tables = self.record(happened);
+        let event = NewEvent { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
+        let tables = self.record(event);
         tables.seals.added.push(seal.clone());
         tables.works.put.extend(sealed);
     }

@@ -4,15 +4,15 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part, Tables},
+    changes::{CommitScript, NewEvent, Part, Tables},
     read::{Page, Table, Vars, one},
     row::{
-        Guarded, datetime, held, malformed, parse, project, session_id, session_record, signed, timestamp,
-        unsigned,
+        Guarded, datetime, held, malformed, memory_record, parse, project, session_id, session_record,
+        signed, timestamp, unsigned,
     },
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EndReason, EventKind, Project, Session, SessionId, Timestamp};
+use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Session, SessionId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
@@ -156,7 +156,7 @@ impl Write<'_> {
 
     /// Common to all of these: records the event and writes the row.
     fn put_session(&mut self, kind: EventKind, session: &Session) -> &mut Tables {
-        let tables = self.record(Happened::to_session(kind, session));
+        let tables = self.record(NewEvent::about_session(kind, session));
         tables.sessions.put.push(session.clone());
         tables
     }
@@ -180,7 +180,7 @@ impl Write<'_> {
 
 /// The sessions.
 #[derive(Clone, Copy)]
-pub struct Sessions<'a>(&'a Store);
+pub struct Sessions<'a>(pub(super) &'a Store);
 
 impl Store {
     /// The sessions.
@@ -232,6 +232,17 @@ impl Sessions<'_> {
     /// A page of all sessions in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Session>, StoreError> {
         self.0.page::<SessionRow, _>(Table::Session, after, limit).await
+    }
+
+    /// The sessions that wrote a memory and have this summary, or none.
+    pub async fn with_summary(
+        self,
+        memory: &MemoryId,
+        summary: Option<&str>,
+    ) -> Result<Vec<Session>, StoreError> {
+        let vars =
+            Vars::new().with("memory", memory_record(memory)).with("summary", summary.map(str::to_owned));
+        self.select(statement::SESSION_WITH_SUMMARY, vars).await
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {

@@ -7,7 +7,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Why, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     edge::edge_id,
     read::{Page, Table, Vars, take},
     row::{datetime, memory_id, memory_record, timestamp},
@@ -93,8 +93,8 @@ impl Write<'_> {
     /// A memory supersedes an older one.
     pub fn supersede_memory(&mut self, newer: &Memory, older: &Memory, by: &str, session: &SessionId) {
         let (at, store) = (self.at(), self.store());
-        let tables = self.record(Happened::to_memory(EventKind::MemorySuperseded, older, Some(session)));
-        tables.bury(&store.mason, older, Some(newer), (Why::Superseded, at));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemorySuperseded, older, Some(session)));
+        tables.add_tombstones(&store.key_maker, older, Some(newer), (Why::Superseded, at));
         let (newer, older, by) = (newer.id, older.id, by.to_owned());
         tables.supersessions.put.push(Supersession { newer, older, by, at });
     }
@@ -102,23 +102,23 @@ impl Write<'_> {
     /// A memory says all that an older one says and takes its place. The older text holds as before.
     pub fn replace_memory(&mut self, newer: MemoryId, older: &Memory) {
         let at = self.at();
-        let tables = self.record(Happened::to_memory(EventKind::MemorySuperseded, older, None));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemorySuperseded, older, None));
         let by = Supersession::CYCLE.to_owned();
         tables.supersessions.put.push(Supersession { newer, older: older.id, by, at });
     }
 
     /// The inverse of [`Self::replace_memory`].
     pub fn reinstate_memory(&mut self, newer: MemoryId, older: &Memory) {
-        let tables = self.record(Happened::to_memory(EventKind::MemoryReinstated, older, None));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemoryReinstated, older, None));
         tables.supersessions.gone.push((newer, older.id));
     }
 
     /// A supersession of `older` came with an export.
     pub fn import_supersession(&mut self, newer: &Memory, older: &Memory, edge: Supersession) {
         let store = self.store();
-        let tables = self.record(Happened::to_memory(EventKind::MemorySuperseded, older, None));
+        let tables = self.record(NewEvent::about_memory(EventKind::MemorySuperseded, older, None));
         if edge.by != Supersession::CYCLE {
-            tables.bury(&store.mason, older, Some(newer), (Why::Superseded, edge.at));
+            tables.add_tombstones(&store.key_maker, older, Some(newer), (Why::Superseded, edge.at));
         }
         tables.supersessions.put.push(edge);
     }

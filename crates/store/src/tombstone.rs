@@ -10,7 +10,7 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part, Tables},
+    changes::{CommitScript, NewEvent, Part, Tables},
     read::{Page, Vars, take},
     retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
@@ -85,9 +85,9 @@ impl TextKey {
 
 /// Makes keys with the secret.
 #[derive(Clone)]
-pub(super) struct Stonemason(Vec<u8>);
+pub(super) struct KeyMaker(Vec<u8>);
 
-impl Stonemason {
+impl KeyMaker {
     pub fn new(secret: &[u8]) -> Self {
         Self(secret.to_vec())
     }
@@ -131,13 +131,13 @@ struct Row {
 }
 
 impl Row {
-    fn of(stone: &Tombstone) -> Self {
+    fn of(tombstone: &Tombstone) -> Self {
         Self {
             id: None,
-            memory: memory_record(&stone.memory),
-            why: stone.why.as_str().to_owned(),
-            replaced_by: stone.replaced_by.as_ref().map(memory_record),
-            at: datetime(stone.at),
+            memory: memory_record(&tombstone.memory),
+            why: tombstone.why.as_str().to_owned(),
+            replaced_by: tombstone.replaced_by.as_ref().map(memory_record),
+            at: datetime(tombstone.at),
         }
     }
 }
@@ -163,24 +163,24 @@ impl TryFrom<Row> for Tombstone {
 /// The changes of the table, by key: each text that no longer holds, or that holds again.
 #[derive(Default)]
 pub(super) struct TombstoneChanges {
-    stones: BTreeMap<TextKey, Option<Tombstone>>,
+    by_key: BTreeMap<TextKey, Option<Tombstone>>,
 }
 
 impl Part for TombstoneChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        let put: Vec<&Tombstone> = self.stones.values().flatten().collect();
+        let put: Vec<&Tombstone> = self.by_key.values().flatten().collect();
         let (strong, weak): (Vec<&Tombstone>, Vec<&Tombstone>) =
-            put.into_iter().partition(|stone| stone.why.is_correction());
+            put.into_iter().partition(|tombstone| tombstone.why.is_correction());
         let lifted: Vec<&TextKey> =
-            self.stones.iter().filter(|(_, stone)| stone.is_none()).map(|(key, _)| key).collect();
+            self.by_key.iter().filter(|(_, tombstone)| tombstone.is_none()).map(|(key, _)| key).collect();
         commit.add(statement::COMMIT_LIFTED, "lifted", &lifted, |key| key.record());
-        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |stone| Row {
-            id: Some(stone.key.record()),
-            ..Row::of(stone)
+        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |tombstone| Row {
+            id: Some(tombstone.key.record()),
+            ..Row::of(tombstone)
         });
-        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |stone| Put {
-            id: stone.key.record(),
-            row: Row::of(stone),
+        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |tombstone| Put {
+            id: tombstone.key.record(),
+            row: Row::of(tombstone),
         });
     }
 }
@@ -188,25 +188,24 @@ impl Part for TombstoneChanges {
 impl Tables {
     /// Records that a memory's text no longer holds, except for what `now` says, too. Returns whether there was
     /// anything to record.
-    pub(super) fn bury(
+    pub(super) fn add_tombstones(
         &mut self,
-        mason: &Stonemason,
+        key_maker: &KeyMaker,
         was: &Memory,
         now: Option<&Memory>,
-        stone: (Why, Timestamp),
+        (why, at): (Why, Timestamp),
     ) -> bool {
-        let (why, at) = stone;
         // What a session did is not a fact that another summary corrects.
         if was.purged || (why == Why::Corrected && was.kind == Kind::session_summary()) {
             return false;
         }
-        let kept = now.map(|now| mason.keys_of(now));
+        let kept = now.map(|now| key_maker.keys_of(now));
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
         let mut has_any = false;
-        for key in mason.noted_keys(was).filter(|key| !is_kept(key)) {
-            let stone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
-            self.tombstones.stones.insert(key, Some(stone));
+        for key in key_maker.noted_keys(was).filter(|key| !is_kept(key)) {
+            let tombstone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
+            self.tombstones.by_key.insert(key, Some(tombstone));
             has_any = true;
         }
         has_any
@@ -214,24 +213,24 @@ impl Tables {
 
     /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
     /// that only moves still says what it said.
-    pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
+    pub(super) fn correct(&mut self, key_maker: &KeyMaker, was: &Memory, now: &Memory, at: Timestamp) {
         let body = Body { project: now.project.clone(), scope: now.scope, ..was.body.clone() };
         let moved = Memory { body, ..was.clone() };
-        let is_corrected = self.bury(mason, &moved, Some(now), (Why::Corrected, at));
+        let is_corrected = self.add_tombstones(key_maker, &moved, Some(now), (Why::Corrected, at));
         if is_corrected && (&was.project, was.scope) != (&now.project, now.scope) {
-            self.bury(mason, was, Some(now), (Why::Corrected, at));
+            self.add_tombstones(key_maker, was, Some(now), (Why::Corrected, at));
         }
     }
 
     /// Forgets tombstones, because their texts hold again.
-    pub(super) fn unbury(&mut self, stones: &[Tombstone]) {
-        self.tombstones.stones.extend(stones.iter().map(|stone| (stone.key.clone(), None)));
+    pub(super) fn remove_tombstones(&mut self, tombstones: &[Tombstone]) {
+        self.tombstones.by_key.extend(tombstones.iter().map(|tombstone| (tombstone.key.clone(), None)));
     }
 }
 
 /// A text that somebody says.
 #[derive(Debug, Clone, Copy)]
-pub struct Saying<'a> {
+pub struct SaidText<'a> {
     /// The project in which it is said.
     pub project: &'a Project,
     /// Its scope.
@@ -242,7 +241,7 @@ pub struct Saying<'a> {
     pub content: &'a str,
 }
 
-impl<'a> From<&'a Memory> for Saying<'a> {
+impl<'a> From<&'a Memory> for SaidText<'a> {
     fn from(memory: &'a Memory) -> Self {
         Self { project: &memory.project, scope: memory.scope, title: &memory.title, content: &memory.content }
     }
@@ -250,7 +249,7 @@ impl<'a> From<&'a Memory> for Saying<'a> {
 
 /// A text that no longer holds, as derived from the rows.
 #[derive(Debug, Clone)]
-pub struct Fallen {
+pub struct OutdatedText {
     /// The memory with that text.
     pub was: Memory,
     /// What holds in its place.
@@ -270,11 +269,11 @@ impl Write<'_> {
     /// A failing store.
     pub async fn tombstones(
         &self,
-        saying: Saying<'_>,
+        text: SaidText<'_>,
         own: Option<&Memory>,
     ) -> Result<Vec<Tombstone>, StoreError> {
-        let mason = &self.store().mason;
-        let Saying { project, scope, title, content } = saying;
+        let key_maker = &self.store().key_maker;
+        let SaidText { project, scope, title, content } = text;
         let names = self.store().projects().names(project).await?;
         let is_here = |own: &&Memory| (&own.project, own.scope) == (project, scope);
         // What the memory says in its own project, it also says under each former name of that.
@@ -282,18 +281,18 @@ impl Write<'_> {
         let said: Vec<TextKey> = said
             .into_iter()
             .flat_map(|(title, content)| names.iter().map(move |name| (name, title, content)))
-            .flat_map(|(name, title, content)| mason.keys(name, scope, title, content))
+            .flat_map(|(name, title, content)| key_maker.keys(name, scope, title, content))
             .collect();
         let mut keys: Vec<TextKey> =
-            names.iter().flat_map(|name| mason.keys(name, scope, title, content)).collect();
+            names.iter().flat_map(|name| key_maker.keys(name, scope, title, content)).collect();
         if scope == Scope::Project {
-            keys.extend(mason.keys(&Project::none(), Scope::Personal, title, content));
+            keys.extend(key_maker.keys(&Project::none(), Scope::Personal, title, content));
         }
         keys.retain(|key| !said.contains(key));
         let mut found = Vec::new();
         keys.retain(|key| {
-            let Some(stone) = self.tables().tombstones.stones.get(key) else { return true };
-            found.extend(stone.clone());
+            let Some(tombstone) = self.tables().tombstones.by_key.get(key) else { return true };
+            found.extend(tombstone.clone());
             false
         });
         if !keys.is_empty() {
@@ -309,15 +308,17 @@ impl Write<'_> {
     }
 
     /// Forgets tombstones whose texts hold again, because somebody said them in a memory.
-    pub fn revive_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
-        self.record(Happened::to_memory(EventKind::MemoryRevived, memory, Some(session))).unbury(stones);
+    pub fn revive_memory(&mut self, memory: &Memory, tombstones: &[Tombstone], session: &SessionId) {
+        self.record(NewEvent::about_memory(EventKind::MemoryRevived, memory, Some(session)))
+            .remove_tombstones(tombstones);
     }
 
     /// Forgets tombstones for good, although nobody said their texts again.
-    pub fn forget_tombstones(&mut self, stones: &[Tombstone]) {
-        let memory = stones.first().map(|stone| stone.memory);
-        let memory = memory.filter(|memory| stones.iter().all(|stone| stone.memory == *memory));
-        self.record(Happened { memory, ..Happened::to_none(EventKind::TombstonesForgotten) }).unbury(stones);
+    pub fn forget_tombstones(&mut self, tombstones: &[Tombstone]) {
+        let memory = tombstones.first().map(|tombstone| tombstone.memory);
+        let memory = memory.filter(|memory| tombstones.iter().all(|tombstone| tombstone.memory == *memory));
+        self.record(NewEvent { memory, ..NewEvent::about_nothing(EventKind::TombstonesForgotten) })
+            .remove_tombstones(tombstones);
     }
 }
 
@@ -338,12 +339,12 @@ impl Tombstones<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn rebuild(self, fallen: &[Fallen]) -> Result<(), StoreError> {
+    pub async fn rebuild(self, texts: &[OutdatedText]) -> Result<(), StoreError> {
         let mut tables = Tables::default();
-        for Fallen { was, now, why, at } in fallen {
+        for OutdatedText { was, now, why, at } in texts {
             match now {
-                Some(now) if *why == Why::Corrected => tables.correct(&self.0.mason, was, now, *at),
-                _ => drop(tables.bury(&self.0.mason, was, now.as_ref(), (*why, *at))),
+                Some(now) if *why == Why::Corrected => tables.correct(&self.0.key_maker, was, now, *at),
+                _ => drop(tables.add_tombstones(&self.0.key_maker, was, now.as_ref(), (*why, *at))),
             }
         }
         self.put_derived(&tables.tombstones).await
@@ -354,8 +355,8 @@ impl Tombstones<'_> {
     /// # Errors
     /// A failing store.
     pub async fn remove_said_by(self, memories: &[Memory]) -> Result<(), StoreError> {
-        let keys = memories.iter().flat_map(|memory| self.0.mason.keys_of(memory));
-        self.put_derived(&TombstoneChanges { stones: keys.map(|key| (key, None)).collect() }).await
+        let keys = memories.iter().flat_map(|memory| self.0.key_maker.keys_of(memory));
+        self.put_derived(&TombstoneChanges { by_key: keys.map(|key| (key, None)).collect() }).await
     }
 
     /// A page of all tombstones in order of key, whichever secret made them.
@@ -370,20 +371,21 @@ impl Tombstones<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn take_over(self, stones: &[Tombstone]) -> Result<(), StoreError> {
-        let stones = stones.iter().map(|stone| (stone.key.clone(), Some(stone.clone()))).collect();
-        self.put_derived(&TombstoneChanges { stones }).await
+    pub async fn take_over(self, tombstones: &[Tombstone]) -> Result<(), StoreError> {
+        let by_key =
+            tombstones.iter().map(|tombstone| (tombstone.key.clone(), Some(tombstone.clone()))).collect();
+        self.put_derived(&TombstoneChanges { by_key }).await
     }
 
     /// Those among some memories that say a text of these tombstones.
-    pub fn said_by(self, memories: &[Memory], stones: &[Tombstone]) -> Vec<MemoryId> {
-        let keys: BTreeSet<&TextKey> = stones.iter().map(|stone| &stone.key).collect();
-        let says = |memory: &&Memory| self.0.mason.noted_keys(memory).any(|key| keys.contains(&key));
+    pub fn said_by(self, memories: &[Memory], tombstones: &[Tombstone]) -> Vec<MemoryId> {
+        let keys: BTreeSet<&TextKey> = tombstones.iter().map(|tombstone| &tombstone.key).collect();
+        let says = |memory: &&Memory| self.0.key_maker.noted_keys(memory).any(|key| keys.contains(&key));
         memories.iter().filter(says).map(|memory| memory.id).collect()
     }
 
     async fn put_derived(self, changes: &TombstoneChanges) -> Result<(), StoreError> {
-        if changes.stones.is_empty() {
+        if changes.by_key.is_empty() {
             return Ok(());
         }
         let (script, vars) = CommitScript::derived(changes, self.0.now());
@@ -451,7 +453,7 @@ impl Tombstones<'_> {
     pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
         let mut results = self.0.engine()?.run(statement::TOMBSTONE_SECRETS, Vars::new().0).await?;
         let names: Vec<String> = take("tombstone_secret", &mut results, 0)?;
-        Ok((names.contains(&self.0.mason.name()), !names.is_empty()))
+        Ok((names.contains(&self.0.key_maker.name()), !names.is_empty()))
     }
 
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
@@ -459,7 +461,7 @@ impl Tombstones<'_> {
     /// # Errors
     /// A failing store.
     pub async fn note_secret(self) -> Result<(), StoreError> {
-        let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.mason.name()));
+        let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.key_maker.name()));
         Ok(self
             .0
             .engine()?
@@ -473,14 +475,14 @@ impl Store {
     /// Sets the secret for keys. Other secrets make other keys, which recognise none of these.
     #[must_use]
     pub fn with_secret(mut self, secret: &[u8]) -> Self {
-        self.mason = Stonemason::new(secret);
+        self.key_maker = KeyMaker::new(secret);
         self
     }
 }
 
 /// What is noted of a memory's text when it is deleted, for tests.
 #[cfg(test)]
-pub(super) fn stone(mason: &Stonemason, memory: &Memory) -> Tombstone {
-    let key = mason.keys_of(memory)[0].clone();
+pub(super) fn tombstone_of(key_maker: &KeyMaker, memory: &Memory) -> Tombstone {
+    let key = key_maker.keys_of(memory)[0].clone();
     Tombstone { key, memory: memory.id, why: Why::Deleted, replaced_by: None, at: Timestamp::UNIX_EPOCH }
 }

@@ -6,7 +6,7 @@ use tokio::sync::MutexGuard;
 
 use super::{
     Store, StoreError,
-    changes::{Changes, Happened, Tables},
+    changes::{Changes, NewEvent, Tables},
     retry::Attempts,
 };
 use cerebro_core::domain::{Event, Memory, Timestamp};
@@ -136,13 +136,13 @@ impl Write<'_> {
 
     /// Records an event, and gives access to the tables that it changes. For the tables' files, whose methods use
     /// cases call.
-    pub(super) fn record(&mut self, happened: Happened) -> &mut Tables {
-        self.changes.record(happened)
+    pub(super) fn record(&mut self, event: NewEvent) -> &mut Tables {
+        self.changes.record(event)
     }
 
-    /// Gives access to the tables for further changes: see [`Changes::besides`].
-    pub(super) fn besides(&mut self) -> Option<&mut Tables> {
-        self.changes.besides()
+    /// Gives access to the tables for further changes: see [`Changes::tables_mut`].
+    pub(super) fn tables_mut(&mut self) -> Option<&mut Tables> {
+        self.changes.tables_mut()
     }
 
     /// The changes so far.
@@ -181,17 +181,17 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn number(&self, happened: &[Happened]) -> Vec<Event> {
+    fn number(&self, new: &[NewEvent]) -> Vec<Event> {
         (self.seq + 1..)
-            .zip(happened)
-            .map(|(seq, happened)| Event {
+            .zip(new)
+            .map(|(seq, new)| Event {
                 writer: self.store.writer.clone(),
                 seq,
                 at: self.at,
-                kind: happened.kind,
-                memory: happened.memory,
-                session: happened.session.clone(),
-                project: happened.project.clone(),
+                kind: new.kind,
+                memory: new.memory,
+                session: new.session.clone(),
+                project: new.project.clone(),
             })
             .collect()
     }

@@ -1,48 +1,18 @@
-//! The vectors of memories, in one table per model, and the worker's other records: what was spent, and whether it
-//! is paused.
+//! The vectors of memories, in one table per model.
 
 use std::collections::HashMap;
 
-use sha2::{Digest, Sha256};
-use surrealdb::types::{RecordId, SurrealValue, Variables};
+use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
-    Engine, Store, StoreError,
+    Store, StoreError,
     changes::{CommitScript, Part},
+    model::StoredModel,
     read::{Vars, one, take},
-    retry::Attempts,
-    row::{datetime, memory_id, memory_record},
-    statement::{self, Statement},
+    row::{memory_id, memory_record},
+    statement,
 };
 use cerebro_core::domain::{MemoryId, Project};
-use cerebro_core::pace::Spent;
-
-/// The prefix of the tables of vectors.
-pub(super) const PREFIX: &str = "vector_";
-/// Longest part of a model's name in its table's name.
-const SLUG_CHARS_MAX: usize = 40;
-
-/// Whether searches use a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelState {
-    /// Searches use it.
-    Active,
-    /// Its vectors are not complete yet.
-    Building,
-}
-
-/// A model whose vectors the store holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredModel {
-    /// Its name at the provider.
-    pub name: String,
-    /// The number of dimensions of its vectors.
-    pub dimension: usize,
-    /// The table of its vectors.
-    pub table: String,
-    /// Whether searches use it yet.
-    pub state: ModelState,
-}
 
 /// The vector of one passage.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,76 +27,6 @@ pub struct StoredVector {
     pub passage: u32,
     /// The vector.
     pub embedding: Vec<f32>,
-}
-
-#[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
-struct ModelRow {
-    name: String,
-    dimension: i64,
-    table: String,
-    state: String,
-    at: surrealdb::types::Datetime,
-}
-
-/// The name of a model's table: the readable part of the model's name, and a part of a digest, because the readable
-/// part is not unique.
-fn table_of(model: &str) -> String {
-    let slug: String = model
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
-        .take(SLUG_CHARS_MAX)
-        .collect();
-    let digest = cerebro_core::text::hex(&Sha256::digest(model)[..3]);
-    format!("{PREFIX}{slug}_{digest}")
-}
-
-/// The models whose vectors a database holds. One that names a table other than its own is an error, because the
-/// name goes into statements.
-///
-/// # Errors
-/// A failing database.
-pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
-    let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
-    let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
-    Ok(rows.into_iter().map(StoredModel::try_from).collect())
-}
-
-impl TryFrom<ModelRow> for StoredModel {
-    type Error = StoreError;
-
-    fn try_from(row: ModelRow) -> Result<Self, StoreError> {
-        let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
-        let model = Self::new(&row.name, usize::try_from(row.dimension).unwrap_or(0), state);
-        if model.table != row.table {
-            let reason =
-                format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
-            return Err(StoreError::Row { table: "model", reason });
-        }
-        Ok(model)
-    }
-}
-
-impl StoredModel {
-    /// A model as the store would hold it.
-    pub fn new(name: &str, dimension: usize, state: ModelState) -> Self {
-        Self { name: name.to_owned(), dimension, table: table_of(name), state }
-    }
-
-    fn record(&self) -> RecordId {
-        RecordId::new("model", self.table.as_str())
-    }
-
-    /// Fills the table's name into a template. The name consists of letters, digits and `_` only.
-    pub(super) fn fill(&self, template: Statement) -> String {
-        let model: String =
-            self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
-        template
-            .text
-            .replace("{table}", &self.table)
-            .replace("{dimension}", &self.dimension.to_string())
-            .replace("{model}", &model)
-    }
 }
 
 /// The changes of the tables of all models.
@@ -162,80 +62,9 @@ impl Part for VectorChanges {
     }
 }
 
-impl Store {
-    async fn on_table(
-        &self,
-        model: &StoredModel,
-        template: Statement,
-        vars: Variables,
-    ) -> Result<surrealdb::IndexedResults, StoreError> {
-        Ok(self.engine()?.script(template.name, &model.fill(template), vars).await?)
-    }
-}
-
-/// The models whose vectors the store holds.
-#[derive(Clone, Copy)]
-pub struct Models<'a>(&'a Store);
-
-impl Store {
-    /// The models whose vectors the store holds.
-    pub fn models(&self) -> Models<'_> {
-        Models(self)
-    }
-}
-
-impl Models<'_> {
-    /// The models whose vectors the store holds, the active one first. One that names a table other than its own is
-    /// left out, so that no search fails because of it.
-    pub async fn all(self) -> Result<Vec<StoredModel>, StoreError> {
-        let log = |error: StoreError| tracing::debug!(%error, "a model is left out");
-        let all = models(self.0.engine()?).await?;
-        let mut models: Vec<StoredModel> =
-            all.into_iter().filter_map(|model| model.map_err(log).ok()).collect();
-        models.sort_by_key(|model| model.state != ModelState::Active);
-        Ok(models)
-    }
-
-    /// Makes the table of a model and records the model.
-    pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
-        self.0.on_table(model, statement::VECTOR_TABLE, Variables::new()).await?;
-        let state = if model.state == ModelState::Active { "active" } else { "building" };
-        let row = ModelRow {
-            name: model.name.clone(),
-            dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
-            table: model.table.clone(),
-            state: state.to_owned(),
-            at: datetime(self.0.now()),
-        };
-        self.0
-            .retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
-            .await
-            .map(drop)
-    }
-
-    /// Makes searches use this model from now on. The vectors of the one before stay.
-    pub async fn activate(self, model: &StoredModel) -> Result<(), StoreError> {
-        let vars = Vars::new().with("id", model.record()).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
-    }
-
-    /// Removes a model and its vectors.
-    pub async fn drop_with_vectors(self, model: &StoredModel) -> Result<(), StoreError> {
-        let mut attempts = Attempts::default();
-        loop {
-            let vars = Vars::new().with("table", model.table.as_str());
-            match self.0.on_table(model, statement::VECTOR_DROP, vars.0).await {
-                // The index of the table also writes in the background.
-                Err(error) if error.is_retryable() => attempts.again().await?,
-                done => return done.map(drop),
-            }
-        }
-    }
-}
-
 /// The vectors of memories.
 #[derive(Clone, Copy)]
-pub struct Vectors<'a>(&'a Store);
+pub struct Vectors<'a>(pub(super) &'a Store);
 
 impl Store {
     /// The vectors of memories.
@@ -263,7 +92,7 @@ impl Vectors<'_> {
             embedding: Vec<f64>,
         }
         let vars = Vars::new().with("project", project.as_str()).with("after", after).limit(limit);
-        let mut results = self.0.on_table(model, statement::VECTOR_PAGE, vars.0).await?;
+        let mut results = self.0.models().run(model, statement::VECTOR_PAGE, vars.0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
         rows.into_iter()
@@ -282,7 +111,7 @@ impl Vectors<'_> {
     /// How many vectors a project has.
     pub async fn count(self, model: &StoredModel, project: &Project) -> Result<usize, StoreError> {
         let vars = Vars::new().with("project", project.as_str());
-        let mut results = self.0.on_table(model, statement::VECTOR_COUNT, vars.0).await?;
+        let mut results = self.0.models().run(model, statement::VECTOR_COUNT, vars.0).await?;
         let counts: Vec<i64> = take("vector", &mut results, 0)?;
         Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
@@ -311,7 +140,7 @@ impl Vectors<'_> {
                 (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
             }
         };
-        let mut results = self.0.on_table(model, template, vars.0).await?;
+        let mut results = self.0.models().run(model, template, vars.0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         #[expect(clippy::cast_possible_truncation, reason = "a distance is at most 2")]
         rows.into_iter()
@@ -339,99 +168,9 @@ impl Vectors<'_> {
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
         let mut results =
-            self.0.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
+            self.0.models().run(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
-    }
-}
-
-/// What was spent on models.
-#[derive(Clone, Copy)]
-pub struct Spending<'a>(&'a Store);
-
-impl Store {
-    /// What was spent on models.
-    pub fn spending(&self) -> Spending<'_> {
-        Spending(self)
-    }
-}
-
-impl Spending<'_> {
-    /// Adds to what was spent with a model on a day (`2026-11-22`).
-    ///
-    /// # Errors
-    /// A failing engine.
-    pub async fn add(self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
-        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.add_up(day, model, count(spent.tokens), count(spent.requests)).await
-    }
-
-    /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
-    ///
-    /// # Errors
-    /// A failing engine.
-    pub async fn correct(self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
-        self.add_up(day, model, tokens, 0).await
-    }
-
-    async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Row {
-            id: RecordId,
-            day: String,
-            model: String,
-            tokens: i64,
-            requests: i64,
-        }
-        let row = Row {
-            id: RecordId::new("spent", format!("{day}-{model}")),
-            day: day.to_owned(),
-            model: model.to_owned(),
-            tokens,
-            requests,
-        };
-        self.0.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
-    }
-
-    /// What was spent on a day with all models together.
-    pub async fn on_day(self, day: &str) -> Result<Spent, StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Row {
-            tokens: i64,
-            requests: i64,
-        }
-        let mut results = self.0.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
-        let rows: Vec<Row> = take("spent", &mut results, 0)?;
-        let count = |n: i64| u64::try_from(n).unwrap_or(0);
-        Ok(one(rows)
-            .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })
-            .unwrap_or_default())
-    }
-}
-
-/// The worker's setting.
-#[derive(Clone, Copy)]
-pub struct Worker<'a>(&'a Store);
-
-impl Store {
-    /// The worker's setting.
-    pub fn worker(&self) -> Worker<'_> {
-        Worker(self)
-    }
-}
-
-impl Worker<'_> {
-    /// Whether a person paused the worker.
-    pub async fn paused(self) -> Result<bool, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
-        Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
-    }
-
-    /// Pauses the worker or lets it go on. The setting outlives restarts.
-    pub async fn pause(self, paused: bool) -> Result<(), StoreError> {
-        self.0.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
     }
 }
 
@@ -441,20 +180,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        JobKind,
+        JobKind, ModelState,
         tests::{change, memory, open, run},
     };
     use cerebro_core::domain::{Memory, SessionId, Timestamp};
 
     const DIMENSION: usize = 48;
     const K: usize = 10;
-
-    #[test]
-    fn tables_have_plain_names_and_differ() {
-        let table = table_of("local/All-MiniLM'; REMOVE");
-        assert!(table.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{table}");
-        assert_ne!(table_of("a/b"), table_of("a-b"));
-    }
 
     /// Vectors in clusters, as texts about some subjects have them; the same for the same seed.
     fn vector(seed: u64) -> Vec<f32> {

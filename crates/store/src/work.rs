@@ -1,11 +1,12 @@
 //! The journal of work: queries and changes. Its chain belongs to `cerebro_ledger`.
 
 use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work};
-use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    artifact::{self, Artifact},
+    changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
     read::{Page, Table, Vars, one, take},
     row::{
@@ -26,10 +27,6 @@ pub(super) fn work_record(id: &WorkId) -> RecordId {
 
 fn event_record(id: &WorkId, seq: u64) -> RecordId {
     RecordId::new(EVENT, format!("{id}-{seq:08}"))
-}
-
-fn artifact_record(id: &str) -> RecordId {
-    RecordId::new("artifact", id)
 }
 
 pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, StoreError> {
@@ -57,13 +54,13 @@ pub struct StoredWork {
 /// The pieces of work of one answer whose rows can be read. An unreadable row does not hold up the others;
 /// verifying the journal reports it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Works {
+pub struct WorkList {
     pub readable: Vec<StoredWork>,
     /// Whether this is the end of the list.
     pub is_last: bool,
 }
 
-impl Works {
+impl WorkList {
     fn of(rows: Vec<Value>, limit: usize) -> Self {
         let is_last = rows.len() < limit;
         let found = rows.len();
@@ -93,17 +90,6 @@ impl TryFrom<Value> for AnyWork {
     fn try_from(row: Value) -> Result<Self, StoreError> {
         Ok(Self::of(row))
     }
-}
-
-/// Bytes that are named by their SHA-256.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
-    /// The SHA-256 of the uncompressed bytes, in hex.
-    pub id: String,
-    /// The bytes as a zstd frame.
-    pub data: Vec<u8>,
-    /// The number of uncompressed bytes.
-    pub len: u64,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -252,7 +238,7 @@ impl WorkEventRow {
             once: kept.once.clone(),
             late: kept.late,
             full: signed(kept.full),
-            artifact: kept.artifact.as_deref().map(artifact_record),
+            artifact: kept.artifact.as_deref().map(artifact::record),
             body: kept.body.as_ref().map(ToString::to_string),
             salt: kept.salt.as_ref().map(|salt| text::hex(salt)),
             commitment: kept.commitment.hex(),
@@ -298,25 +284,6 @@ impl TryFrom<WorkEventRow> for Kept {
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
-struct ArtifactRow {
-    #[surreal(default)]
-    id: Option<RecordId>,
-    data: Bytes,
-    len: i64,
-    at: Datetime,
-}
-
-impl TryFrom<ArtifactRow> for Artifact {
-    type Error = StoreError;
-
-    fn try_from(row: ArtifactRow) -> Result<Self, StoreError> {
-        let id = row.id.ok_or_else(|| malformed("artifact", "missing", "id"))?;
-        Ok(Self { id: key("artifact", id)?, data: row.data.into_inner().into(), len: unsigned(row.len) })
-    }
-}
-
 /// The changes of the journal.
 #[derive(Default)]
 pub(super) struct WorkChanges {
@@ -347,8 +314,8 @@ impl Part for WorkChanges {
             row: WorkRow::next(stored),
         });
         commit.add(statement::COMMIT_ARTIFACTS, "artifacts", &self.artifacts, |artifact| Put {
-            id: artifact_record(&artifact.id),
-            row: ArtifactRow { id: None, data: artifact.data.clone().into(), len: signed(artifact.len), at },
+            id: artifact::record(&artifact.id),
+            row: artifact::row(artifact, at),
         });
         commit.add(statement::COMMIT_WORK_EVENTS, "work_events", &self.events, |(work, kept)| {
             WorkEventRow::of(work, kept)
@@ -358,7 +325,7 @@ impl Part for WorkChanges {
         });
         commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, work_record);
         commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
-            artifact_record(id)
+            artifact::record(id)
         });
         self.checkpoints.add_to(commit);
     }
@@ -486,13 +453,13 @@ impl Write<'_> {
 
     fn record_work(&mut self, kind: EventKind, stored: Option<&StoredWork>) -> &mut WorkChanges {
         let work = stored.map(|stored| &stored.work);
-        let happened = Happened {
+        let event = NewEvent {
             kind,
             memory: None,
             session: work.and_then(|work| work.session.clone()),
             project: work.map(|work| work.project.clone()).filter(|project| !project.is_none()),
         };
-        &mut self.record(happened).works
+        &mut self.record(event).works
     }
 }
 
@@ -532,7 +499,7 @@ impl Works<'_> {
         project: Option<&Project>,
         before: Timestamp,
         limit: usize,
-    ) -> Result<Works, StoreError> {
+    ) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
         let rows = match project {
             Some(project) => {
@@ -540,24 +507,24 @@ impl Works<'_> {
             }
             None => self.0.rows(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
         };
-        Ok(Works::of(rows, limit))
+        Ok(WorkList::of(rows, limit))
     }
 
     /// All pieces of work of a project, in any state.
-    pub async fn of_project(self, project: &Project, limit: usize) -> Result<Works, StoreError> {
+    pub async fn of_project(self, project: &Project, limit: usize) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        Ok(Works::of(self.0.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
+        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
     }
 
     /// Pieces of work with events since their last seal.
-    pub async fn unsealed(self, limit: usize) -> Result<Works, StoreError> {
-        Ok(Works::of(self.0.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
+    pub async fn unsealed(self, limit: usize) -> Result<WorkList, StoreError> {
+        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
     }
 
     /// Open pieces of work that somebody holds or held and whose lease ends before a moment.
-    pub async fn held_by(self, holder: &str, until: Timestamp, limit: usize) -> Result<Works, StoreError> {
+    pub async fn held_by(self, holder: &str, until: Timestamp, limit: usize) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("holder", holder).at("until", until).limit(limit);
-        Ok(Works::of(self.0.rows(WORK, statement::WORK_HELD, vars).await?, limit))
+        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_HELD, vars).await?, limit))
     }
 
     /// Marks everything that was made with a key as unsealed: the journal begins anew.
@@ -617,37 +584,5 @@ impl Works<'_> {
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
         parse::<WorkRow, _>(WORK, self.0.rows(WORK, statement, vars).await?)
-    }
-}
-
-/// The artifacts of pieces of work.
-#[derive(Clone, Copy)]
-pub struct Artifacts<'a>(&'a Store);
-
-impl Store {
-    /// The artifacts of pieces of work.
-    pub fn artifacts(&self) -> Artifacts<'_> {
-        Artifacts(self)
-    }
-}
-
-impl Artifacts<'_> {
-    /// A page of all artifacts in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Artifact>, StoreError> {
-        self.0.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
-    }
-
-    /// An artifact.
-    pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
-        let vars = Vars::new().with("ids", vec![artifact_record(id)]);
-        let rows = self.0.rows("artifact", statement::ARTIFACT_GET, vars).await?;
-        Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
-    }
-
-    /// Artifacts to which no event refers.
-    pub async fn unreferenced(self, limit: usize) -> Result<Vec<String>, StoreError> {
-        let vars = Vars::new().limit(limit);
-        let mut results = self.0.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
-        take::<String>("artifact", &mut results, 0)
     }
 }

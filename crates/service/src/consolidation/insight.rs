@@ -18,7 +18,7 @@ use cerebro_core::truth::{
 };
 use cerebro_models::llm::Llm;
 use cerebro_store::{
-    ASKED_KEPT, Asked, CycleState, Decision, JobKind, Saying, StoredCycle, StoredStep, Subject, Write,
+    ASKED_KEPT, Asked, CycleState, Decision, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
 };
 
 /// How many memories are read at once.
@@ -186,8 +186,8 @@ async fn sources(
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 
-fn saying<'a>(insight: &'a Insight, content: &'a str) -> Saying<'a> {
-    Saying { project: &insight.project, scope: Scope::Project, title: &insight.title, content }
+fn saying<'a>(insight: &'a Insight, content: &'a str) -> SaidText<'a> {
+    SaidText { project: &insight.project, scope: Scope::Project, title: &insight.title, content }
 }
 
 /// Creates the memory of a planned insight, if the insight still holds and the guard admits its text. Returns whether it

@@ -32,7 +32,7 @@ use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{
-    Alone, CycleState, Decision, Saying, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
+    Alone, CycleState, Decision, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
 };
 
 /// How many memories are read at once.
@@ -450,6 +450,6 @@ impl Decision for Undo {
 
 /// Whether another memory that says the same was corrected, deleted or purged since.
 async fn is_fallen(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
-    let tombstones = write.tombstones(Saying::from(memory), None).await?;
+    let tombstones = write.tombstones(SaidText::from(memory), None).await?;
     Ok(tombstones.iter().any(|tombstone| tombstone.memory != memory.id))
 }

@@ -88,7 +88,7 @@ pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -
         Err(why) => return Ok(Err(why)),
     };
     let tombstone = HistoryTombstone::of_session(&session.id);
-    if write.is_buried(&[tombstone]).await? {
+    if write.has_history_tombstone(&[tombstone]).await? {
         return Ok(Err(format!("session `{}` was forgotten here", session.id)));
     }
     if write.past_session(&session.id).await?.is_some() {
@@ -96,7 +96,7 @@ pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -
     }
     let id = session.id.clone();
     for (name, text) in session.names() {
-        if text.is_some() && write.is_buried(&[HistoryTombstone::of_name(&id, name)]).await? {
+        if text.is_some() && write.has_history_tombstone(&[HistoryTombstone::of_name(&id, name)]).await? {
             *text = None;
         }
     }
@@ -117,7 +117,7 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
         Ok(full) => full,
         Err(why) => return Ok(Err(why)),
     };
-    if write.is_buried(&[HistoryTombstone::of_exchange(&full.exchange)]).await? {
+    if write.has_history_tombstone(&[HistoryTombstone::of_exchange(&full.exchange)]).await? {
         return Ok(Err(format!("exchange `{}` was forgotten here", full.exchange.id)));
     }
     if let Some(here) = write.exchange_digest(&full.exchange.id).await? {
@@ -136,7 +136,7 @@ pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine)
     let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
         return Ok(Err("a tombstone is 32 hexadecimal digits".to_owned()));
     };
-    if write.is_buried(std::slice::from_ref(&tombstone)).await? {
+    if write.has_history_tombstone(std::slice::from_ref(&tombstone)).await? {
         return Ok(Ok(false));
     }
     write.import_history_tombstone(tombstone);

@@ -4,7 +4,7 @@ use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Origin, Scope, SessionId};
 use cerebro_core::hygiene::{summary_key, summary_title};
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_store::{Decision, Saying, Write};
+use cerebro_store::{Decision, SaidText, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -65,7 +65,7 @@ impl Decision for NoteLastMessage<'_> {
         }
         let title = summary_title(message);
         let saying =
-            Saying { project: &session.project, scope: Scope::Project, title: &title, content: message };
+            SaidText { project: &session.project, scope: Scope::Project, title: &title, content: message };
         if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use crate::{Caller, ServiceError};
 use cerebro_core::domain::{Memory, Origin, SessionId};
 use cerebro_durable as durable;
-use cerebro_store::{Saying, Tombstone, Write};
+use cerebro_store::{SaidText, Tombstone, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
@@ -74,7 +74,7 @@ impl Admitted {
 /// for any reason and nobody decided on it now.
 pub(crate) async fn admit(
     write: &mut Write<'_>,
-    saying: Saying<'_>,
+    saying: SaidText<'_>,
     own: Option<&Memory>,
     door: Door,
 ) -> Result<Admitted, ServiceError> {

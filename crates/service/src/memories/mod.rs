@@ -22,7 +22,7 @@ pub use projects::Merged;
 pub use prompt::PromptSaved;
 pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use summary::Summarised;
-pub use tombstones::{FallenText, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
+pub use tombstones::{ListedTombstone, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
 pub use topic::Suggestion;
 pub use update::{Change, DeleteOutcome, Patch, Updated};
 

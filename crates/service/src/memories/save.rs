@@ -14,7 +14,7 @@ use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_search::lexical::Index;
-use cerebro_store::{Decision, Saying, Tombstone, Write};
+use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
 /// Most recent twins that a decision compares.
 const TWINS_MAX: usize = 16;
@@ -422,8 +422,8 @@ impl Decision for SaveDraft<'_> {
 }
 
 /// The text of a draft, in the form that the guard checks.
-fn saying(draft: &Draft) -> Saying<'_> {
-    Saying { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
+fn saying(draft: &Draft) -> SaidText<'_> {
+    SaidText { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
 }
 
 /// Validates, redacts and normalises the request.

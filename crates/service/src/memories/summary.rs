@@ -4,7 +4,7 @@ use cerebro_core::domain::{Body, Kind, Memory, MemoryId, Project, Scope, Session
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
-use cerebro_store::{Decision, Saying, Write};
+use cerebro_store::{Decision, SaidText, Write};
 
 use super::{Door, Memories, SaveOutcome, guard};
 use crate::{Caller, ServiceError, fields::Fields, sessions::fresh};
@@ -58,7 +58,7 @@ impl Memories {
         // The session also keeps the summary, so a text that does not hold must be refused before either is written.
         if door.is_automatic() {
             let project = stored.as_ref().map_or(&caller.project, |session| &session.project);
-            let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+            let saying = SaidText { project, scope: Scope::Project, title: &title, content: summary };
             guard::admit(write, saying, None, door).await?;
         }
         let mut session = match stored {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::{Memories, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Revision, Timestamp};
-use cerebro_store::{Decision, Fallen, Supersession, Tombstone, Why, Write};
+use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write};
 
 /// Most texts that are noted; beyond it what went with its memory is forgotten first, then the oldest corrections.
 pub const TOMBSTONES_MAX: usize = 100_000;
@@ -16,7 +16,7 @@ const BATCH: usize = 200;
 
 /// A text that no longer holds, as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FallenText {
+pub struct ListedTombstone {
     /// The memory that said it.
     pub memory: MemoryId,
     /// The title of that memory now; none where it is gone, or its text.
@@ -34,7 +34,7 @@ impl Memories {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn tombstones(&self, limit: usize) -> Result<(Vec<FallenText>, usize), ServiceError> {
+    pub async fn tombstones(&self, limit: usize) -> Result<(Vec<ListedTombstone>, usize), ServiceError> {
         let limit = limit.min(TOMBSTONES_LISTED_MAX);
         // A text has up to two notes, made at one moment.
         let mut stones = self.base.store.tombstones().latest(None, 2 * limit).await?;
@@ -48,7 +48,7 @@ impl Memories {
         };
         let row = |stone: Tombstone| {
             let Tombstone { memory, why, replaced_by, at, .. } = stone;
-            FallenText { memory, title: title(memory), why, replaced_by, at }
+            ListedTombstone { memory, title: title(memory), why, replaced_by, at }
         };
         Ok((stones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
     }
@@ -128,9 +128,9 @@ impl Memories {
                 } else if !is_live {
                     let deleted = |was: Memory| {
                         let at = was.deleted_at.unwrap_or(was.updated_at);
-                        Fallen { was, now: None, why: Why::Deleted, at }
+                        OutdatedText { was, now: None, why: Why::Deleted, at }
                     };
-                    let fallen: Vec<Fallen> = memories.into_iter().map(deleted).collect();
+                    let fallen: Vec<OutdatedText> = memories.into_iter().map(deleted).collect();
                     self.base.store.tombstones().rebuild(&fallen).await?;
                 }
             }
@@ -150,9 +150,10 @@ impl Memories {
             let fallen = |revision: &Revision| {
                 let now = owners.iter().find(|owner| owner.id == revision.memory && !owner.purged)?;
                 let (was, at) = (revision.of(now), now.updated_at);
-                Some(Fallen { was, now: Some(now.clone()), why: Why::Corrected, at })
+                Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
             };
-            let fallen: Vec<Fallen> = page.iter().filter_map(|(_, revision)| fallen(revision)).collect();
+            let fallen: Vec<OutdatedText> =
+                page.iter().filter_map(|(_, revision)| fallen(revision)).collect();
             self.base.store.tombstones().rebuild(&fallen).await?;
         }
     }
@@ -164,9 +165,9 @@ impl Memories {
             let end = |id: MemoryId| ends.iter().find(|memory| memory.id == id).cloned();
             let fallen = |edge: &&Supersession| {
                 let (was, now) = (end(edge.older)?, end(edge.newer)?);
-                Some(Fallen { was, now: Some(now), why: Why::Superseded, at: edge.at })
+                Some(OutdatedText { was, now: Some(now), why: Why::Superseded, at: edge.at })
             };
-            let fallen: Vec<Fallen> = edges.iter().filter_map(fallen).collect();
+            let fallen: Vec<OutdatedText> = edges.iter().filter_map(fallen).collect();
             self.base.store.tombstones().rebuild(&fallen).await?;
         }
         Ok(())

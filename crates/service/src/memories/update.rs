@@ -14,7 +14,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
-use cerebro_store::{Decision, Saying, Write};
+use cerebro_store::{Decision, SaidText, Write};
 
 /// A change of an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -322,7 +322,7 @@ impl Memories {
             return Ok((old, false));
         }
         topic_is_free(write, &wanted).await?;
-        let admitted = guard::admit(write, Saying::from(&wanted), Some(&old), patch.door).await?;
+        let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
         self.sessions.ensure_session(write, session, &caller.project, caller).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
@@ -512,7 +512,7 @@ async fn restore(
         return Ok((memory, false));
     }
     topic_is_free(write, &memory).await?;
-    let stones = write.tombstones(Saying::from(&memory), None).await?;
+    let stones = write.tombstones(SaidText::from(&memory), None).await?;
     memory.deleted_at = None;
     write.restore_memory(&memory, &stones, session);
     Ok((memory, true))

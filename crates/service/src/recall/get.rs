@@ -3,7 +3,7 @@
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
 use cerebro_core::truth;
-use cerebro_store::{Near, Supersession};
+use cerebro_store::{Neighbour, Supersession};
 
 /// Most neighbours that are shown.
 const RELATED_MAX: usize = 20;
@@ -35,7 +35,7 @@ pub struct Observation {
     /// Where more content (with `history`: more revisions) follows.
     pub next_offset: Option<usize>,
     /// Its neighbours in the graph.
-    pub related: Vec<Near>,
+    pub related: Vec<Neighbour>,
     /// The memories whose place it took, the latest first.
     pub supersedes: Vec<MemoryId>,
     /// The memories that took its place, the latest first.

@@ -118,7 +118,7 @@ impl Decision for Tie<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
         if !write.is_worked_in(&self.memory.id, self.work).await? {
-            write.tie_to_work(EventKind::MemoryTied, self.memory, *self.work, None);
+            write.link_to_work(EventKind::MemoryTied, self.memory, *self.work, None);
         }
         Ok(())
     }

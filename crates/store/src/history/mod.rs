@@ -5,13 +5,18 @@ mod session;
 mod source;
 mod vector;
 
+pub use exchange::Exchanges;
+pub use session::PastSessions;
+pub use source::Sources;
+pub use vector::ExchangeVectors;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     read::{Page, Table, Vars, take},
     row::{datetime, key, malformed, unsigned},
     statement,
@@ -101,8 +106,8 @@ fn history_tombstone_record(tombstone: &HistoryTombstone) -> RecordId {
     RecordId::new("history_tombstone", tombstone.as_str())
 }
 
-pub(super) fn happened(kind: EventKind, session: &PastSession) -> Happened {
-    Happened {
+pub(super) fn event(kind: EventKind, session: &PastSession) -> NewEvent {
+    NewEvent {
         kind,
         memory: None,
         session: Some(session.id.clone()),
@@ -141,12 +146,12 @@ impl Write<'_> {
     /// A history tombstone came with an export.
     pub fn import_history_tombstone(&mut self, tombstone: HistoryTombstone) {
         let event =
-            Happened { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
+            NewEvent { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
         self.record(event).history.tombstones.push(tombstone);
     }
 
     fn take_in(&mut self, session: &PastSession, before: u32) -> &mut HistoryChanges {
-        let history = &mut self.record(happened(EventKind::HistoryImported, session)).history;
+        let history = &mut self.record(event(EventKind::HistoryImported, session)).history;
         history.put(session, before);
         history
     }
@@ -166,7 +171,7 @@ impl Write<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn is_buried(&self, asked: &[HistoryTombstone]) -> Result<bool, StoreError> {
+    pub async fn has_history_tombstone(&self, asked: &[HistoryTombstone]) -> Result<bool, StoreError> {
         let here = self.tables().history.tombstones.iter().any(|tombstone| asked.contains(tombstone));
         Ok(here || !self.store().history().tombstones_among(asked).await?.is_empty())
     }
@@ -193,7 +198,7 @@ impl Write<'_> {
         exchanges: Vec<ExchangeId>,
         tombstones: Vec<HistoryTombstone>,
     ) {
-        let tables = self.record(happened(EventKind::HistoryForgotten, session));
+        let tables = self.record(event(EventKind::HistoryForgotten, session));
         tables.distil.forget(session);
         let history = &mut tables.history;
         history.gone_exchanges.extend(exchanges);
@@ -210,7 +215,7 @@ impl Write<'_> {
 
     /// A past session moves to another project, because its own was merged.
     pub fn merge_past_session(&mut self, session: &PastSession) {
-        let tables = self.record(happened(EventKind::ProjectMerged, session));
+        let tables = self.record(event(EventKind::ProjectMerged, session));
         tables.history.put(session, session.exchanges);
     }
 }

@@ -1,14 +1,16 @@
-//! Reads what people browse: deleted memories, the types in use, and when texts were written.
+//! What people browse: deleted memories, the types in use, and a memory with its session.
 
-use surrealdb::types::{Datetime, SurrealValue, Value, Variables};
+use surrealdb::types::{SurrealValue, Value, Variables};
 
-use super::{
-    Store, StoreError,
-    memory::MemoryRow,
-    row::{datetime, parse, timestamp},
+use super::{Memories, MemoryRow};
+use crate::{
+    StoreError,
+    read::{Vars, one, take},
+    row::{memory_record, parse},
+    session::SessionRow,
     statement,
 };
-use cerebro_core::domain::{Kind, Memory, Project, Scope, Timestamp};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session};
 
 /// Which deleted memories to read.
 #[derive(Debug, Clone, Default)]
@@ -66,22 +68,22 @@ impl Memories<'_> {
             |row: Counted| Some((Kind::parse(&row.kind)?, usize::try_from(row.memories).unwrap_or(0)));
         Ok(rows.into_iter().filter_map(counted).collect())
     }
-}
 
-impl Revisions<'_> {
-    /// When earlier texts of memories were written, from a moment on, in no order.
-    pub async fn moments(
-        self,
-        project: Option<&Project>,
-        since: Timestamp,
-    ) -> Result<Vec<Timestamp>, StoreError> {
-        let mut vars = Variables::new();
-        vars.insert("project", project.map(|project| project.as_str().to_owned()));
-        vars.insert("since", datetime(since));
-        let mut results = self.0.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
-        let moments = results
-            .take::<Vec<Datetime>>(0)
-            .map_err(|error| StoreError::Row { table: "revision", reason: error.to_string() })?;
-        Ok(moments.into_iter().map(timestamp).collect())
+    /// A memory, deleted or not, with the session of its present revision.
+    pub async fn with_session(self, id: &MemoryId) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Sitting {
+            sitting: Option<Value>,
+        }
+        let vars = Vars::new().with("ids", vec![memory_record(id)]);
+        let mut results = self.0.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
+        let Some(row) = one(take::<Value>("memory", &mut results, 0)?) else { return Ok(None) };
+        let sitting = Sitting::from_value(row.clone())
+            .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
+            .sitting
+            .filter(|sitting| matches!(sitting, Value::Object(_)));
+        let session = one(parse::<SessionRow, _>("session", sitting.into_iter().collect())?);
+        Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
     }
 }

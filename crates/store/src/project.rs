@@ -64,7 +64,7 @@ pub struct ProjectCount {
 
 /// The projects, and what they hold.
 #[derive(Clone, Copy)]
-pub struct Projects<'a>(&'a Store);
+pub struct Projects<'a>(pub(super) &'a Store);
 
 impl Store {
     /// The projects, and what they hold.

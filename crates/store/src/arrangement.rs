@@ -1,10 +1,10 @@
-//! Arrangements of handbooks: the proposals of models, and their states. The rows hold no text of a memory.
+//! Arrangements of arrangements: the proposals of models, and their states. The rows hold no text of a memory.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Happened, Part},
+    changes::{CommitScript, NewEvent, Part},
     distil::DroppedRow,
     read::{Vars, one},
     row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, timestamp},
@@ -108,11 +108,11 @@ impl TryFrom<Row> for Arrangement {
 
 /// The changes of the table of arrangements.
 #[derive(Default)]
-pub(super) struct HandbookChanges {
+pub(super) struct ArrangementChanges {
     put: Vec<Arrangement>,
 }
 
-impl Part for HandbookChanges {
+impl Part for ArrangementChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_ARRANGEMENTS, "arrangements", &self.put, put);
     }
@@ -128,17 +128,17 @@ impl Write<'_> {
             ArrangementState::Undone => EventKind::HandbookUndone,
         };
         let project = arrangement.project.clone();
-        let event = Happened { kind, memory: None, session: None, project };
-        self.record(event).handbooks.put.push(arrangement.clone());
+        let event = NewEvent { kind, memory: None, session: None, project };
+        self.record(event).arrangements.put.push(arrangement.clone());
     }
 }
 
-/// The arrangements of handbooks.
+/// The arrangements of arrangements.
 #[derive(Clone, Copy)]
 pub struct Arrangements<'a>(&'a Store);
 
 impl Store {
-    /// The arrangements of handbooks.
+    /// The arrangements of arrangements.
     pub fn arrangements(&self) -> Arrangements<'_> {
         Arrangements(self)
     }

@@ -1,0 +1,80 @@
+//! Artifacts: the whole bodies of events of work of which the rows have only the beginning.
+
+use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Page, Table, Vars, one, take},
+    row::{key, malformed, parse, signed, unsigned},
+    statement,
+};
+
+pub(super) fn record(id: &str) -> RecordId {
+    RecordId::new("artifact", id)
+}
+
+/// Bytes that are named by their SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// The SHA-256 of the uncompressed bytes, in hex.
+    pub id: String,
+    /// The bytes as a zstd frame.
+    pub data: Vec<u8>,
+    /// The number of uncompressed bytes.
+    pub len: u64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct ArtifactRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    data: Bytes,
+    len: i64,
+    at: Datetime,
+}
+
+pub(super) fn row(artifact: &Artifact, at: Datetime) -> ArtifactRow {
+    ArtifactRow { id: None, data: artifact.data.clone().into(), len: signed(artifact.len), at }
+}
+
+impl TryFrom<ArtifactRow> for Artifact {
+    type Error = StoreError;
+
+    fn try_from(row: ArtifactRow) -> Result<Self, StoreError> {
+        let id = row.id.ok_or_else(|| malformed("artifact", "missing", "id"))?;
+        Ok(Self { id: key("artifact", id)?, data: row.data.into_inner().into(), len: unsigned(row.len) })
+    }
+}
+
+/// The artifacts of pieces of work.
+#[derive(Clone, Copy)]
+pub struct Artifacts<'a>(&'a Store);
+
+impl Store {
+    /// The artifacts of pieces of work.
+    pub fn artifacts(&self) -> Artifacts<'_> {
+        Artifacts(self)
+    }
+}
+
+impl Artifacts<'_> {
+    /// A page of all artifacts in order of id.
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Artifact>, StoreError> {
+        self.0.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
+    }
+
+    /// An artifact.
+    pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
+        let vars = Vars::new().with("ids", vec![record(id)]);
+        let rows = self.0.rows("artifact", statement::ARTIFACT_GET, vars).await?;
+        Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
+    }
+
+    /// Artifacts to which no event refers.
+    pub async fn unreferenced(self, limit: usize) -> Result<Vec<String>, StoreError> {
+        let vars = Vars::new().limit(limit);
+        let mut results = self.0.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
+        take::<String>("artifact", &mut results, 0)
+    }
+}

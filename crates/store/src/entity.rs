@@ -1,0 +1,64 @@
+//! Entities: the names that a chat model found in memories. They are derived and replaced as a whole for each memory.
+
+use surrealdb::types::{RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, take},
+    row::{datetime, memory_id, memory_record},
+    statement,
+};
+use cerebro_core::domain::MemoryId;
+use cerebro_core::relate::claim::Entity;
+
+/// The entities that a chat model found in memories.
+#[derive(Clone, Copy)]
+pub struct Entities<'a>(&'a Store);
+
+impl Store {
+    /// The entities that a chat model found in memories.
+    pub fn entities(&self) -> Entities<'_> {
+        Entities(self)
+    }
+}
+
+impl Entities<'_> {
+    /// The live memories in which a model found a name, as given or in lower case.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn memories_naming(self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
+        let vars = Vars::new().with("names", vec![name.to_owned(), name.to_lowercase()]).limit(limit);
+        let mut results = self.0.engine()?.run(statement::ENTITY_NAMED, vars.0).await?;
+        take::<RecordId>("entity", &mut results, 0)?.into_iter().map(|id| memory_id("entity", id)).collect()
+    }
+
+    /// Replaces the entities that a model found in a memory.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
+    pub async fn put(self, memory: &MemoryId, model: &str, entities: &[Entity]) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct EntityRow {
+            memory: RecordId,
+            name: String,
+            kind: String,
+            model: String,
+            at: surrealdb::types::Datetime,
+        }
+        let at = datetime(self.0.now());
+        let row = |entity: &Entity| EntityRow {
+            memory: memory_record(memory),
+            name: entity.name.to_string(),
+            kind: entity.kind.clone(),
+            model: model.to_owned(),
+            at,
+        };
+        let vars = Vars::new()
+            .with("memory", memory_record(memory))
+            .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
+        self.0.retry_on_conflict(statement::ENTITY_PUT, vars).await?;
+        Ok(())
+    }
+}

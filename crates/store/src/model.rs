@@ -1,0 +1,191 @@
+//! The embedding models whose vectors the store holds. Each has a table of its own for its vectors.
+
+use sha2::{Digest, Sha256};
+use surrealdb::types::{RecordId, SurrealValue, Variables};
+
+use super::{
+    Engine, Store, StoreError,
+    read::{Vars, take},
+    retry::Attempts,
+    row::datetime,
+    statement::{self, Statement},
+};
+
+/// The prefix of the tables of vectors.
+pub(super) const PREFIX: &str = "vector_";
+/// Longest part of a model's name in its table's name.
+const SLUG_CHARS_MAX: usize = 40;
+
+/// Whether searches use a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelState {
+    /// Searches use it.
+    Active,
+    /// Its vectors are not complete yet.
+    Building,
+}
+
+/// A model whose vectors the store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredModel {
+    /// Its name at the provider.
+    pub name: String,
+    /// The number of dimensions of its vectors.
+    pub dimension: usize,
+    /// The table of its vectors.
+    pub table: String,
+    /// Whether searches use it yet.
+    pub state: ModelState,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ModelRow {
+    name: String,
+    dimension: i64,
+    table: String,
+    state: String,
+    at: surrealdb::types::Datetime,
+}
+
+/// The name of a model's table: the readable part of the model's name, and a part of a digest, because the readable
+/// part is not unique.
+fn table_of(model: &str) -> String {
+    let slug: String = model
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .take(SLUG_CHARS_MAX)
+        .collect();
+    let digest = cerebro_core::text::hex(&Sha256::digest(model)[..3]);
+    format!("{PREFIX}{slug}_{digest}")
+}
+
+/// The models whose vectors a database holds. One that names a table other than its own is an error, because the
+/// name goes into statements.
+///
+/// # Errors
+/// A failing database.
+pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
+    let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
+    let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
+    Ok(rows.into_iter().map(StoredModel::try_from).collect())
+}
+
+impl TryFrom<ModelRow> for StoredModel {
+    type Error = StoreError;
+
+    fn try_from(row: ModelRow) -> Result<Self, StoreError> {
+        let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
+        let model = Self::new(&row.name, usize::try_from(row.dimension).unwrap_or(0), state);
+        if model.table != row.table {
+            let reason =
+                format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
+            return Err(StoreError::Row { table: "model", reason });
+        }
+        Ok(model)
+    }
+}
+
+impl StoredModel {
+    /// A model as the store would hold it.
+    pub fn new(name: &str, dimension: usize, state: ModelState) -> Self {
+        Self { name: name.to_owned(), dimension, table: table_of(name), state }
+    }
+
+    fn record(&self) -> RecordId {
+        RecordId::new("model", self.table.as_str())
+    }
+
+    /// Fills the table's name into a template. The name consists of letters, digits and `_` only.
+    pub(super) fn fill(&self, template: Statement) -> String {
+        let model: String =
+            self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
+        template
+            .text
+            .replace("{table}", &self.table)
+            .replace("{dimension}", &self.dimension.to_string())
+            .replace("{model}", &model)
+    }
+}
+
+/// The models whose vectors the store holds.
+#[derive(Clone, Copy)]
+pub struct Models<'a>(&'a Store);
+
+impl Store {
+    /// The models whose vectors the store holds.
+    pub fn models(&self) -> Models<'_> {
+        Models(self)
+    }
+}
+
+impl Models<'_> {
+    /// The models whose vectors the store holds, the active one first. One that names a table other than its own is
+    /// left out, so that no search fails because of it.
+    pub async fn all(self) -> Result<Vec<StoredModel>, StoreError> {
+        let log = |error: StoreError| tracing::debug!(%error, "a model is left out");
+        let all = models(self.0.engine()?).await?;
+        let mut models: Vec<StoredModel> =
+            all.into_iter().filter_map(|model| model.map_err(log).ok()).collect();
+        models.sort_by_key(|model| model.state != ModelState::Active);
+        Ok(models)
+    }
+
+    /// Makes the table of a model and records the model.
+    pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
+        self.run(model, statement::VECTOR_TABLE, Variables::new()).await?;
+        let state = if model.state == ModelState::Active { "active" } else { "building" };
+        let row = ModelRow {
+            name: model.name.clone(),
+            dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
+            table: model.table.clone(),
+            state: state.to_owned(),
+            at: datetime(self.0.now()),
+        };
+        self.0
+            .retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
+            .await
+            .map(drop)
+    }
+
+    /// Makes searches use this model from now on. The vectors of the one before stay.
+    pub async fn activate(self, model: &StoredModel) -> Result<(), StoreError> {
+        let vars = Vars::new().with("id", model.record()).at("now", self.0.now());
+        self.0.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
+    }
+
+    /// Removes a model and its vectors.
+    pub async fn drop_with_vectors(self, model: &StoredModel) -> Result<(), StoreError> {
+        let mut attempts = Attempts::default();
+        loop {
+            let vars = Vars::new().with("table", model.table.as_str());
+            match self.run(model, statement::VECTOR_DROP, vars.0).await {
+                // The index of the table also writes in the background.
+                Err(error) if error.is_retryable() => attempts.again().await?,
+                done => return done.map(drop),
+            }
+        }
+    }
+
+    /// Runs a statement on the table of a model.
+    pub(super) async fn run(
+        self,
+        model: &StoredModel,
+        template: Statement,
+        vars: Variables,
+    ) -> Result<surrealdb::IndexedResults, StoreError> {
+        Ok(self.0.engine()?.script(template.name, &model.fill(template), vars).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_plain_names_and_differ() {
+        let table = table_of("local/All-MiniLM'; REMOVE");
+        assert!(table.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{table}");
+        assert_ne!(table_of("a/b"), table_of("a-b"));
+    }
+}

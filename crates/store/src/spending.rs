@@ -1,0 +1,76 @@
+//! What was spent on models, per day and model.
+
+use surrealdb::types::{RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, one, take},
+    statement,
+};
+use cerebro_core::pace::Spent;
+
+/// What was spent on models.
+#[derive(Clone, Copy)]
+pub struct Spending<'a>(&'a Store);
+
+impl Store {
+    /// What was spent on models.
+    pub fn spending(&self) -> Spending<'_> {
+        Spending(self)
+    }
+}
+
+impl Spending<'_> {
+    /// Adds to what was spent with a model on a day (`2026-11-22`).
+    ///
+    /// # Errors
+    /// A failing engine.
+    pub async fn add(self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.add_up(day, model, count(spent.tokens), count(spent.requests)).await
+    }
+
+    /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
+    ///
+    /// # Errors
+    /// A failing engine.
+    pub async fn correct(self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
+        self.add_up(day, model, tokens, 0).await
+    }
+
+    async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            id: RecordId,
+            day: String,
+            model: String,
+            tokens: i64,
+            requests: i64,
+        }
+        let row = Row {
+            id: RecordId::new("spent", format!("{day}-{model}")),
+            day: day.to_owned(),
+            model: model.to_owned(),
+            tokens,
+            requests,
+        };
+        self.0.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+    }
+
+    /// What was spent on a day with all models together.
+    pub async fn on_day(self, day: &str) -> Result<Spent, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            tokens: i64,
+            requests: i64,
+        }
+        let mut results = self.0.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
+        let rows: Vec<Row> = take("spent", &mut results, 0)?;
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        Ok(one(rows)
+            .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })
+            .unwrap_or_default())
+    }
+}

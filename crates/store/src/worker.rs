@@ -1,0 +1,33 @@
+//! The worker's setting: whether a person paused it.
+
+use surrealdb::types::Variables;
+
+use super::{
+    Store, StoreError,
+    read::{Vars, one, take},
+    statement,
+};
+
+/// The worker's setting.
+#[derive(Clone, Copy)]
+pub struct Worker<'a>(&'a Store);
+
+impl Store {
+    /// The worker's setting.
+    pub fn worker(&self) -> Worker<'_> {
+        Worker(self)
+    }
+}
+
+impl Worker<'_> {
+    /// Whether a person paused the worker.
+    pub async fn paused(self) -> Result<bool, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
+        Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
+    }
+
+    /// Pauses the worker or lets it go on. The setting outlives restarts.
+    pub async fn pause(self, paused: bool) -> Result<(), StoreError> {
+        self.0.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
+    }
+}
