@@ -254,8 +254,8 @@ fn saved_reply(saved: &Saved) -> Reply {
             ))
             .fact("replaced", json!({ "title": title, "agent": by, "at": at }));
     }
-    if let Some(stone) = &saved.noted {
-        let (id, why, at) = (stone.memory, stone.why.as_str(), moment(stone.at));
+    if let Some(tombstone) = &saved.noted {
+        let (id, why, at) = (tombstone.memory, tombstone.why.as_str(), moment(tombstone.at));
         reply = reply
             .line(format!("note: memory `{id}` with this text was {why} at {at}"))
             .fact("noted", json!({ "id": id.as_str(), "why": why, "at": at }));

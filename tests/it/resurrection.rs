@@ -230,9 +230,9 @@ fn a_person_sees_tombstones_and_forgets_them() {
     agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
     agent.refused("mem_save", json!({ "title": "Ledger", "content": text }));
     let listed = home.json(&["tombstones"]);
-    let stone = &listed["tombstones"][0];
+    let tombstone = &listed["tombstones"][0];
     assert_eq!(
-        (&stone["id"], &stone["why"], &stone["title"]),
+        (&tombstone["id"], &tombstone["why"], &tombstone["title"]),
         (&json!(id), &json!("corrected"), &json!("Ledger"))
     );
     assert_eq!((listed["tombstones"].as_array().map(Vec::len), &listed["notes"]), (Some(1), &json!(2)));

@@ -130,8 +130,8 @@ impl fmt::Debug for Quotation {
 }
 
 /// The memory that holds in the place of a text.
-fn replaced_by(stone: &Tombstone) -> String {
-    stone.replaced_by.map(|id| format!(" by `{id}`")).unwrap_or_default()
+fn replaced_by(tombstone: &Tombstone) -> String {
+    tombstone.replaced_by.map(|id| format!(" by `{id}`")).unwrap_or_default()
 }
 
 impl ServiceError {
@@ -182,9 +182,9 @@ impl ServiceError {
                 let title = text::cut_chars(&title.0, HIT_TITLE_CHARS_MAX);
                 json!({ "topic_key": key, "holder": holder.as_str(), "title": title })
             }
-            Self::Corrected(stone) => json!({
-                "id": stone.memory.as_str(), "why": stone.why.as_str(), "at": stone.at.to_string(),
-                "replaced_by": stone.replaced_by.as_ref().map(MemoryId::as_str),
+            Self::Corrected(tombstone) => json!({
+                "id": tombstone.memory.as_str(), "why": tombstone.why.as_str(), "at": tombstone.at.to_string(),
+                "replaced_by": tombstone.replaced_by.as_ref().map(MemoryId::as_str),
             }),
             Self::NoSession(id) => json!({ "session_id": id }),
             Self::NoWork(id) => json!({ "work": id.as_str() }),

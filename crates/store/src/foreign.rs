@@ -32,7 +32,7 @@ type Definitions = BTreeMap<String, String>;
 pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreError> {
     let models = model::models(engine).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut found = definitions(engine).await?;
-    if remove_strays(engine, &found, &models).await? {
+    if remove_orphaned_tables(engine, &found, &models).await? {
         found = definitions(engine).await?;
     }
     let model = Engine::open(scratch).await?;
@@ -54,19 +54,19 @@ pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreE
 
 /// Removes tables of vectors that no model names. A process leaves one if it is killed while it adds a model, and
 /// vectors are derived. Returns whether there was one.
-async fn remove_strays(
+async fn remove_orphaned_tables(
     engine: &Engine,
     found: &Definitions,
     models: &[StoredModel],
 ) -> Result<bool, StoreError> {
-    let mut strays = tables(found);
-    strays
+    let mut orphaned = tables(found);
+    orphaned
         .retain(|table| table.starts_with(model::PREFIX) && models.iter().all(|model| model.table != *table));
-    for table in &strays {
+    for table in &orphaned {
         let text = format!("REMOVE TABLE {}", Table::from(table.as_str()).to_sql());
         engine.script(statement::VECTOR_DROP.name, &text, Variables::new()).await?;
     }
-    Ok(!strays.is_empty())
+    Ok(!orphaned.is_empty())
 }
 
 /// Makes a database as this program defines it, with the tables of some models.

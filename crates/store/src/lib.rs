@@ -1,8 +1,15 @@
 //! The store: rows, SurrealQL, transactions, the event log and the job queue, over `cerebro-engine`.
 //!
-//! Reads return values of [`cerebro_core::domain`]. Writes go through [`Store::transact`]. It holds the one writer
-//! of this process from the reads of a decision to its commit, and commits the changes together with the events
-//! that describe them. Followers are notified after each commit, in commit order.
+//! [`Store`] is the whole: it opens, closes, commits, dumps and restores. What it holds is divided by noun. Each noun
+//! has a file, and a type that borrows the store and has the noun's queries: `store.memories()` is a [`Memories`], and
+//! `store.jobs().lease(..)` leases jobs. The methods of all nouns use the same words: `by_id` reads one row and `by_ids`
+//! several, `latest` gives the newest first, and `page` walks all rows in order of id. They return values of
+//! [`cerebro_core::domain`].
+//!
+//! Derived rows (vectors, relations, anchors, signs, jobs under way) are also written there, because they have no
+//! events. Everything else is written through [`Store::transact`]. It holds the one writer of this process from the
+//! reads of a decision to its commit, and commits the changes together with the events that describe them. The changes
+//! are methods of [`Write`], each in the file of its noun. Followers are notified after each commit, in commit order.
 
 mod arrangement;
 mod artifact;

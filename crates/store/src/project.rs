@@ -1,4 +1,4 @@
-//! Counts of what the store holds, per project or in all.
+//! Projects: what each of them holds, and what all hold.
 
 use std::collections::BTreeMap;
 

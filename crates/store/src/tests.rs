@@ -70,9 +70,9 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
 }
 
 /// A decision without a look at what is there.
-struct Blindly<F>(F);
+struct Unconditional<F>(F);
 
-impl<F: Fn(&mut Write<'_>) + Sync> Decision for Blindly<F> {
+impl<F: Fn(&mut Write<'_>) + Sync> Decision for Unconditional<F> {
     type Output = ();
     type Error = StoreError;
 
@@ -84,7 +84,7 @@ impl<F: Fn(&mut Write<'_>) + Sync> Decision for Blindly<F> {
 
 /// Makes changes in one transaction.
 pub(super) async fn change(store: &Store, changes: impl Fn(&mut Write<'_>) + Sync) -> Result<(), StoreError> {
-    store.transact(&Blindly(changes)).await
+    store.transact(&Unconditional(changes)).await
 }
 
 pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
@@ -117,7 +117,7 @@ fn a_dry_run_decides_and_leaves_no_trace() {
     run(async {
         let store = open(dir.path()).await;
         let memory = memory(None);
-        let decision = Blindly(|write: &mut Write<'_>| write.create_memory(&memory));
+        let decision = Unconditional(|write: &mut Write<'_>| write.create_memory(&memory));
         store.dry_run(&decision).await.unwrap();
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap(), None);
         assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
@@ -136,7 +136,7 @@ fn a_write_can_tell_whether_anything_was_committed_since_a_moment() {
     run(async {
         let store = open(dir.path()).await;
         let seen = AtomicU64::new(u64::MAX);
-        let look = Blindly(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
+        let look = Unconditional(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
         for _ in 0..2 {
             let before = store.announced();
             store.dry_run(&look).await.unwrap();

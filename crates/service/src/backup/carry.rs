@@ -21,14 +21,14 @@ pub(super) async fn tombstones(
     index_dir: &Path,
     clock: Clock,
 ) -> Result<Vec<MemoryId>, BackupError> {
-    let stones = match noted(replaced, clock).await {
-        Ok(stones) => stones,
+    let tombstones = match noted(replaced, clock).await {
+        Ok(tombstones) => tombstones,
         Err(error) => {
             tracing::warn!(%error, "what the replaced memory knew of corrected texts cannot be read");
             return Ok(Vec::new());
         }
     };
-    if stones.is_empty() {
+    if tombstones.is_empty() {
         return Ok(Vec::new());
     }
     let secret = guard::secret(index_dir).map_err(|source| BackupError::Folder {
@@ -37,31 +37,32 @@ pub(super) async fn tombstones(
         source,
     })?;
     let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret.0);
-    let carried = carried(&store, &stones).await;
+    let carried = carried(&store, &tombstones).await;
     store.close().await?;
     Ok(carried?)
 }
 
 async fn noted(replaced: &Path, clock: Clock) -> Result<Vec<Tombstone>, StoreError> {
     let store = Store::open(replaced, clock, Box::new(|_| {})).await?;
-    let stones = all(&store).await;
+    let tombstones = all(&store).await;
     store.close().await?;
-    stones
+    tombstones
 }
 
 async fn all(store: &Store) -> Result<Vec<Tombstone>, StoreError> {
-    let (mut stones, mut after): (Vec<Tombstone>, Option<String>) = (Vec::new(), None);
+    let (mut tombstones, mut after): (Vec<Tombstone>, Option<String>) = (Vec::new(), None);
     loop {
         let page = store.tombstones().page(after.as_deref(), BATCH).await?;
-        let Some((last, _)) = page.last() else { return Ok(stones) };
+        let Some((last, _)) = page.last() else { return Ok(tombstones) };
         after = Some(last.clone());
-        stones.extend(page.into_iter().map(|(_, stone)| stone));
+        tombstones.extend(page.into_iter().map(|(_, tombstone)| tombstone));
     }
 }
 
-async fn carried(store: &Store, stones: &[Tombstone]) -> Result<Vec<MemoryId>, StoreError> {
-    let known: BTreeSet<_> = all(store).await?.into_iter().map(|stone| stone.key).collect();
-    let newer: Vec<Tombstone> = stones.iter().filter(|stone| !known.contains(&stone.key)).cloned().collect();
+async fn carried(store: &Store, tombstones: &[Tombstone]) -> Result<Vec<MemoryId>, StoreError> {
+    let known: BTreeSet<_> = all(store).await?.into_iter().map(|tombstone| tombstone.key).collect();
+    let newer: Vec<Tombstone> =
+        tombstones.iter().filter(|tombstone| !known.contains(&tombstone.key)).cloned().collect();
     for some in newer.chunks(BATCH) {
         store.tombstones().take_over(some).await?;
     }

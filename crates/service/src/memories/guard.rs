@@ -79,13 +79,14 @@ pub(crate) async fn admit(
     door: Door,
 ) -> Result<Admitted, ServiceError> {
     let lifted = write.tombstones(saying, own).await?;
-    let is_own = |stone: &&Tombstone| !door.is_automatic() && own.is_some_and(|own| own.id == stone.memory);
-    let against = lifted.iter().filter(|stone| !is_own(stone));
-    let noted = against.max_by_key(|stone| (stone.why.is_correction(), stone.at)).cloned();
+    let is_own =
+        |tombstone: &&Tombstone| !door.is_automatic() && own.is_some_and(|own| own.id == tombstone.memory);
+    let against = lifted.iter().filter(|tombstone| !is_own(tombstone));
+    let noted = against.max_by_key(|tombstone| (tombstone.why.is_correction(), tombstone.at)).cloned();
     match (noted, door) {
-        (Some(stone), Door::Brought(_)) => Err(ServiceError::Corrected(Box::new(stone))),
-        (Some(stone), Door::Explicit { revive: false }) if stone.why.is_correction() => {
-            Err(ServiceError::Corrected(Box::new(stone)))
+        (Some(tombstone), Door::Brought(_)) => Err(ServiceError::Corrected(Box::new(tombstone))),
+        (Some(tombstone), Door::Explicit { revive: false }) if tombstone.why.is_correction() => {
+            Err(ServiceError::Corrected(Box::new(tombstone)))
         }
         (noted, _) => Ok(Admitted { lifted, noted }),
     }

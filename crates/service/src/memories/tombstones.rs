@@ -37,20 +37,20 @@ impl Memories {
     pub async fn tombstones(&self, limit: usize) -> Result<(Vec<ListedTombstone>, usize), ServiceError> {
         let limit = limit.min(TOMBSTONES_LISTED_MAX);
         // A text has up to two notes, made at one moment.
-        let mut stones = self.base.store.tombstones().latest(None, 2 * limit).await?;
-        stones.dedup_by_key(|stone| (stone.memory, stone.at, stone.why));
-        stones.truncate(limit);
-        let ids: BTreeSet<MemoryId> = stones.iter().map(|stone| stone.memory).collect();
+        let mut tombstones = self.base.store.tombstones().latest(None, 2 * limit).await?;
+        tombstones.dedup_by_key(|tombstone| (tombstone.memory, tombstone.at, tombstone.why));
+        tombstones.truncate(limit);
+        let ids: BTreeSet<MemoryId> = tombstones.iter().map(|tombstone| tombstone.memory).collect();
         let memories = self.base.store.memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
         let title = |id: MemoryId| {
             let memory = memories.iter().find(|memory| memory.id == id && !memory.purged)?;
             Some(memory.title.to_string())
         };
-        let row = |stone: Tombstone| {
-            let Tombstone { memory, why, replaced_by, at, .. } = stone;
+        let row = |tombstone: Tombstone| {
+            let Tombstone { memory, why, replaced_by, at, .. } = tombstone;
             ListedTombstone { memory, title: title(memory), why, replaced_by, at }
         };
-        Ok((stones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
+        Ok((tombstones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
     }
 
     /// Forgets what is noted of the texts of one memory: they may be said, and brought in, as any other. Says of how many
@@ -61,12 +61,12 @@ impl Memories {
     pub async fn forget_tombstones(&self, memory: &MemoryId) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
         loop {
-            let stones = self.base.store.tombstones().latest(Some(memory), BATCH).await?;
-            if stones.is_empty() {
+            let tombstones = self.base.store.tombstones().latest(Some(memory), BATCH).await?;
+            if tombstones.is_empty() {
                 return Ok(forgotten);
             }
-            self.base.store.transact(&Forget { stones: &stones }).await?;
-            forgotten += stones.len();
+            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            forgotten += tombstones.len();
         }
     }
 
@@ -83,7 +83,7 @@ impl Memories {
         if !is_known {
             // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.
             if is_new_secret || any_is_known {
-                self.remake_tombstones().await?;
+                self.rebuild_tombstones().await?;
             }
             self.base.store.tombstones().note_secret().await?;
         }
@@ -93,22 +93,22 @@ impl Memories {
     async fn trim_tombstones(&self, most: usize) -> Result<(), ServiceError> {
         let mut beyond = self.base.store.tombstones().count().await?.saturating_sub(most);
         while beyond > 0 {
-            let stones = self.base.store.tombstones().oldest(beyond.min(BATCH)).await?;
-            if stones.is_empty() {
+            let tombstones = self.base.store.tombstones().oldest(beyond.min(BATCH)).await?;
+            if tombstones.is_empty() {
                 break;
             }
-            self.base.store.transact(&Forget { stones: &stones }).await?;
-            beyond = beyond.saturating_sub(stones.len());
+            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            beyond = beyond.saturating_sub(tombstones.len());
         }
         Ok(())
     }
 
-    async fn remake_tombstones(&self) -> Result<(), ServiceError> {
+    async fn rebuild_tombstones(&self) -> Result<(), ServiceError> {
         let edges = self.base.store.supersessions().all().await?;
         let corrected: Vec<&Supersession> =
             edges.iter().filter(|edge| edge.by != Supersession::CYCLE).collect();
-        self.remake_of_revisions().await?;
-        self.remake_of_superseded(&corrected).await?;
+        self.rebuild_of_revisions().await?;
+        self.rebuild_of_superseded(&corrected).await?;
         let superseded: BTreeSet<MemoryId> = corrected.iter().map(|edge| edge.older).collect();
         let mut after: Option<String> = None;
         // What is deleted is noted first, and then what is said all the same is not noted any more.
@@ -130,8 +130,8 @@ impl Memories {
                         let at = was.deleted_at.unwrap_or(was.updated_at);
                         OutdatedText { was, now: None, why: Why::Deleted, at }
                     };
-                    let fallen: Vec<OutdatedText> = memories.into_iter().map(deleted).collect();
-                    self.base.store.tombstones().rebuild(&fallen).await?;
+                    let outdated: Vec<OutdatedText> = memories.into_iter().map(deleted).collect();
+                    self.base.store.tombstones().rebuild(&outdated).await?;
                 }
             }
             after = None;
@@ -139,7 +139,7 @@ impl Memories {
         Ok(())
     }
 
-    async fn remake_of_revisions(&self) -> Result<(), ServiceError> {
+    async fn rebuild_of_revisions(&self) -> Result<(), ServiceError> {
         let mut after: Option<String> = None;
         loop {
             let page = self.base.store.revisions().page(after.as_deref(), BATCH).await?;
@@ -147,35 +147,35 @@ impl Memories {
             after = Some(last.clone());
             let owners: BTreeSet<MemoryId> = page.iter().map(|(_, revision)| revision.memory).collect();
             let owners = self.base.store.memories().by_ids(&owners.into_iter().collect::<Vec<_>>()).await?;
-            let fallen = |revision: &Revision| {
+            let outdated = |revision: &Revision| {
                 let now = owners.iter().find(|owner| owner.id == revision.memory && !owner.purged)?;
                 let (was, at) = (revision.of(now), now.updated_at);
                 Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
             };
-            let fallen: Vec<OutdatedText> =
-                page.iter().filter_map(|(_, revision)| fallen(revision)).collect();
-            self.base.store.tombstones().rebuild(&fallen).await?;
+            let outdated: Vec<OutdatedText> =
+                page.iter().filter_map(|(_, revision)| outdated(revision)).collect();
+            self.base.store.tombstones().rebuild(&outdated).await?;
         }
     }
 
-    async fn remake_of_superseded(&self, edges: &[&Supersession]) -> Result<(), ServiceError> {
+    async fn rebuild_of_superseded(&self, edges: &[&Supersession]) -> Result<(), ServiceError> {
         for edges in edges.chunks(BATCH) {
             let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
             let ends = self.base.store.memories().by_ids(&ends.into_iter().collect::<Vec<_>>()).await?;
             let end = |id: MemoryId| ends.iter().find(|memory| memory.id == id).cloned();
-            let fallen = |edge: &&Supersession| {
+            let outdated = |edge: &&Supersession| {
                 let (was, now) = (end(edge.older)?, end(edge.newer)?);
                 Some(OutdatedText { was, now: Some(now), why: Why::Superseded, at: edge.at })
             };
-            let fallen: Vec<OutdatedText> = edges.iter().filter_map(fallen).collect();
-            self.base.store.tombstones().rebuild(&fallen).await?;
+            let outdated: Vec<OutdatedText> = edges.iter().filter_map(outdated).collect();
+            self.base.store.tombstones().rebuild(&outdated).await?;
         }
         Ok(())
     }
 }
 
 struct Forget<'a> {
-    stones: &'a [Tombstone],
+    tombstones: &'a [Tombstone],
 }
 
 impl Decision for Forget<'_> {
@@ -183,7 +183,7 @@ impl Decision for Forget<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.forget_tombstones(self.stones);
+        write.forget_tombstones(self.tombstones);
         Ok(())
     }
 }

@@ -512,9 +512,9 @@ async fn restore(
         return Ok((memory, false));
     }
     topic_is_free(write, &memory).await?;
-    let stones = write.tombstones(SaidText::from(&memory), None).await?;
+    let tombstones = write.tombstones(SaidText::from(&memory), None).await?;
     memory.deleted_at = None;
-    write.restore_memory(&memory, &stones, session);
+    write.restore_memory(&memory, &tombstones, session);
     Ok((memory, true))
 }
 

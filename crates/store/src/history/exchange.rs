@@ -114,12 +114,12 @@ pub(super) fn put(full: &FullExchange, at: Timestamp) -> PutExchange {
         digest: exchange.digest.clone(),
         stored_at: datetime(at),
     };
-    let proven = (!full.proven.is_empty()).then(|| Bytes::from(pressed(&full.proven.as_json())));
+    let proven = (!full.proven.is_empty()).then(|| Bytes::from(compressed(&full.proven.as_json())));
     PutExchange {
         id: record(&exchange.id),
         row,
         text_id: text_record(&exchange.id),
-        text: Bytes::from(pressed(&full.text)),
+        text: Bytes::from(compressed(&full.text)),
         proven,
         vector_id: vector::record(&exchange.id),
     }
@@ -130,11 +130,11 @@ pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
 }
 
 /// Compresses a text with zstd. It works in memory, so the only possible failure is a lack of memory.
-fn pressed(text: &str) -> Vec<u8> {
+fn compressed(text: &str) -> Vec<u8> {
     zstd::bulk::compress(text.as_bytes(), LEVEL).expect("a text of some KiB is compressed in memory")
 }
 
-fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
+fn decompressed(bytes: &[u8]) -> Result<String, StoreError> {
     let failed = |reason: String| StoreError::Row { table: TEXTS, reason };
     // A frame that claims to be longer than any text that was ever stored is malformed.
     let text =
@@ -291,9 +291,9 @@ impl Exchanges<'_> {
         let mut results = self.0.engine()?.run(statement::EXCHANGE_TEXTS, vars.0).await?;
         let mut texts = HashMap::new();
         for row in take::<TextRow>(TEXTS, &mut results, 0)? {
-            let text = unpressed(&row.text.into_inner())?;
+            let text = decompressed(&row.text.into_inner())?;
             let proven = match row.proven {
-                Some(bytes) => proven(&unpressed(&bytes.into_inner())?)?,
+                Some(bytes) => proven(&decompressed(&bytes.into_inner())?)?,
                 None => Proven::default(),
             };
             texts.insert(exchange_id(&key(TEXTS, row.id)?)?, (held(text), proven));
@@ -315,7 +315,10 @@ impl Exchanges<'_> {
             self.0.engine()?.run(statement::EXCHANGE_PROVEN, Vars::new().with("ids", ids).0).await?;
         let mut found = HashMap::new();
         for row in take::<ProvenRow>(TEXTS, &mut results, 0)? {
-            found.insert(exchange_id(&key(TEXTS, row.id)?)?, proven(&unpressed(&row.proven.into_inner())?)?);
+            found.insert(
+                exchange_id(&key(TEXTS, row.id)?)?,
+                proven(&decompressed(&row.proven.into_inner())?)?,
+            );
         }
         Ok(exchanges.iter().map(|exchange| found.remove(&exchange.id).unwrap_or_default()).collect())
     }
