@@ -286,7 +286,7 @@ impl Service {
         if tables.is_empty() {
             return Ok(Check::sound("vectors", "there are none"));
         }
-        let owed = store.integrity().waiting().await?;
+        let owed = store.integrity().queued().await?;
         let (mut words, mut count) = (Vec::new(), 0);
         for (table, active) in &tables {
             let held = store.integrity().vectors_in(table).await?;

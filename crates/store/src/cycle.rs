@@ -80,7 +80,7 @@ impl StepOutcome {
 
 /// The state of a memory before others were united with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alone {
+pub struct BeforeUnion {
     /// How many tags it had; those that it took in follow them.
     pub tags: usize,
     /// How often it had been repeated.
@@ -99,7 +99,7 @@ pub struct StoredStep {
     /// The version of the memory after the step.
     pub after: Option<u64>,
     /// The former state of a memory that took others in.
-    pub alone: Option<Alone>,
+    pub before: Option<BeforeUnion>,
     /// The new memory, without its text once it was created; only for [`Action::Derive`].
     pub insight: Option<Insight>,
 }
@@ -107,7 +107,7 @@ pub struct StoredStep {
 impl StoredStep {
     /// A step that is not carried out yet.
     pub fn planned(step: Step, insight: Option<Insight>) -> Self {
-        Self { step, outcome: None, after: None, alone: None, insight }
+        Self { step, outcome: None, after: None, before: None, insight }
     }
 }
 
@@ -215,7 +215,7 @@ fn cycle_id(id: RecordId) -> Result<CycleId, StoreError> {
 
 impl From<&StoredStep> for StepRow {
     fn from(stored: &StoredStep) -> Self {
-        let StoredStep { step, outcome, after, alone, insight } = stored;
+        let StoredStep { step, outcome, after, before, insight } = stored;
         let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
         Self {
             action: step.action.as_str().to_owned(),
@@ -225,9 +225,9 @@ impl From<&StoredStep> for StepRow {
             why: step.why.clone(),
             outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
             after: after.map(signed),
-            tags: alone.map(|alone| counted(alone.tags)),
-            repeated: alone.map(|alone| i64::from(alone.duplicate_count)),
-            seen_at: alone.map(|alone| datetime(alone.last_seen_at)),
+            tags: before.map(|before| counted(before.tags)),
+            repeated: before.map(|before| i64::from(before.duplicate_count)),
+            seen_at: before.map(|before| datetime(before.last_seen_at)),
             project: insight.as_ref().map(|insight| insight.project.as_str().to_owned()),
             title: waits.map(|insight| insight.title.to_string()),
             text: waits.map(|insight| insight.text.to_string()),
@@ -240,8 +240,8 @@ impl TryFrom<StepRow> for StoredStep {
     type Error = StoreError;
 
     fn try_from(row: StepRow) -> Result<Self, StoreError> {
-        let alone = match (row.tags, row.repeated, row.seen_at) {
-            (Some(tags), Some(repeated), Some(seen_at)) => Some(Alone {
+        let before = match (row.tags, row.repeated, row.seen_at) {
+            (Some(tags), Some(repeated), Some(seen_at)) => Some(BeforeUnion {
                 tags: usize::try_from(tags).unwrap_or_default(),
                 duplicate_count: small(repeated),
                 last_seen_at: timestamp(seen_at),
@@ -267,7 +267,7 @@ impl TryFrom<StepRow> for StoredStep {
             },
             outcome: row.outcome.as_deref().and_then(StepOutcome::parse),
             after: row.after.map(unsigned),
-            alone,
+            before,
             insight,
         })
     }
@@ -375,7 +375,7 @@ impl Cycles<'_> {
     }
 
     /// Consolidations that may be forgotten.
-    pub async fn old(self) -> Result<Vec<CycleId>, StoreError> {
+    pub async fn expired(self) -> Result<Vec<CycleId>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Old {

@@ -309,7 +309,7 @@ impl Documents<'_> {
     }
 
     /// The document with this path.
-    pub async fn at(self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
+    pub async fn by_path(self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("path", path);
         Ok(one(self.select(statement::DOCUMENT_AT, vars).await?))
     }

@@ -230,7 +230,7 @@ impl Integrity<'_> {
     }
 
     /// The memories of waiting jobs, in order of id.
-    pub async fn waiting(self) -> Result<Vec<MemoryId>, StoreError> {
+    pub async fn queued(self) -> Result<Vec<MemoryId>, StoreError> {
         let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
         let mut ids =
             records.into_iter().map(|id| memory_id("job", id)).collect::<Result<Vec<_>, StoreError>>()?;

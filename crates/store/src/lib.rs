@@ -69,7 +69,7 @@ pub use cerebro_engine::{
     secret,
 };
 pub use checkpoint::{Checkpoint, Checkpoints};
-pub use cycle::{ASKED_KEPT, Alone, Asked, CycleState, Cycles, StepOutcome, StoredCycle, StoredStep};
+pub use cycle::{ASKED_KEPT, Asked, BeforeUnion, CycleState, Cycles, StepOutcome, StoredCycle, StoredStep};
 pub use distil::{Candidates, DistilCounts, DistilRuns};
 pub use document::{Chunks, Documents};
 pub use dump::RowCounts;

@@ -166,7 +166,7 @@ impl Prompts<'_> {
     }
 
     /// A prompt of a session with this content, given since a moment.
-    pub async fn same(
+    pub async fn with_content(
         self,
         session: &SessionId,
         content: &str,

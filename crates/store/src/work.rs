@@ -441,7 +441,7 @@ impl Write<'_> {
     /// A failing store.
     pub async fn is_free_work_name(&self, name: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.put.iter().any(|stored| stored.work.name.as_deref() == Some(name));
-        Ok(!here && self.store().works().named(name).await?.is_none())
+        Ok(!here && self.store().works().by_name(name).await?.is_none())
     }
 
     /// Removes artifacts to which no event refers.
@@ -487,7 +487,7 @@ impl Works<'_> {
     }
 
     /// The piece of work with a name.
-    pub async fn named(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
+    pub async fn by_name(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
         Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 

@@ -32,7 +32,7 @@ use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{
-    Alone, CycleState, Decision, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
+    BeforeUnion, CycleState, Decision, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
 };
 
 /// How many memories are read at once.
@@ -311,7 +311,7 @@ impl Decision for Plan {
         let waiting = before.into_iter();
         let mut replaced: Vec<CycleId> =
             waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
-        replaced.extend(write.store().cycles().old().await?);
+        replaced.extend(write.store().cycles().expired().await?);
         write.put_cycle(&cycle, replaced);
         Ok(cycle)
     }
@@ -355,7 +355,7 @@ impl Decision for Apply<'_> {
             match step.action {
                 Action::Unite => {
                     let Some(others) = united.remove(&memory.id) else { continue };
-                    stored.alone = Some(alone(memory));
+                    stored.before = Some(before_union(memory));
                     write.unite_memory(&unite(memory, &others));
                 }
                 // Done above.
@@ -382,9 +382,9 @@ fn archive(write: &mut Write<'_>, memory: &Memory) {
     write.archive_memory(&archived, None);
 }
 
-fn alone(memory: &Memory) -> Alone {
+fn before_union(memory: &Memory) -> BeforeUnion {
     let Memory { duplicate_count, last_seen_at, .. } = *memory;
-    Alone { tags: memory.tags.len(), duplicate_count, last_seen_at }
+    BeforeUnion { tags: memory.tags.len(), duplicate_count, last_seen_at }
 }
 
 /// A memory with the tags and counts of others that say nothing else.
@@ -421,7 +421,7 @@ impl Decision for Undo {
                 stored.outcome = Some(StepOutcome::Left);
                 continue;
             };
-            match stored.alone {
+            match stored.before {
                 _ if step.action == Action::Derive => insight::take_back(write, memory),
                 Some(was) => {
                     let mut memory = memory.clone();
@@ -430,7 +430,7 @@ impl Decision for Undo {
                     write.unite_memory(&memory);
                 }
                 // The memory that stayed for it was corrected, deleted or purged: so is what this one says.
-                None if is_fallen(write, memory).await? => {
+                None if is_outdated(write, memory).await? => {
                     stored.outcome = Some(StepOutcome::Left);
                     continue;
                 }
@@ -449,7 +449,7 @@ impl Decision for Undo {
 }
 
 /// Whether another memory that says the same was corrected, deleted or purged since.
-async fn is_fallen(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
+async fn is_outdated(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
     let tombstones = write.tombstones(SaidText::from(memory), None).await?;
     Ok(tombstones.iter().any(|tombstone| tombstone.memory != memory.id))
 }

@@ -81,7 +81,7 @@ pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Takin
     if write.document(&document.id).await?.is_some() {
         return Ok(Ok(false));
     }
-    if let Some(here) = write.store().documents().at(&document.project, &document.path).await? {
+    if let Some(here) = write.store().documents().by_path(&document.project, &document.path).await? {
         return Ok(Err(format!("a document was read from its path already: `{}`", here.id)));
     }
     write.import_document(&document);

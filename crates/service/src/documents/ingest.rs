@@ -111,7 +111,7 @@ impl Draft {
 
     /// The document at this path, or one of the same bytes that was removed.
     async fn before(&self, write: &Write<'_>) -> Result<Option<Document>, StoreError> {
-        match write.store().documents().at(&self.project, &self.path).await? {
+        match write.store().documents().by_path(&self.project, &self.path).await? {
             Some(here) => Ok(Some(here)),
             None => write.store().documents().removed(&self.project, &self.hash).await,
         }

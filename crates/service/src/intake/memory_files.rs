@@ -178,7 +178,7 @@ impl Intake {
             return Ok(());
         }
         // A document that a person ingested is not replaced either.
-        let here = self.base.store.documents().at(&project, &redact_text(&path).kept).await?;
+        let here = self.base.store.documents().by_path(&project, &redact_text(&path).kept).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
         }

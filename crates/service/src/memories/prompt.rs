@@ -71,7 +71,7 @@ impl Decision for SavePrompt<'_> {
         let Self { memories, caller, session, project, content } = *self;
         let window = jiff::SignedDuration::try_from(memories.base.settings.dedup_window).unwrap_or_default();
         let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-        if let Some(prompt) = write.store().prompts().same(session, content, since).await? {
+        if let Some(prompt) = write.store().prompts().with_content(session, content, since).await? {
             return Ok((prompt, false));
         }
         memories.sessions.ensure_session(write, session, &caller.project, caller).await?;

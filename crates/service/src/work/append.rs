@@ -70,7 +70,7 @@ impl Journal {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
             None => {
-                let named = self.base.store.works().named(&session_name(&place.owner, &place.holder)).await?;
+                let named = self.base.store.works().by_name(&session_name(&place.owner, &place.holder)).await?;
                 named.map(|stored| stored.work.id)
             }
         };
@@ -119,7 +119,7 @@ impl Journal {
         let stored = match target {
             Target::Work(id) if self.held.remembers(id) => None,
             Target::Work(id) => Some(self.stored_work(&actor.owner, id).await?),
-            Target::Session => self.base.store.works().named(&actor.session_name()).await?,
+            Target::Session => self.base.store.works().by_name(&actor.session_name()).await?,
         };
         if let Some(stored) = stored {
             self.state_of(&stored).await?;
@@ -206,7 +206,7 @@ impl Append<'_> {
             }
             Target::Session => {
                 let name = actor.session_name();
-                let Some(stored) = write.store().works().named(&name).await? else {
+                let Some(stored) = write.store().works().by_name(&name).await? else {
                     return self.begin(write, name, None);
                 };
                 let state = journal.state_of(&stored).await?;

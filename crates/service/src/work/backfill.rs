@@ -60,7 +60,7 @@ impl Journal {
             return Ok(());
         }
         let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
-        let Some(stored) = self.base.store.works().named(&session_name(LOCAL_OWNER, id.as_str())).await?
+        let Some(stored) = self.base.store.works().by_name(&session_name(LOCAL_OWNER, id.as_str())).await?
         else {
             return Ok(());
         };

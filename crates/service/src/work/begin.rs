@@ -157,7 +157,7 @@ impl Decision for Begin<'_> {
         let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
         let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
         if let Some(name) = &name
-            && let Some(stored) = write.store().works().named(name).await?
+            && let Some(stored) = write.store().works().by_name(name).await?
         {
             return Ok((stored.work, None));
         }

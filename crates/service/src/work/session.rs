@@ -14,7 +14,7 @@ impl Journal {
         if self.held.retention.is_none() {
             return Ok(None);
         }
-        let Some(stored) = self.base.store.works().named(&actor.session_name()).await? else {
+        let Some(stored) = self.base.store.works().by_name(&actor.session_name()).await? else {
             return Ok(None);
         };
         let state = self.state_of(&stored).await?;

@@ -203,7 +203,7 @@ impl Journal {
         }
         let is_former = work.key.is_none() && work.status == Status::Closed;
         match work.proper_name().filter(|_| work.name.is_none() && !is_former) {
-            Some(name) => Ok(self.base.store.works().named(&name).await?.is_some()),
+            Some(name) => Ok(self.base.store.works().by_name(&name).await?.is_some()),
             None => Ok(true),
         }
     }

@@ -337,7 +337,7 @@ fn a_job_may_be_about_anything_and_bring_what_its_handler_needs() {
         assert_eq!(leased[0].payload, Some(payload));
         // It is no memory's, so nobody takes it for the job of one that is gone.
         assert_eq!(store.integrity().faulty_jobs(later(0)).await.unwrap().orphans.len(), 0);
-        assert_eq!(store.integrity().waiting().await.unwrap(), []);
+        assert_eq!(store.integrity().queued().await.unwrap(), []);
         let model = model(&store).await;
         let refused = store.jobs().finish_embedding("a/1", &leased[0], &model, 3, &[], |_| ()).await;
         assert!(matches!(refused, Err(StoreError::Row { table: "job", .. })), "{refused:?}");
