@@ -210,7 +210,7 @@ fn event(kind: EventKind, document: &Document) -> NewEvent {
         kind,
         memory: None,
         session: Some(document.id.into()),
-        project: (!document.project.is_none()).then(|| document.project.clone()),
+        project: Some(document.project.clone()),
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     statement,
     vector::{StoredVector, Vectors},
 };
-use cerebro_core::domain::Project;
+use cerebro_core::domain::Scope;
 
 /// Bytes of one number.
 const WIDTH: usize = size_of::<f32>();
@@ -37,11 +37,11 @@ pub(super) fn vector(numbers: &[u8]) -> Vec<f32> {
 }
 
 impl Vectors<'_> {
-    /// A page of the packed vectors of a project (of the personal ones for the empty project) in order of place.
+    /// A page of the packed vectors of a scope in order of place.
     pub async fn page_of_packed(
         self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         after: &str,
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
@@ -56,7 +56,7 @@ impl Vectors<'_> {
         }
         let vars = Vars::new()
             .with("table", model.table.as_str())
-            .with("project", project.as_str())
+            .with("project", scope.project_name())
             .with("after", after)
             .limit(limit);
         let mut results = self.0.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
@@ -74,12 +74,12 @@ impl Vectors<'_> {
             .collect()
     }
 
-    /// Packs the vectors of a project again; the argument has all of them. A vector that was changed or removed
-    /// meanwhile is left out, so that the project is packed again at its next reading.
+    /// Packs the vectors of a scope again; the argument has all of them. A vector that was changed or removed
+    /// meanwhile is left out, so that the scope is packed again at its next reading.
     pub async fn pack(
         self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         vectors: &[StoredVector],
     ) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
@@ -94,7 +94,7 @@ impl Vectors<'_> {
             numbers: Bytes,
         }
         self.0.check_space()?;
-        let of = || Vars::new().with("table", model.table.as_str()).with("project", project.as_str());
+        let of = || Vars::new().with("table", model.table.as_str()).with("project", scope.project_name());
         self.0.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
             let row = |one: &StoredVector| Row {

@@ -39,13 +39,8 @@ impl Store {
 
 impl Topics<'_> {
     /// The live memory that holds a topic key.
-    pub async fn holder(
-        self,
-        project: &Project,
-        scope: Scope,
-        key: &str,
-    ) -> Result<Option<Memory>, StoreError> {
-        let vars = Vars::new().with("topic", topic_slot(project, scope, key));
+    pub async fn holder(self, scope: &Scope, key: &str) -> Result<Option<Memory>, StoreError> {
+        let vars = Vars::new().with("topic", topic_slot(scope, key));
         Ok(one(self.0.memories().select(statement::MEMORY_TOPIC_HOLDER, vars).await?))
     }
 

@@ -58,14 +58,13 @@ impl Decision for NoteLastMessage<'_> {
         let Self { memories, caller, id, message } = *self;
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
-        let better =
-            write.store().topics().holder(&session.project, Scope::Project, &summary_key(id)).await?;
+        let scope = Scope::Project(session.project.clone());
+        let better = write.store().topics().holder(&scope, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(message) {
             return Ok(false);
         }
         let title = summary_title(message);
-        let saying =
-            SaidText { project: &session.project, scope: Scope::Project, title: &title, content: message };
+        let saying = SaidText { scope: &scope, title: &title, content: message };
         if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }
@@ -93,7 +92,7 @@ impl Decision for NoteCompaction<'_> {
             Some(session) => session.project,
             None => caller.project.clone(),
         };
-        let standing = write.store().topics().holder(&project, Scope::Project, &summary_key(id)).await?;
+        let standing = write.store().topics().holder(&Scope::Project(project), &summary_key(id)).await?;
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }

@@ -107,12 +107,7 @@ fn history_tombstone_record(tombstone: &HistoryTombstone) -> RecordId {
 }
 
 pub(super) fn event(kind: EventKind, session: &PastSession) -> NewEvent {
-    NewEvent {
-        kind,
-        memory: None,
-        session: Some(session.id.clone()),
-        project: (!session.project.is_none()).then(|| session.project.clone()),
-    }
+    NewEvent { kind, memory: None, session: Some(session.id.clone()), project: Some(session.project.clone()) }
 }
 
 /// The changes of history.

@@ -10,7 +10,7 @@ use crate::{
     session::SessionRow,
     statement,
 };
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, Session};
 
 /// Which deleted memories to read.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,7 @@ pub struct DeletedFilter {
     /// Of this project; of all when `None`.
     pub project: Option<Project>,
     /// Of this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Of this type.
     pub kind: Option<Kind>,
 }
