@@ -70,7 +70,8 @@ impl Journal {
         let id = match &place.work {
             Some(id) => WorkId::parse(id).ok(),
             None => {
-                let named = self.base.store.works().by_name(&session_name(&place.owner, &place.holder)).await?;
+                let named =
+                    self.base.store.works().by_name(&session_name(&place.owner, &place.holder)).await?;
                 named.map(|stored| stored.work.id)
             }
         };
