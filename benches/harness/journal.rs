@@ -179,7 +179,7 @@ fn actor() -> Actor {
         owner: LOCAL_OWNER.to_owned(),
         agent: agent_name("bench"),
         session: SessionId::parse("bench").ok(),
-        project: Project::parse("bench").unwrap_or_else(Project::none),
+        project: Project::parse("bench").unwrap_or_else(Project::general),
         directory: None,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Scope, SessionId, Timestamp, WorkId,
+    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, ScopeName, SessionId, Timestamp, WorkId,
     limits::ECHO_CHARS_MAX,
 };
 use cerebro_core::redact;
@@ -324,12 +324,12 @@ impl Arguments {
             .ok_or_else(|| ArgumentError::new("project", Some(&name), "a name has 1 to 200 characters"))
     }
 
-    /// A scope.
-    pub fn scope(&mut self) -> Result<Option<Scope>> {
+    /// The name of a scope.
+    pub fn scope(&mut self) -> Result<Option<ScopeName>> {
         let Some(scope) = self.text("scope")?.filter(|scope| !scope.trim().is_empty()) else {
             return Ok(None);
         };
-        Scope::parse(&scope)
+        ScopeName::parse(&scope)
             .map(Some)
             .map_err(|error| ArgumentError::new("scope", Some(&scope), error.to_string()))
     }

@@ -7,9 +7,8 @@ use super::{
     call::Call,
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
-    rows::shown_project,
 };
-use cerebro_core::domain::{Project, Scope};
+use cerebro_core::domain::Project;
 use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{
@@ -91,7 +90,7 @@ pub(super) fn found_reply(
             agent: &hit.agent,
             preview: &hit.preview,
             score: hit.score,
-            project: (place.is_none() && hit.scope == Scope::Project).then(|| shown_project(&hit.project)),
+            project: hit.scope.project().filter(|_| place.is_none()).map(Project::as_str),
             marks: &[],
             is_framed,
         }

@@ -31,7 +31,7 @@ static WAITING: Semaphore = Semaphore::const_new(WAITING_MAX);
 
 /// The client's checkout, if the memory belongs to its project.
 fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
-    call.connection.checkout().filter(|_| memory.project == *call.connection.project()).cloned()
+    call.connection.checkout().filter(|_| memory.scope.is_of(call.connection.project())).cloned()
 }
 
 /// Ties a new memory to the code to which it refers, after the answer: saving does not wait for it.
@@ -176,7 +176,9 @@ async fn verdicts(
     let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids
         .iter()
         .filter_map(|id| Some((*id, footings.get(id)?)))
-        .filter(|(_, footing)| footing.project == *call.connection.project() && !footing.anchors.is_empty())
+        .filter(|(_, footing)| {
+            footing.project.as_ref() == Some(call.connection.project()) && !footing.anchors.is_empty()
+        })
         .map(|(id, footing)| (id, footing.anchors.clone()))
         .collect();
     if wanted.is_empty() {

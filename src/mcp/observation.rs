@@ -76,7 +76,7 @@ fn reply_of(found: &Observation) -> Reply {
         "`{}` · {} · {} · revision {} · {} by {}. {NOTES}",
         memory.id,
         memory.kind,
-        shown_project(&memory.project),
+        shown_project(&memory.scope),
         memory.revision,
         moment(memory.updated_at),
         agent(&memory.agent)
@@ -131,8 +131,8 @@ fn with_facts(reply: Reply, found: &Observation) -> Reply {
         .fact("title", memory.title.as_str())
         .fact("content", memory.content.as_str())
         .fact("type", memory.kind.as_str())
-        .fact("project", shown_project(&memory.project))
-        .fact("scope", memory.scope.as_str())
+        .fact("project", shown_project(&memory.scope))
+        .fact("scope", memory.scope.name().as_str())
         .fact("topic_key", memory.topic_key.as_deref())
         .fact("tags", json!(memory.tags))
         .fact("agent", agent(&memory.agent))
@@ -171,7 +171,7 @@ fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
         ("valid until", memory.valid.until.map(moment)),
         ("superseded by", names(&found.superseded_by)),
         ("supersedes", names(&found.supersedes)),
-        ("scope", Some(memory.scope.as_str().to_owned())),
+        ("scope", Some(memory.scope.name().as_str().to_owned())),
         ("topic_key", memory.topic_key.clone().map(String::from)),
         ("tags", (!memory.tags.is_empty()).then(|| memory.tags.join(", "))),
         ("session", memory.session.as_ref().map(|id| id.as_str().to_owned())),
@@ -208,9 +208,9 @@ fn revision_facts(revision: &Revision, now: &Memory) -> Vec<(&'static str, Value
     if !revision.tags.is_empty() {
         facts.push(("tags", json!(revision.tags)));
     }
-    if (&revision.project, revision.scope) != (&now.project, now.scope) {
-        facts.push(("project", json!(shown_project(&revision.project))));
-        facts.push(("scope", json!(revision.scope.as_str())));
+    if revision.scope != now.scope {
+        facts.push(("project", json!(shown_project(&revision.scope))));
+        facts.push(("scope", json!(revision.scope.name().as_str())));
     }
     let flags = taint::of(&revision.title, &revision.content, revision.origin).names();
     if !flags.is_empty() {

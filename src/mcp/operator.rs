@@ -250,7 +250,7 @@ pub(super) async fn graph(call: &mut Call) -> Answer {
         .map(|node| {
             json!({
                 "id": node.memory.id.as_str(), "title": node.memory.title, "type": node.memory.kind.as_str(),
-                "project": node.memory.project.as_str(), "updated_at": node.memory.updated_at.to_string(),
+                "project": node.memory.scope.project_name(), "updated_at": node.memory.updated_at.to_string(),
                 "distance": node.distance,
             })
         })

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::reply::{agent, moment};
-use cerebro_core::domain::{EndReason, Memory, Project, Session};
+use cerebro_core::domain::{EndReason, Memory, Project, Scope, Session};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
 
-/// The project that a personal memory's reply names.
-pub(super) fn shown_project(project: &Project) -> &str {
-    if project.is_none() { "personal" } else { project.as_str() }
+/// What a reply names as the project of a memory.
+pub(super) fn shown_project(scope: &Scope) -> &str {
+    scope.project().map_or("personal", Project::as_str)
 }
 
 /// The next steps for the reader of a context: commands for a person, tools for an agent.
@@ -29,8 +29,8 @@ pub(super) fn follow_ups(is_person: bool) -> FollowUps {
 /// A memory in a list, without its content.
 pub(super) fn memory_row(memory: &Memory) -> Value {
     json!({
-        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
-        "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
+        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.scope.project_name(),
+        "scope": memory.scope.name().as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
         "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
         "deleted_at": memory.deleted_at.map(moment), "archived_at": memory.archived_at.map(moment),
         "flag": (!memory.taint.flags.is_empty()).then(|| memory.taint.names()),

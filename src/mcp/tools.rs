@@ -14,7 +14,7 @@ use super::{
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Scope, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, Validity,
     limits::{
         CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
         TIMELINE_MAX,
@@ -28,7 +28,7 @@ use cerebro_service::{
 };
 
 /// The note on a write to a new project.
-fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Reply {
+fn new_project(reply: Reply, project: &str, near: Option<&[Project]>) -> Reply {
     let Some(near) = near else { return reply };
     let names: Vec<&str> = near.iter().map(Project::as_str).collect();
     let hint = if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) };
@@ -83,7 +83,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         let problem = "directory: its file system does not answer, so it names no project; give project";
         reply = reply.line(problem).fact("problem", problem);
     }
-    let reply = new_project(reply, &session.project, started.new_project.as_deref());
+    let reply = new_project(reply, session.project.as_str(), started.new_project.as_deref());
     Ok(reply.line("next: mem_context for what is known"))
 }
 
@@ -198,8 +198,10 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         title,
         content,
         kind: arguments.kind()?.unwrap_or_else(Kind::manual),
-        project: arguments.project()?,
-        scope: arguments.scope()?.unwrap_or_default(),
+        scope: {
+            let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+            arguments.scope()?.unwrap_or_default().of(project)
+        },
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
         session: call.session_argument()?,
@@ -219,7 +221,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
 
 fn saved_reply(saved: &Saved) -> Reply {
     let memory = &saved.memory;
-    let project = shown_project(&memory.project);
+    let project = shown_project(&memory.scope);
     let mut reply = Reply::saying(format!(
         "{} `{}` (revision {}) in project {project}",
         saved.outcome.as_str(),
@@ -275,7 +277,7 @@ fn saved_reply(saved: &Saved) -> Reply {
                 format!("- `{}` {} ({}, {})", near.id, near.title, day(near.at), agent(&near.agent))
             }));
     }
-    new_project(reply, &memory.project, saved.new_project.as_deref())
+    new_project(reply, memory.scope.project_name(), saved.new_project.as_deref())
 }
 
 /// Names the memories that one superseded.
@@ -327,7 +329,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     let updated = call.service.memories.update(&call.caller, &call.session, &id, patch).await?;
     call.redacted += updated.redacted;
     let outcome = if updated.changed { "updated" } else { "unchanged" };
-    let project = shown_project(&updated.memory.project);
+    let project = shown_project(&updated.memory.scope);
     let reply = Reply::saying(format!(
         "{outcome} `{id}` (revision {}) in project {project}",
         updated.memory.revision
@@ -338,7 +340,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     .fact("project", project);
     let reply =
         freshness::of_update(call, &updated, verified, superseded(reply, &updated.superseded)).await?;
-    Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()))
+    Ok(new_project(reply, updated.memory.scope.project_name(), updated.new_project.as_deref()))
 }
 
 pub(super) async fn delete(call: &mut Call) -> Answer {
@@ -460,7 +462,7 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
     };
     let several = found.project.is_none();
     let parts = |hit: &cerebro_search::lexical::Hit, shape: &dyn Fn(HitParts<'_>) -> Value| {
-        let personal = hit.scope == Scope::Personal;
+        let is_told = several || hit.scope.is_personal();
         shape(HitParts {
             id: hit.id.as_str(),
             title: &hit.title,
@@ -469,7 +471,7 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
             agent: &hit.agent,
             preview: &hit.preview,
             score: hit.score,
-            project: (several || personal).then(|| shown_project(&hit.project)),
+            project: is_told.then(|| shown_project(&hit.scope)),
             marks: found.marks.get(&hit.id.into()).map_or(&[], Vec::as_slice),
             is_framed,
         })
@@ -574,10 +576,10 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
     let marks = call.service.recall.marks(&timeline.memories()).await?;
     let entry_json = |entry: &Entry| entry_json(entry, marks_of(&marks, entry));
     let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
-    let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.project));
+    let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.scope));
     if let Some(session) = &timeline.session {
         let _ = write!(heading, ", session `{}`", session.id);
-        if session.project != timeline.project {
+        if !timeline.scope.is_of(&session.project) {
             let _ = write!(heading, " of project {}", session.project);
         }
     }
@@ -593,7 +595,7 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
         facts
     });
     Ok(Reply::saying(heading)
-        .fact("project", shown_project(&timeline.project))
+        .fact("project", shown_project(&timeline.scope))
         .fact("session", session.unwrap_or(Value::Null))
         .list("before", timeline.before.iter().map(entry_json).collect())
         .fact("focus", entry_json(&timeline.focus))
@@ -637,7 +639,7 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
         .fact("id", prompt.id.as_str())
         .fact("outcome", outcome)
         .fact("project", prompt.project.as_str());
-    Ok(new_project(reply, &prompt.project, saved.new_project.as_deref()))
+    Ok(new_project(reply, prompt.project.as_str(), saved.new_project.as_deref()))
 }
 
 pub(super) async fn stats(call: &mut Call) -> Answer {

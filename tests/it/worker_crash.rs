@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cerebro_core::domain::{Project, Timestamp};
+use cerebro_core::domain::{Scope, Timestamp};
 use cerebro_store::{Store, StoredVector};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -35,30 +35,31 @@ async fn read(dir: std::path::PathBuf) -> Held {
     let models = store.models().await.unwrap();
     assert_eq!(models.len(), 1, "{models:?}");
     let mut held = Held { live: BTreeMap::new(), vectors: BTreeMap::new() };
-    let mut projects = vec![Project::none()];
+    let mut scopes = vec![Scope::Personal];
     let mut after: Option<String> = None;
     loop {
         let page = store.page_of_memories(after.as_deref(), PAGE).await.unwrap();
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         for (_, memory) in page {
-            if !projects.contains(&memory.project) {
-                projects.push(memory.project.clone());
+            if !scopes.contains(&memory.scope) {
+                scopes.push(memory.scope.clone());
             }
             if memory.is_live() {
-                held.live.insert(memory.id.to_string(), (memory.revision, memory.project.to_string()));
+                held.live
+                    .insert(memory.id.to_string(), (memory.revision, memory.scope.project_name().to_owned()));
             }
         }
     }
-    for project in projects {
+    for scope in scopes {
         let mut after = String::new();
         loop {
-            let page = store.page_of_vectors(&models[0], &project, &after, PAGE).await.unwrap();
+            let page = store.page_of_vectors(&models[0], &scope, &after, PAGE).await.unwrap();
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             for StoredVector { memory, passage, .. } in page {
                 let of = held.vectors.entry(memory.to_string()).or_default();
-                of.push((passage, project.to_string()));
+                of.push((passage, scope.project_name().to_owned()));
             }
         }
     }

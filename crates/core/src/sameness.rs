@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::domain::{Project, Scope};
+use crate::domain::Scope;
 
 /// Length in words from which a content identifies a memory by itself.
 const CONTENT_WORDS_MIN: usize = 8;
@@ -17,10 +17,10 @@ const CONTENT_WORDS_MIN: usize = 8;
 const NAMING_WORDS_MIN: usize = 5;
 
 /// The forms by which a text is looked up: title and content together, and the content under any title. Both
-/// include project and scope.
-pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> [String; 2] {
+/// include the scope.
+pub fn forms(scope: &Scope, title: &str, content: &str) -> [String; 2] {
     let (title, content) = (normal(title), normal(content));
-    let place = format!("{}\u{1f}{project}", scope.as_str());
+    let place = format!("{}\u{1f}{}", scope.name().as_str(), scope.project_name());
     [
         format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}"),
         format!("{place}\u{1f}content\u{1f}{content}"),
@@ -236,6 +236,7 @@ fn is_punctuation(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Project;
 
     #[test]
     fn case_blanks_and_punctuation_make_no_difference() {
@@ -352,12 +353,14 @@ mod tests {
 
     #[test]
     fn a_text_is_known_by_its_whole_and_a_self_contained_content_under_any_title() {
-        let project = Project::general();
-        let of = |title: &str, content: &str| forms(&project, Scope::Project, title, content);
+        let scope = Scope::Project(Project::general());
+        let of = |title: &str, content: &str| forms(&scope, title, content);
         let text = "The database listens on port 5432 of the first host.";
         let (one, other) = (of("Port", text), of("Another title", text));
+        let place = |forms: &[String; 2]| forms[0].split("\u{1f}whole").next().unwrap().to_owned();
         assert_eq!((one[1] == other[1], one[0] == other[0]), (true, false));
-        let personal = forms(&Project::none(), Scope::Personal, "Port", text);
+        let personal = forms(&Scope::Personal, "Port", text);
+        assert_eq!([place(&one), place(&personal)], ["project\u{1f}general", "personal\u{1f}"]);
         assert!(one.iter().all(|form| !personal.contains(form)));
     }
 

@@ -330,8 +330,8 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         return Ok(Ok(Taken::Unchanged));
     }
     if let Some(summary) = &session.summary {
-        let (project, title) = (&session.project, summary_title(summary));
-        let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+        let (scope, title) = (Scope::Project(session.project.clone()), summary_title(summary));
+        let saying = Saying { scope: &scope, title: &title, content: summary };
         match guard::admit(write, saying, None, Door::Brought(Origin::Import)).await {
             Ok(_) => {}
             // What was written in the session still refers to it.
@@ -357,7 +357,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
     }
     if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
-        && let Some(holder) = write.topic_holder(&memory.project, memory.scope, key).await?
+        && let Some(holder) = write.topic_holder(&memory.scope, key).await?
     {
         return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
     }

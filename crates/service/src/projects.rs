@@ -46,7 +46,7 @@ impl KnownProjects {
         project: Option<&Project>,
         caller: &Caller,
     ) -> Result<bool, ServiceError> {
-        let elsewhere = project.is_some_and(|project| !project.is_none() && *project != caller.project);
+        let elsewhere = project.is_some_and(|project| *project != caller.project);
         if elsewhere {
             self.all().await?;
         }
@@ -54,15 +54,13 @@ impl KnownProjects {
     }
 
     /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
-    /// `None` when it is the caller's own or known. From then on it is known.
+    /// `None` when there is none, or it is the caller's own or known. From then on it is known.
     pub(crate) async fn meet(
         &self,
-        project: &Project,
+        project: Option<&Project>,
         caller: &Caller,
     ) -> Result<Option<Vec<Project>>, ServiceError> {
-        if project.is_none() || *project == caller.project {
-            return Ok(None);
-        }
+        let Some(project) = project.filter(|project| **project != caller.project) else { return Ok(None) };
         let mut known = lock(self.all().await?);
         if known.contains(project) {
             return Ok(None);

@@ -94,7 +94,8 @@ impl Sessions {
         let (session, resumed) =
             self.base.store.transact(&StartSession { caller, request: &request }).await?;
         self.remember_live(&session.id);
-        let new_project = if elsewhere { self.projects.meet(&session.project, caller).await? } else { None };
+        let new_project =
+            if elsewhere { self.projects.meet(Some(&session.project), caller).await? } else { None };
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 

@@ -8,7 +8,7 @@ use super::{
     row::{datetime, parse, timestamp},
     statement,
 };
-use cerebro_core::domain::{Kind, Memory, Project, Scope, Timestamp};
+use cerebro_core::domain::{Kind, Memory, Project, ScopeName, Timestamp};
 
 /// Which deleted memories to read.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct DeletedFilter {
     /// Of this project; of all when `None`.
     pub project: Option<Project>,
     /// Of this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Of this type.
     pub kind: Option<Kind>,
 }

@@ -156,7 +156,7 @@ impl Happened {
     }
 
     pub fn to_memory(kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> Self {
-        let project = (!memory.project.is_none()).then(|| memory.project.clone());
+        let project = memory.scope.project().cloned();
         Self { kind, memory: Some(memory.id), session: session.cloned(), project }
     }
 
@@ -262,7 +262,7 @@ mod tests {
         let at = Timestamp::UNIX_EPOCH;
         let mut changes = Changes::default();
         let tables = changes.record(Happened::to_memory(EventKind::MemoryCreated, &new, None));
-        tables.vectors.moved.push((old.id, old.project.clone()));
+        tables.vectors.moved.push((old.id, old.scope.clone()));
         tables.vectors.gone.push(old.id);
         tables.jobs.void.push(old.id);
         tables.jobs.due.push((new.id, new.revision));
@@ -271,7 +271,7 @@ mod tests {
         tables.prompts.put.push(Prompt {
             id: PromptId::random(),
             session: begun.id.clone(),
-            project: new.project.clone(),
+            project: Project::general(),
             agent: text("test"),
             content: text("Do it."),
             created_at: at,
@@ -289,7 +289,7 @@ mod tests {
         gone.title = text("Gone");
         tables.bury(&mason, &gone, None, (Why::Deleted, at));
         tables.unbury(&[stone(&mason, &new)]);
-        tables.former.put.push((new.project.clone(), Project::general(), at));
+        tables.former.put.push((Project::general(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
         tables.memories.purged.push(old.id);

@@ -210,7 +210,7 @@ fn happened(kind: EventKind, document: &Document) -> Happened {
         kind,
         memory: None,
         session: Some(document.id.into()),
-        project: (!document.project.is_none()).then(|| document.project.clone()),
+        project: Some(document.project.clone()),
     }
 }
 

@@ -9,7 +9,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, take},
-    row::{datetime, memory_id, memory_record, named_flags, project, signed, small},
+    row::{self, datetime, memory_id, memory_record, named_flags, signed, small},
     statement,
 };
 use cerebro_anchors::{Anchor, Digest, Pinned};
@@ -18,8 +18,8 @@ use cerebro_core::domain::{Flag, MemoryId, Project};
 /// The footing of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footing {
-    /// Its project.
-    pub project: Project,
+    /// Its project; a personal one has none.
+    pub project: Option<Project>,
     /// Whether it is archived.
     pub archived: bool,
     /// The flags of its text.
@@ -177,7 +177,9 @@ impl Store {
             let anchors = anchored.remove(&(id, small(row.revision))).unwrap_or_default();
             let flags = named_flags(row.flags.as_deref());
             let archived = row.archived_at.is_some();
-            Ok((id, Footing { project: project("memory", &row.project)?, archived, flags, anchors }))
+            let project = Some(row.project).filter(|name| !name.is_empty());
+            let project = project.map(|name| row::project("memory", &name)).transpose()?;
+            Ok((id, Footing { project, archived, flags, anchors }))
         };
         take::<Standing>("memory", &mut results, 0)?.into_iter().map(footing).collect()
     }

@@ -12,10 +12,10 @@ use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Vars, take},
-    row::{datetime, project},
+    row::{self, datetime},
     statement,
 };
-use cerebro_core::domain::{EventKind, Project, Timestamp};
+use cerebro_core::domain::{EventKind, Project, Scope, Timestamp};
 
 /// Most former names of one project that are considered.
 const NAMES_MAX: usize = 64;
@@ -98,25 +98,27 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// A project's name and its former names, at most [`NAMES_MAX`].
+    /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
     ///
     /// # Errors
     /// A failing store.
-    pub(super) async fn names(&self, of: &Project) -> Result<Vec<Project>, StoreError> {
-        if of.is_none() {
-            return Ok(vec![of.clone()]);
-        }
+    pub(super) async fn under_former_names(&self, of: &Scope) -> Result<Vec<Scope>, StoreError> {
+        let Some(project) = of.project() else { return Ok(vec![Scope::Personal]) };
+        let scopes = |merges: &Merges| -> Vec<Scope> {
+            names_of(merges, project).into_iter().map(Scope::Project).collect()
+        };
         if let Some(merges) = &*self.former.held() {
-            return Ok(names_of(merges, of));
+            return Ok(scopes(merges));
         }
         let vars = Vars::new().limit(MERGES_MAX);
         let mut results = self.engine()?.run(statement::FORMER_LIST, vars.0).await?;
         let mut merges = Merges::new();
         for row in take::<Row>("former_project", &mut results, 0)? {
-            let (name, into) = (project("former_project", &row.name)?, project("former_project", &row.into)?);
+            let of = |name: &str| row::project("former_project", name);
+            let (name, into) = (of(&row.name)?, of(&row.into)?);
             merges.entry(into).or_default().insert(name);
         }
-        let names = names_of(&merges, of);
+        let names = scopes(&merges);
         // Another home may merge projects at any time.
         if !self.is_shared() {
             *self.former.held() = Some(Arc::new(merges));

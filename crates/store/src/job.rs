@@ -16,7 +16,7 @@ use super::{
     row::{JobRow, datetime, key, memory_id, memory_record, timestamp},
     statement,
 };
-use cerebro_core::domain::{MemoryId, Project, Timestamp};
+use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
 
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
@@ -301,7 +301,7 @@ impl Store {
     }
 
     /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `on_commit` is called
-    /// with the memory's project, in the order in which vectors change. Returns `false` and does nothing when the
+    /// with the memory's scope, in the order in which vectors change. Returns `false` and does nothing when the
     /// lease is lost: the memory has changed or is gone, or another worker took over.
     ///
     /// # Errors
@@ -313,7 +313,7 @@ impl Store {
         model: &StoredModel,
         revision: u32,
         vectors: &[Vec<f32>],
-        on_commit: impl FnOnce(&Project),
+        on_commit: impl FnOnce(&Scope),
     ) -> Result<bool, StoreError> {
         let Some(memory) = job.subject.memory() else {
             let reason = format!("only a memory has vectors, and this job is about {}", job.subject);
@@ -348,7 +348,7 @@ impl Store {
         let mut results = self.retry_on_conflict(statement::JOB_FINISH, vars).await?;
         let held: Vec<Option<String>> = take("job", &mut results, 0)?;
         let Some(project) = one(held).flatten() else { return Ok(false) };
-        on_commit(&Project::parse(&project).unwrap_or_else(Project::none));
+        on_commit(&Project::parse(&project).map_or(Scope::Personal, Scope::Project));
         Ok(true)
     }
 

@@ -94,16 +94,16 @@ impl MemoryRow {
             updated_at: datetime(memory.updated_at),
             last_seen_at: datetime(memory.last_seen_at),
             deleted_at: memory.deleted_at.map(datetime),
-            identity: hygiene::identity(&memory.project, memory.scope, &memory.kind, &memory.title),
-            topic: topic.map(|key| topic_slot(&memory.project, memory.scope, key)),
-            pin: (memory.pinned && live).then(|| pin_slot(&memory.project)),
+            identity: hygiene::identity(&memory.scope, &memory.kind, &memory.title),
+            topic: topic.map(|key| topic_slot(&memory.scope, key)),
+            pin: (memory.pinned && live).then(|| pin_slot(&memory.scope)),
             version: signed(memory.version) + 1,
             valid_from: memory.valid.from.map(datetime),
             valid_until: memory.valid.until.map(datetime),
             nature: memory.nature.map(|nature| nature.as_str().to_owned()),
             trigger: memory.trigger.as_ref().map(|trigger| trigger.as_str().to_owned()),
             done_at: memory.done_at.map(datetime),
-            due: truth::is_open(memory).then(|| due_slot(&memory.project)),
+            due: truth::is_open(memory).then(|| due_slot(&memory.scope)),
             archived_at: memory.archived_at.map(datetime),
         }
     }
@@ -145,19 +145,18 @@ impl TryFrom<MemoryRow> for Memory {
 }
 
 /// The value of `memory.topic`; at most one live memory holds it.
-pub(super) fn topic_slot(project: &Project, scope: Scope, topic_key: &str) -> String {
-    let project = if scope == Scope::Personal { "" } else { project.as_str() };
-    format!("{}\u{1f}{project}\u{1f}{topic_key}", scope.as_str())
+pub(super) fn topic_slot(scope: &Scope, topic_key: &str) -> String {
+    format!("{}\u{1f}{}\u{1f}{topic_key}", scope.name().as_str(), scope.project_name())
 }
 
-/// The value of `memory.pin`, by which a project's pinned memories are found.
-pub(super) fn pin_slot(project: &Project) -> String {
-    format!("pinned:{project}")
+/// The value of `memory.pin`, by which a scope's pinned memories are found.
+pub(super) fn pin_slot(scope: &Scope) -> String {
+    format!("pinned:{}", scope.project_name())
 }
 
-/// The value of `memory.due`, by which a project's open prospective memories are found.
-fn due_slot(project: &Project) -> String {
-    format!("due:{project}")
+/// The value of `memory.due`, by which a scope's open prospective memories are found.
+fn due_slot(scope: &Scope) -> String {
+    format!("due:{}", scope.project_name())
 }
 
 /// The changes of the table of memories.
@@ -209,7 +208,7 @@ impl Write<'_> {
     /// project.
     pub fn revise_memory(&mut self, before: Memory, memory: &Memory, keep: Option<NonZeroU32>) {
         let (at, store) = (self.at(), self.store());
-        let is_moved = memory.project != before.project;
+        let is_moved = memory.scope != before.scope;
         let tables = self.put_memory(EventKind::MemoryUpdated, memory, memory.session.as_ref());
         tables.correct(&store.mason, &before, memory, at);
         if let Some(upto) =
@@ -221,7 +220,7 @@ impl Write<'_> {
         tables.written_in_its_session(memory, at);
         tables.jobs.due.push((memory.id, memory.revision));
         if is_moved {
-            tables.vectors.moved.push((memory.id, memory.project.clone()));
+            tables.vectors.moved.push((memory.id, memory.scope.clone()));
         }
     }
 
@@ -287,7 +286,7 @@ impl Write<'_> {
     pub fn merge_memory(&mut self, memory: &Memory) {
         let tables = self.put_memory(EventKind::ProjectMerged, memory, None);
         if memory.is_live() {
-            tables.vectors.moved.push((memory.id, memory.project.clone()));
+            tables.vectors.moved.push((memory.id, memory.scope.clone()));
         }
     }
 
@@ -326,20 +325,13 @@ impl Write<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn topic_holder(
-        &self,
-        project: &Project,
-        scope: Scope,
-        topic_key: &str,
-    ) -> Result<Option<Memory>, StoreError> {
+    pub async fn topic_holder(&self, scope: &Scope, topic_key: &str) -> Result<Option<Memory>, StoreError> {
         let holds = |memory: &&Memory| {
-            memory.is_live()
-                && (&memory.project, memory.scope) == (project, scope)
-                && memory.topic_key.as_deref() == Some(topic_key)
+            memory.is_live() && memory.scope == *scope && memory.topic_key.as_deref() == Some(topic_key)
         };
         match self.tables().memories.put.iter().find(holds) {
             Some(memory) => Ok(Some(memory.clone())),
-            None => self.store().topic_holder(project, scope, topic_key).await,
+            None => self.store().topic_holder(scope, topic_key).await,
         }
     }
 }
@@ -421,7 +413,7 @@ impl Store {
 
     /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
     pub async fn to_be_done(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let due = vec![due_slot(project), due_slot(&Project::none())];
+        let due = vec![due_slot(&Scope::Project(project.clone())), due_slot(&Scope::Personal)];
         self.memories(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
@@ -431,25 +423,25 @@ impl Store {
         self.memories(statement::MEMORY_GONE, vars).await
     }
 
-    /// The live memories of a project made before a moment, nearest first.
+    /// The live memories of a scope made before a moment, nearest first.
     pub async fn made_before(
         &self,
-        project: &Project,
+        scope: &Scope,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
         self.memories(statement::MEMORY_BEFORE, vars).await
     }
 
-    /// The live memories of a project made after a moment, nearest first.
+    /// The live memories of a scope made after a moment, nearest first.
     pub async fn made_since(
         &self,
-        project: &Project,
+        scope: &Scope,
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
         self.memories(statement::MEMORY_SINCE, vars).await
     }
 
@@ -595,4 +587,18 @@ pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, S
         Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
     };
     edges.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_as_they_were_stored() {
+        let demo = Scope::Project(Project::parse("demo").unwrap());
+        let slots = |scope| (topic_slot(scope, "a/b"), pin_slot(scope), due_slot(scope));
+        let of = |topic: &str, pin: &str, due: &str| (topic.to_owned(), pin.to_owned(), due.to_owned());
+        assert_eq!(slots(&demo), of("project\u{1f}demo\u{1f}a/b", "pinned:demo", "due:demo"));
+        assert_eq!(slots(&Scope::Personal), of("personal\u{1f}\u{1f}a/b", "pinned:", "due:"));
+    }
 }

@@ -16,7 +16,7 @@ use super::{
     session::SessionRow,
     statement::{self, Statement},
 };
-use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp};
 
 /// What happened in a session on one side of a moment, nearest first.
 #[derive(Debug, Default)]
@@ -140,11 +140,11 @@ impl Store {
 
     /// The lists of a project's context.
     pub async fn overview(&self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
-        let own = Project::none();
+        let own = Scope::Personal;
         let vars = Vars::new()
             .with("project", project.as_str())
-            .with("own", own.as_str())
-            .with("pin", pin_slot(project))
+            .with("own", own.project_name())
+            .with("pin", pin_slot(&Scope::Project(project.clone())))
             .with("own_pin", pin_slot(&own))
             .at("before", Timestamp::MAX)
             .with("person", PERSON)

@@ -13,7 +13,7 @@ use super::{
     statement,
     vector::{StoredModel, StoredVector},
 };
-use cerebro_core::domain::Project;
+use cerebro_core::domain::Scope;
 
 /// Bytes of one number.
 const WIDTH: usize = size_of::<f32>();
@@ -36,11 +36,11 @@ pub(super) fn vector(numbers: &[u8]) -> Vec<f32> {
 }
 
 impl Store {
-    /// A page of the packed vectors of a project (of the personal ones for the empty project) in order of place.
+    /// A page of the packed vectors of a scope in order of place.
     pub async fn page_of_packed(
         &self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         after: &str,
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
@@ -55,7 +55,7 @@ impl Store {
         }
         let vars = Vars::new()
             .with("table", model.table.as_str())
-            .with("project", project.as_str())
+            .with("project", scope.project_name())
             .with("after", after)
             .limit(limit);
         let mut results = self.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
@@ -73,12 +73,12 @@ impl Store {
             .collect()
     }
 
-    /// Packs the vectors of a project again; the argument has all of them. A vector that was changed or removed
-    /// meanwhile is left out, so that the project is packed again at its next reading.
+    /// Packs the vectors of a scope again; the argument has all of them. A vector that was changed or removed
+    /// meanwhile is left out, so that the scope is packed again at its next reading.
     pub async fn pack_vectors(
         &self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         vectors: &[StoredVector],
     ) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
@@ -93,7 +93,7 @@ impl Store {
             numbers: Bytes,
         }
         self.check_space()?;
-        let of = || Vars::new().with("table", model.table.as_str()).with("project", project.as_str());
+        let of = || Vars::new().with("table", model.table.as_str()).with("project", scope.project_name());
         self.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
             let row = |one: &StoredVector| Row {

@@ -5,7 +5,8 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 
 use super::StoreError;
 use cerebro_core::domain::{
-    Body, Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, SessionId, Taint, Timestamp, Validity,
+    Body, Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, ScopeName, SessionId, Taint, Timestamp,
+    Validity,
 };
 use cerebro_core::redact::RedactedText;
 
@@ -65,9 +66,10 @@ pub(super) fn session_id(table: &'static str, id: RecordId) -> Result<SessionId,
     SessionId::parse(&key).map_err(|_| malformed(table, "session id", &key))
 }
 
+/// A project; older imports took rows without one.
 pub(super) fn project(table: &'static str, name: &str) -> Result<Project, StoreError> {
     if name.is_empty() {
-        return Ok(Project::none());
+        return Ok(Project::general());
     }
     Project::parse(name).ok_or_else(|| malformed(table, "project", name))
 }
@@ -110,8 +112,8 @@ pub(super) struct BodyRow {
 impl From<&Body> for BodyRow {
     fn from(body: &Body) -> Self {
         Self {
-            project: body.project.as_str().to_owned(),
-            scope: body.scope.as_str().to_owned(),
+            project: body.scope.project_name().to_owned(),
+            scope: body.scope.name().as_str().to_owned(),
             kind: body.kind.as_str().to_owned(),
             title: body.title.to_string(),
             content: body.content.to_string(),
@@ -124,8 +126,7 @@ impl From<&Body> for BodyRow {
 impl BodyRow {
     pub(super) fn read(self, table: &'static str) -> Result<Body, StoreError> {
         Ok(Body {
-            project: project(table, &self.project)?,
-            scope: scope(table, &self.scope)?,
+            scope: scope(table, &self.scope, &self.project)?,
             kind: kind(table, &self.kind)?,
             title: held(self.title),
             content: held(self.content),
@@ -135,8 +136,9 @@ impl BodyRow {
     }
 }
 
-fn scope(table: &'static str, name: &str) -> Result<Scope, StoreError> {
-    Scope::parse(name).map_err(|_| malformed(table, "scope", name))
+fn scope(table: &'static str, name: &str, of: &str) -> Result<Scope, StoreError> {
+    let name = ScopeName::parse(name).map_err(|_| malformed(table, "scope", name))?;
+    Ok(name.of(project(table, of)?))
 }
 
 /// The origin and flags of a row; names of a newer version are left out.
@@ -193,4 +195,25 @@ where
             D::try_from(row)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::memory;
+
+    #[test]
+    fn a_row_names_scope_and_project_and_older_rows_are_read() {
+        let demo = || Scope::Project(Project::parse("demo").unwrap());
+        let written = |scope: Scope| BodyRow::from(&Body { scope, ..memory(None).body });
+        for (scope, project, name) in [(demo(), "demo", "project"), (Scope::Personal, "", "personal")] {
+            let row = written(scope.clone());
+            assert_eq!((row.project.as_str(), row.scope.as_str()), (project, name));
+            assert_eq!(row.read("memory").unwrap().scope, scope);
+        }
+        let personal = BodyRow { project: "demo".to_owned(), ..written(Scope::Personal) };
+        assert_eq!(personal.read("memory").unwrap().scope, Scope::Personal);
+        let nameless = BodyRow { project: String::new(), ..written(demo()) };
+        assert_eq!(nameless.read("memory").unwrap().scope, Scope::Project(Project::general()));
+    }
 }

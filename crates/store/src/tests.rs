@@ -41,8 +41,7 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     Memory {
         id: MemoryId::random(),
         body: Body {
-            project: Project::parse("demo").unwrap(),
-            scope: Scope::Project,
+            scope: Scope::Project(Project::parse("demo").unwrap()),
             kind: Kind::manual(),
             title: text("A title"),
             content: text("Some content."),
@@ -102,7 +101,7 @@ fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
         put(&store, put_in.clone()).await.unwrap();
         let want = Memory { version: 1, ..put_in };
         assert_eq!(store.memory(&want.id).await.unwrap().as_ref(), Some(&want));
-        let holder = store.topic_holder(&want.project, Scope::Project, "topic/key").await.unwrap();
+        let holder = store.topic_holder(&want.scope, "topic/key").await.unwrap();
         assert_eq!(holder.as_ref(), Some(&want));
         store.close().await.unwrap();
         let store = open(dir.path()).await;

@@ -16,7 +16,7 @@ use super::{
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
 use cerebro_core::{sameness, text};
 
 /// Bytes of a key, enough to rule out accidental collisions.
@@ -93,12 +93,12 @@ impl Stonemason {
     }
 
     /// The keys by which a text is looked up: one with its title, and one for its content under any title.
-    fn keys(&self, project: &Project, scope: Scope, title: &str, content: &str) -> [TextKey; 2] {
-        sameness::forms(project, scope, title, content).map(|form| TextKey(self.digest(&form)))
+    fn keys(&self, scope: &Scope, title: &str, content: &str) -> [TextKey; 2] {
+        sameness::forms(scope, title, content).map(|form| TextKey(self.digest(&form)))
     }
 
     fn keys_of(&self, memory: &Memory) -> [TextKey; 2] {
-        self.keys(&memory.project, memory.scope, &memory.title, &memory.content)
+        self.keys(&memory.scope, &memory.title, &memory.content)
     }
 
     /// The keys recorded for a memory's text. The one for its content alone is included only if the content says
@@ -215,10 +215,10 @@ impl Tables {
     /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
     /// that only moves still says what it said.
     pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
-        let body = Body { project: now.project.clone(), scope: now.scope, ..was.body.clone() };
+        let body = Body { scope: now.scope.clone(), ..was.body.clone() };
         let moved = Memory { body, ..was.clone() };
         let is_corrected = self.bury(mason, &moved, Some(now), (Why::Corrected, at));
-        if is_corrected && (&was.project, was.scope) != (&now.project, now.scope) {
+        if is_corrected && was.scope != now.scope {
             self.bury(mason, was, Some(now), (Why::Corrected, at));
         }
     }
@@ -232,10 +232,8 @@ impl Tables {
 /// A text that somebody says.
 #[derive(Debug, Clone, Copy)]
 pub struct Saying<'a> {
-    /// The project in which it is said.
-    pub project: &'a Project,
     /// Its scope.
-    pub scope: Scope,
+    pub scope: &'a Scope,
     /// Its title.
     pub title: &'a str,
     /// Its content.
@@ -244,7 +242,7 @@ pub struct Saying<'a> {
 
 impl<'a> From<&'a Memory> for Saying<'a> {
     fn from(memory: &'a Memory) -> Self {
-        Self { project: &memory.project, scope: memory.scope, title: &memory.title, content: &memory.content }
+        Self { scope: &memory.scope, title: &memory.title, content: &memory.content }
     }
 }
 
@@ -274,20 +272,20 @@ impl Write<'_> {
         own: Option<&Memory>,
     ) -> Result<Vec<Tombstone>, StoreError> {
         let mason = &self.store().mason;
-        let Saying { project, scope, title, content } = saying;
-        let names = self.store().names(project).await?;
-        let is_here = |own: &&Memory| (&own.project, own.scope) == (project, scope);
+        let Saying { scope, title, content } = saying;
+        let places = self.store().under_former_names(scope).await?;
+        let is_here = |own: &&Memory| own.scope == *scope;
         // What the memory says in its own project, it also says under each former name of that.
         let said = own.filter(is_here).map(|own| (&own.title, &own.content));
         let said: Vec<TextKey> = said
             .into_iter()
-            .flat_map(|(title, content)| names.iter().map(move |name| (name, title, content)))
-            .flat_map(|(name, title, content)| mason.keys(name, scope, title, content))
+            .flat_map(|(title, content)| places.iter().map(move |place| (place, title, content)))
+            .flat_map(|(place, title, content)| mason.keys(place, title, content))
             .collect();
         let mut keys: Vec<TextKey> =
-            names.iter().flat_map(|name| mason.keys(name, scope, title, content)).collect();
-        if scope == Scope::Project {
-            keys.extend(mason.keys(&Project::none(), Scope::Personal, title, content));
+            places.iter().flat_map(|place| mason.keys(place, title, content)).collect();
+        if !scope.is_personal() {
+            keys.extend(mason.keys(&Scope::Personal, title, content));
         }
         keys.retain(|key| !said.contains(key));
         let mut found = Vec::new();

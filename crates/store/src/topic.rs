@@ -28,13 +28,8 @@ pub struct Topic {
 
 impl Store {
     /// The live memory that holds a topic key.
-    pub async fn topic_holder(
-        &self,
-        project: &Project,
-        scope: Scope,
-        key: &str,
-    ) -> Result<Option<Memory>, StoreError> {
-        let vars = Vars::new().with("topic", topic_slot(project, scope, key));
+    pub async fn topic_holder(&self, scope: &Scope, key: &str) -> Result<Option<Memory>, StoreError> {
+        let vars = Vars::new().with("topic", topic_slot(scope, key));
         Ok(one(self.memories(statement::MEMORY_TOPIC_HOLDER, vars).await?))
     }
 

@@ -14,7 +14,7 @@ use super::{
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{MemoryId, Project};
+use cerebro_core::domain::{MemoryId, Scope};
 use cerebro_core::pace::Spent;
 
 /// The prefix of the tables of vectors.
@@ -134,8 +134,8 @@ impl StoredModel {
 pub(super) struct VectorChanges {
     /// Memories that are no longer live.
     pub gone: Vec<MemoryId>,
-    /// Memories that moved to another project.
-    pub moved: Vec<(MemoryId, Project)>,
+    /// Memories that moved to another scope.
+    pub moved: Vec<(MemoryId, Scope)>,
 }
 
 impl VectorChanges {
@@ -155,9 +155,9 @@ struct Move {
 impl Part for VectorChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_GONE_VECTORS, "gone", &self.gone, memory_record);
-        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, project)| Move {
+        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, scope)| Move {
             memory: memory_record(memory),
-            project: project.as_str().to_owned(),
+            project: scope.project_name().to_owned(),
         });
     }
 }
@@ -218,11 +218,11 @@ impl Store {
         }
     }
 
-    /// A page of the vectors of a project (of the personal ones for the empty project) in order of place.
+    /// A page of the vectors of a scope in order of place.
     pub async fn page_of_vectors(
         &self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         after: &str,
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
@@ -235,7 +235,7 @@ impl Store {
             passage: i64,
             embedding: Vec<f64>,
         }
-        let vars = Vars::new().with("project", project.as_str()).with("after", after).limit(limit);
+        let vars = Vars::new().with("project", scope.project_name()).with("after", after).limit(limit);
         let mut results = self.on_table(model, statement::VECTOR_PAGE, vars.0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
@@ -252,20 +252,20 @@ impl Store {
             .collect()
     }
 
-    /// How many vectors a project has.
-    pub async fn count_vectors(&self, model: &StoredModel, project: &Project) -> Result<usize, StoreError> {
-        let vars = Vars::new().with("project", project.as_str());
+    /// How many vectors a scope has.
+    pub async fn count_vectors(&self, model: &StoredModel, scope: &Scope) -> Result<usize, StoreError> {
+        let vars = Vars::new().with("project", scope.project_name());
         let mut results = self.on_table(model, statement::VECTOR_COUNT, vars.0).await?;
         let counts: Vec<i64> = take("vector", &mut results, 0)?;
         Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
     /// The passages nearest to a vector by the model's index, with exact distances, the nearest first, from some
-    /// projects or all.
+    /// scopes or all.
     pub async fn nearest_vectors(
         &self,
         model: &StoredModel,
-        projects: Option<&[Project]>,
+        scopes: Option<&[Scope]>,
         vector: &[f32],
     ) -> Result<Vec<(MemoryId, u32, f32)>, StoreError> {
         #[derive(SurrealValue)]
@@ -277,10 +277,10 @@ impl Store {
         }
         let vector: Vec<f64> = vector.iter().map(|x| f64::from(*x)).collect();
         let vars = Vars::new().with("vector", vector);
-        let (template, vars) = match projects {
+        let (template, vars) = match scopes {
             None => (statement::VECTOR_NEAREST, vars),
-            Some(projects) => {
-                let names: Vec<String> = projects.iter().map(|project| project.as_str().to_owned()).collect();
+            Some(scopes) => {
+                let names: Vec<String> = scopes.iter().map(|scope| scope.project_name().to_owned()).collect();
                 (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
             }
         };
@@ -397,7 +397,7 @@ mod tests {
         JobKind,
         tests::{change, memory, open, run},
     };
-    use cerebro_core::domain::{Memory, SessionId, Timestamp};
+    use cerebro_core::domain::{Memory, Project, SessionId, Timestamp};
 
     const DIMENSION: usize = 48;
     const K: usize = 10;
@@ -460,18 +460,18 @@ mod tests {
     }
 
     /// The share of the truly nearest that the index finds, over some questions.
-    async fn recall(store: &Store, model: &StoredModel, held: &Held, projects: Option<&[Project]>) -> f64 {
+    async fn recall(store: &Store, model: &StoredModel, held: &Held, scopes: Option<&[Scope]>) -> f64 {
         let (mut found, mut wanted) = (0, 0);
         for seed in 0..40 {
             let question = vector(5_000_000 + seed);
-            let inside = |memory: &Memory| projects.is_none_or(|all| all.contains(&memory.project));
+            let inside = |memory: &Memory| scopes.is_none_or(|all| all.contains(&memory.scope));
             let mut exact: Vec<(f32, &MemoryId)> = held
                 .values()
                 .filter(|(memory, _)| inside(memory))
                 .map(|(memory, vector)| (vector.iter().zip(&question).map(|(a, b)| a * b).sum(), &memory.id))
                 .collect();
             exact.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-            let near = store.nearest_vectors(model, projects, &question).await.unwrap();
+            let near = store.nearest_vectors(model, scopes, &question).await.unwrap();
             for (memory, ..) in &near {
                 assert!(held.contains_key(memory), "a ghost");
                 assert!(inside(&held[memory].0), "of another project");
@@ -486,7 +486,7 @@ mod tests {
     async fn assert_recall(store: &Store, model: &StoredModel, held: &Held, when: &str) {
         let all = recall(store, model, held, None).await;
         assert!(all >= 0.98, "{when}: {all} of the nearest are found");
-        let one = [Project::parse("p1").unwrap()];
+        let one = [Scope::Project(Project::parse("p1").unwrap())];
         let within = recall(store, model, held, Some(&one)).await;
         assert!(within >= 0.98, "{when}: {within} of the nearest of a project are found");
     }
@@ -505,7 +505,7 @@ mod tests {
                 for n in 0..150 {
                     seed += 1;
                     let mut new = memory(None);
-                    new.project = Project::parse(&format!("p{}", n % 3)).unwrap();
+                    new.scope = Scope::Project(Project::parse(&format!("p{}", n % 3)).unwrap());
                     held.insert(new.id, (new.clone(), vector(seed)));
                     batch.push(new);
                 }

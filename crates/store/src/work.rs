@@ -490,7 +490,7 @@ impl Write<'_> {
             kind,
             memory: None,
             session: work.and_then(|work| work.session.clone()),
-            project: work.map(|work| work.project.clone()).filter(|project| !project.is_none()),
+            project: work.map(|work| work.project.clone()),
         };
         &mut self.record(happened).works
     }

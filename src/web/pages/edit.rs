@@ -17,7 +17,7 @@ use crate::web::{
     shell::{self, Shell},
     view::link,
 };
-use cerebro_core::domain::{Kind, Nature, Scope};
+use cerebro_core::domain::{Kind, Nature, ScopeName};
 use cerebro_core::operation::Operation;
 
 #[derive(Template)]
@@ -61,7 +61,7 @@ struct Draft {
 impl Draft {
     fn of(memory: Memory) -> Self {
         let (title, kind, tags) = memory.raw;
-        let is_personal = memory.scope == Scope::Personal.as_str();
+        let is_personal = memory.scope == ScopeName::Personal.as_str();
         Self {
             title,
             kind,
@@ -136,7 +136,7 @@ impl EditPage {
             href: link::memory(id),
             kinds: &Kind::KNOWN,
             natures: Nature::NAMES.iter().map(|&name| choice(name, &draft.nature)).collect(),
-            scopes: [Scope::Project, Scope::Personal]
+            scopes: [ScopeName::Project, ScopeName::Personal]
                 .iter()
                 .map(|scope| choice(scope.as_str(), &draft.scope))
                 .collect(),

@@ -6,12 +6,54 @@ use super::{MemoryId, Origin, Project, SessionId, Taint, Timestamp, Trigger, lim
 use crate::{redact::RedactedText, taint};
 
 /// Who a memory is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// For everyone who works on the project.
+    Project(Project),
+    /// For this person, in every project; it belongs to no project.
+    Personal,
+}
+
+impl Scope {
+    /// Its project; what is personal has none.
+    pub fn project(&self) -> Option<&Project> {
+        match self {
+            Self::Project(project) => Some(project),
+            Self::Personal => None,
+        }
+    }
+
+    /// The name of its project, as it is stored and published: empty for what is personal.
+    pub fn project_name(&self) -> &str {
+        self.project().map_or("", Project::as_str)
+    }
+
+    /// Which of the two it is.
+    pub fn name(&self) -> ScopeName {
+        match self {
+            Self::Project(_) => ScopeName::Project,
+            Self::Personal => ScopeName::Personal,
+        }
+    }
+
+    /// Whether it is of this project.
+    pub fn is_of(&self, project: &Project) -> bool {
+        self.project() == Some(project)
+    }
+
+    /// Whether it is the person's.
+    pub fn is_personal(&self) -> bool {
+        *self == Self::Personal
+    }
+}
+
+/// A scope by its name alone, where the project is said elsewhere or does not matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum ScopeName {
+    /// [`Scope::Project`].
     #[default]
     Project,
-    /// For this person, in every project; it belongs to no project.
+    /// [`Scope::Personal`].
     Personal,
 }
 
@@ -20,7 +62,15 @@ pub enum Scope {
 #[error("scope is `project` or `personal`")]
 pub struct ScopeError;
 
-impl Scope {
+impl ScopeName {
+    /// The scope of this name; what is personal belongs to no project, whichever is given.
+    pub fn of(self, project: Project) -> Scope {
+        match self {
+            Self::Project => Scope::Project(project),
+            Self::Personal => Scope::Personal,
+        }
+    }
+
     /// The stored and published name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -150,8 +200,6 @@ impl Validity {
 /// What a memory says and where it belongs. A memory, a revision, a draft and a document of the index embed one each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Body {
-    /// [`Project::none`] for a personal memory.
-    pub project: Project,
     pub scope: Scope,
     pub kind: Kind,
     pub title: RedactedText,
@@ -227,8 +275,7 @@ impl Body {
     #[cfg(test)]
     pub(crate) fn sample() -> Self {
         Self {
-            project: Project::general(),
-            scope: Scope::Project,
+            scope: Scope::Project(Project::general()),
             kind: Kind::manual(),
             title: RedactedText::derived("T"),
             content: RedactedText::derived("C"),
@@ -362,7 +409,27 @@ mod tests {
 
     #[test]
     fn scopes_are_two() {
-        assert_eq!(Scope::parse(" Personal"), Ok(Scope::Personal));
-        assert_eq!(Scope::parse("global"), Err(ScopeError));
+        assert_eq!(ScopeName::parse(" Personal"), Ok(ScopeName::Personal));
+        assert_eq!(ScopeName::parse("global"), Err(ScopeError));
+    }
+
+    #[test]
+    fn a_scope_has_its_project_or_is_personal() {
+        let (demo, other) = (Project::parse("demo").unwrap(), Project::general());
+        for (name, want, project, project_name) in [
+            (ScopeName::Project, Scope::Project(demo.clone()), Some(&demo), "demo"),
+            (ScopeName::Personal, Scope::Personal, None, ""),
+        ] {
+            let scope = name.of(demo.clone());
+            assert_eq!((&scope, scope.name()), (&want, name));
+            assert_eq!((scope.project(), scope.project_name()), (project, project_name));
+            assert_eq!((scope.is_of(&demo), scope.is_personal()), (project.is_some(), project.is_none()));
+            assert!(!scope.is_of(&other));
+        }
+        assert_eq!(
+            ScopeName::Personal.of(demo),
+            ScopeName::Personal.of(other),
+            "it has no project to differ in"
+        );
     }
 }

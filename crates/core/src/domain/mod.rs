@@ -29,7 +29,7 @@ pub use id::{
     ArrangementId, CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId,
     SessionId, SubjectId, WorkId, random_name,
 };
-pub use memory::{Body, Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
+pub use memory::{Body, Kind, Memory, Nature, Revision, Scope, ScopeError, ScopeName, Validity};
 pub use project::Project;
 pub use proven::{
     PastAnswer, PastCommit, PastFailure, PastFix, PastPlan, PastRefusal, PastTask, PastToDo, Proven,

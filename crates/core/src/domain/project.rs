@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::limits::PROJECT_CHARS_MAX;
 
-/// A normalised project name: lowercase, trimmed, runs of blanks as `-`.
+/// A normalised project name: lowercase, trimmed, runs of blanks as `-`. None is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Project(String);
 
@@ -14,11 +14,6 @@ impl Project {
         Self("general".to_owned())
     }
 
-    /// The absence of a project, for personal memories.
-    pub fn none() -> Self {
-        Self(String::new())
-    }
-
     /// Normalises a name; `None` when nothing is left or it exceeds 200 characters.
     pub fn parse(text: &str) -> Option<Self> {
         let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -26,14 +21,9 @@ impl Project {
         ((1..=PROJECT_CHARS_MAX).contains(&name.chars().count())).then_some(Self(name))
     }
 
-    /// The name; empty for [`Project::none`].
+    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Whether this is [`Project::none`].
-    pub fn is_none(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

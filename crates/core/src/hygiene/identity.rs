@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{
-    domain::{Kind, Project, Scope},
+    domain::{Kind, Scope},
     text::one_line,
 };
 
@@ -12,16 +12,11 @@ use crate::{
 /// order, each preceded by its length in bytes (64 bits, little-endian), so that no two lists of
 /// fields run together to the same bytes.
 ///
-/// The title counts in NFC, in lowercase and with its white space folded. A personal memory belongs
-/// to no project, whichever is given.
-pub fn identity(project: &Project, scope: Scope, kind: &Kind, title: &str) -> String {
-    let project = match scope {
-        Scope::Project => project.as_str(),
-        Scope::Personal => "",
-    };
+/// The title counts in NFC, in lowercase and with its white space folded. The project of a personal memory is empty.
+pub fn identity(scope: &Scope, kind: &Kind, title: &str) -> String {
     let title = normal_title(title);
     let mut hash = Sha256::new();
-    for field in [project, scope.as_str(), kind.as_str(), &title] {
+    for field in [scope.project_name(), scope.name().as_str(), kind.as_str(), &title] {
         hash.update((field.len() as u64).to_le_bytes());
         hash.update(field);
     }
@@ -46,43 +41,39 @@ pub fn same_content(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Project;
 
-    fn of(project: &str, scope: Scope, kind: &str, title: &str) -> String {
-        let project = Project::parse(project).unwrap_or_else(Project::none);
-        identity(&project, scope, &Kind::parse(kind).unwrap(), title)
+    fn of(project: Option<&str>, kind: &str, title: &str) -> String {
+        let scope = project.map_or(Scope::Personal, |name| Scope::Project(Project::parse(name).unwrap()));
+        identity(&scope, &Kind::parse(kind).unwrap(), title)
     }
 
     #[test]
     fn known_answers() {
         // By Python: sha256(b"".join(len(f).to_bytes(8, "little") + f for f in fields)).
         assert_eq!(
-            of("owner/repo", Scope::Project, "decision", "Use JWT  for Café"),
+            of(Some("owner/repo"), "decision", "Use JWT  for Café"),
             "e1599d3cc1c102c4304d86583b5a14d066949677ec56ce748e4965233b643061"
         );
         assert_eq!(
-            of("owner/repo", Scope::Personal, "manual", "Tabs\n"),
+            of(None, "manual", "Tabs\n"),
             "bb701380a85bf030c0ea7c5aa10df4cbb87b7fb4a935a15aa6be3f57cd62704d"
         );
     }
 
     #[test]
     fn titles_are_normalised_and_fields_do_not_run_together() {
-        let base = of("a", Scope::Project, "manual", "Café au lait");
-        assert_eq!(base, of("a", Scope::Project, "manual", " CAFE\u{301}\tau \n lait "));
+        let base = of(Some("a"), "manual", "Café au lait");
+        assert_eq!(base, of(Some("a"), "manual", " CAFE\u{301}\tau \n lait "));
         for other in [
-            of("a", Scope::Project, "manual", "Cafe au lait"),
-            of("a", Scope::Project, "config", "Café au lait"),
-            of("a", Scope::Personal, "manual", "Café au lait"),
-            of("b", Scope::Project, "manual", "Café au lait"),
+            of(Some("a"), "manual", "Cafe au lait"),
+            of(Some("a"), "config", "Café au lait"),
+            of(None, "manual", "Café au lait"),
+            of(Some("b"), "manual", "Café au lait"),
         ] {
             assert_ne!(base, other);
         }
-        assert_ne!(of("a", Scope::Project, "bc", "d"), of("a", Scope::Project, "b", "cd"));
-    }
-
-    #[test]
-    fn personal_memories_belong_to_no_project() {
-        assert_eq!(of("a", Scope::Personal, "manual", "t"), of("b", Scope::Personal, "manual", "t"));
+        assert_ne!(of(Some("a"), "bc", "d"), of(Some("a"), "b", "cd"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ crate::embeds_body!(Draft);
 impl Draft {
     /// See [`identity()`].
     pub fn identity(&self) -> String {
-        identity(&self.project, self.scope, &self.kind, &self.title)
+        identity(&self.scope, &self.kind, &self.title)
     }
 
     /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and, where
@@ -59,7 +59,7 @@ fn same_tags(a: &[RedactedText], b: &[RedactedText]) -> bool {
 /// The stored memories that a save depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Existing<'a> {
-    /// The live memory with the draft's topic key, project and scope.
+    /// The live memory with the draft's topic key and scope.
     pub topic_holder: Option<&'a Memory>,
     /// Live memories with the draft's identity, last seen within the window, newest first.
     pub recent_twins: &'a [Memory],

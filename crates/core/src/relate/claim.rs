@@ -221,14 +221,14 @@ fn cut(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Body, Project, Timestamp};
+    use crate::domain::{Body, Project, Scope, Timestamp};
 
     fn memory(id: &str, second: i64, content: &str) -> Memory {
         let at = Timestamp::from_second(second).unwrap();
         Memory {
             id: MemoryId::parse(id).unwrap(),
             body: Body {
-                project: Project::parse("demo").unwrap(),
+                scope: Scope::Project(Project::parse("demo").unwrap()),
                 title: RedactedText::derived(format!("Title of {id}")),
                 content: RedactedText::derived(content),
                 ..Body::sample()

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{is_exempt, nature, strength};
-use crate::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, limits};
+use crate::domain::{Kind, Memory, MemoryId, Nature, Scope, SessionId, Timestamp, limits};
 use crate::hygiene::{Shingles, jaccard, near_keys, summary_key};
 use crate::redact::RedactedText;
 use crate::sameness::says_all;
@@ -132,7 +132,7 @@ pub fn united<'a>(
 
 /// Whether a memory may be merged: it is ordinary, and nobody gave it a place of its own.
 fn is_mergeable(memory: &Memory) -> bool {
-    let is_own = memory.pinned || memory.topic_key.is_some() || memory.scope == Scope::Personal;
+    let is_own = memory.pinned || memory.topic_key.is_some() || memory.scope.is_personal();
     let is_kind = nature(memory) != Nature::Prospective && memory.kind != Kind::session_summary();
     memory.is_live() && !memory.is_archived() && !is_own && is_kind && memory.taint.flags.is_empty()
 }
@@ -140,18 +140,14 @@ fn is_mergeable(memory: &Memory) -> bool {
 /// What two memories must have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
-    project: String,
+    scope: Scope,
     kind: String,
     nature: &'static str,
 }
 
 impl Group {
     fn of(memory: &Memory) -> Self {
-        Self {
-            project: memory.project.to_string(),
-            kind: memory.kind.to_string(),
-            nature: nature(memory).as_str(),
-        }
+        Self { scope: memory.scope.clone(), kind: memory.kind.to_string(), nature: nature(memory).as_str() }
     }
 }
 
@@ -176,8 +172,8 @@ pub struct Survey {
     /// By place and near key, those that have it; each with a hash of all its keys, by which the most like are neighbours.
     near: BTreeMap<(usize, u64), Vec<(u64, MemoryId)>>,
     episodes: Vec<Episode>,
-    sessions: BTreeMap<(Project, SessionId), Vec<usize>>,
-    summaries: BTreeMap<(Project, RedactedText), MemoryId>,
+    sessions: BTreeMap<(Scope, SessionId), Vec<usize>>,
+    summaries: BTreeMap<(Scope, RedactedText), MemoryId>,
 }
 
 impl Survey {
@@ -214,11 +210,11 @@ impl Survey {
             }
         }
         if let Some(key) = memory.topic_key.as_ref().filter(|_| !memory.is_archived()) {
-            self.summaries.insert((memory.project.clone(), key.clone()), memory.id);
+            self.summaries.insert((memory.scope.clone(), key.clone()), memory.id);
         }
         if !is_exempt(memory, is_end) {
             if let Some(session) = &memory.session {
-                let of = self.sessions.entry((memory.project.clone(), session.clone())).or_default();
+                let of = self.sessions.entry((memory.scope.clone(), session.clone())).or_default();
                 of.push(self.episodes.len());
             }
             self.episodes.push(Episode {
@@ -303,10 +299,10 @@ impl Survey {
     }
 
     fn compacted(&self, room: usize, taken: &mut BTreeSet<MemoryId>, steps: &mut Vec<Step>) {
-        for ((project, session), episodes) in &self.sessions {
+        for ((scope, session), episodes) in &self.sessions {
             let episodes: Vec<&Episode> = episodes.iter().map(|at| &self.episodes[*at]).collect();
             let is_past = episodes.iter().all(|one| self.days(one.last_seen_at) >= PAST_DAYS);
-            let summary = self.summaries.get(&(project.clone(), summary_key(session)));
+            let summary = self.summaries.get(&(scope.clone(), summary_key(session)));
             let Some(summary) = summary.filter(|_| is_past && episodes.len() >= EPISODES_MIN) else {
                 continue;
             };

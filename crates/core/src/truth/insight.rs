@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     distil::{Reason, clean, gives_orders, own_words},
-    domain::{Memory, MemoryId, Origin, Project, Scope, Timestamp},
+    domain::{Memory, MemoryId, Origin, Project, Timestamp},
     redact::RedactedText,
     relate::{claim::Misfit, mentions},
     sameness::normal,
@@ -116,13 +116,13 @@ impl Topics {
             self.known.insert(first_words(&memory.content));
             return;
         }
-        let is_own = memory.scope == Scope::Personal || !memory.taint.flags.is_empty();
-        if is_own || memory.is_archived() {
+        let Some(project) = memory.scope.project() else { return };
+        if memory.is_archived() || !memory.taint.flags.is_empty() {
             return;
         }
         let member = Member { updated_at: memory.updated_at, id: memory.id, revision: memory.revision };
         for mention in mentions(memory) {
-            self.members.entry((memory.project.clone(), mention.name)).or_default().insert(member);
+            self.members.entry((project.clone(), mention.name)).or_default().insert(member);
         }
     }
 

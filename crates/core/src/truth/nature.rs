@@ -1,7 +1,7 @@
 //! The kind of a memory, and how much of its strength is left. Strength is computed on demand and never stored; it
 //! does not affect the order of results.
 
-use crate::domain::{Kind, Memory, Nature, Scope, Timestamp};
+use crate::domain::{Kind, Memory, Nature, Timestamp};
 
 /// Days after which an episode has 0.9 of its strength left.
 const STABILITY_DAYS: f64 = 180.0;
@@ -52,7 +52,7 @@ pub fn is_exempt(memory: &Memory, has_superseded: bool) -> bool {
         Nature::Prospective => memory.done_at.is_none(),
         Nature::Episodic => false,
     };
-    let is_kept = memory.pinned || memory.topic_key.is_some() || memory.scope == Scope::Personal;
+    let is_kept = memory.pinned || memory.topic_key.is_some() || memory.scope.is_personal();
     keeps || is_kept || has_superseded
 }
 
@@ -75,7 +75,7 @@ pub(super) fn faded_since(seen: Timestamp, now: Timestamp) -> f64 {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        domain::{Body, Validity},
+        domain::{Body, Scope, Validity},
         redact::RedactedText,
     };
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{Kind, MemoryId, Project, Scope, Timestamp},
+    domain::{Kind, MemoryId, Scope, Timestamp},
     text::fold,
 };
 
@@ -16,10 +16,8 @@ const WORDS_MIN: usize = 2;
 pub struct Listed<'a> {
     /// Its id.
     pub id: MemoryId,
-    /// Its project.
-    pub project: &'a Project,
     /// Who it is for.
-    pub scope: Scope,
+    pub scope: &'a Scope,
     /// Its type.
     pub kind: &'a Kind,
     /// Its title.
@@ -35,7 +33,7 @@ pub struct Listed<'a> {
 /// Likeness of the texts is no better reason: `docs/truth.md` has the measurements.
 pub fn newer(listed: &[Listed<'_>]) -> Vec<(MemoryId, MemoryId)> {
     // By place and type, and the words of the title in order.
-    let mut subjects: BTreeMap<(&str, &str, &str, String), Vec<&Listed<'_>>> = BTreeMap::new();
+    let mut subjects: BTreeMap<(&Scope, &str, String), Vec<&Listed<'_>>> = BTreeMap::new();
     for one in listed.iter().filter(|one| *one.kind != Kind::session_summary()) {
         let folded = fold(one.title);
         let words: Vec<&str> = folded
@@ -43,7 +41,7 @@ pub fn newer(listed: &[Listed<'_>]) -> Vec<(MemoryId, MemoryId)> {
             .filter(|word| !word.is_empty())
             .collect();
         if words.len() >= WORDS_MIN {
-            let subject = (one.project.as_str(), one.scope.as_str(), one.kind.as_str(), words.join(" "));
+            let subject = (one.scope, one.kind.as_str(), words.join(" "));
             subjects.entry(subject).or_default().push(one);
         }
     }
@@ -58,16 +56,16 @@ pub fn newer(listed: &[Listed<'_>]) -> Vec<(MemoryId, MemoryId)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Project;
 
     #[test]
     fn the_last_one_of_a_title_is_newer_than_the_others() {
-        let (demo, web) = (Project::parse("demo").unwrap(), Project::parse("web").unwrap());
+        let [demo, web] = ["demo", "web"].map(|name| Scope::Project(Project::parse(name).unwrap()));
         let (fact, summary) = (Kind::manual(), Kind::session_summary());
         let ids: Vec<MemoryId> = (0..9).map(|_| MemoryId::random()).collect();
-        let listed = |n: usize, project, kind, title, second| Listed {
+        let listed = |n: usize, scope, kind, title, second| Listed {
             id: ids[n],
-            project,
-            scope: Scope::Project,
+            scope,
             kind,
             title,
             at: Timestamp::from_second(second).unwrap(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::nature::{faded_since, is_exempt, is_open, nature};
-use crate::domain::{Memory, Nature, Scope, Timestamp, Validity};
+use crate::domain::{Memory, Nature, ScopeName, Timestamp, Validity};
 
 /// Strength below which a memory has faded; an episode gets there after a good six years.
 const FADED_BELOW: f64 = 0.5;
@@ -14,7 +14,7 @@ pub struct Vital {
     /// Whether it counts at all.
     pub is_live: bool,
     nature: Nature,
-    scope: Scope,
+    scope: ScopeName,
     /// Since when it loses strength, if it does not take another's place; `None` if it never does.
     fades_since: Option<Timestamp>,
     /// Whether it is to be done, wherever one is in its project.
@@ -28,7 +28,7 @@ impl From<&Memory> for Vital {
         Self {
             is_live: memory.is_live(),
             nature: nature(memory),
-            scope: memory.scope,
+            scope: memory.scope.name(),
             fades_since: (!is_exempt(memory, false)).then_some(memory.last_seen_at),
             is_open: is_open(memory) && memory.trigger.is_none(),
             valid: memory.valid,

@@ -8,24 +8,18 @@ use super::{
     schema::Key,
     tokenizer::{runs, words_analyzer},
 };
-use cerebro_core::domain::{Project, Scope, SubjectId};
+use cerebro_core::domain::{Scope, SubjectId};
 
 impl Index {
-    /// For each name, the live memories of a project and scope that mention it, in order of id, at most `limit` +
+    /// For each name, the live memories of a scope that mention it, in order of id, at most `limit` +
     /// 1. That many mean that the name is too common to be significant.
     ///
     /// # Errors
     /// Any; [`super::LexicalError::Damaged`] asks for a rebuild.
-    pub fn holders(
-        &self,
-        project: &Project,
-        scope: Scope,
-        names: &[String],
-        limit: usize,
-    ) -> Result<Vec<Vec<SubjectId>>> {
+    pub fn holders(&self, scope: &Scope, names: &[String], limit: usize) -> Result<Vec<Vec<SubjectId>>> {
         let view = self.view()?;
         let terms: Vec<Option<Term>> = names.iter().map(|name| self.term_of(name)).collect();
-        let place = Query::everything_in(project, scope);
+        let place = Query::everything_in(scope);
         let mut found = vec![Vec::new(); names.len()];
         for segment in view.segments() {
             let allowed = Allowed::new(segment, self.fields(), &place)?;

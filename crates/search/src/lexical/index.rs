@@ -465,15 +465,14 @@ impl Index {
         guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
-    /// Live memories of the same project and scope that share a near key or the title key, at most `limit`.
+    /// Live memories of the same scope that share a near key or the title key, at most `limit`.
     /// Includes queued changes, which come first, and needs no commit.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
     pub fn near(
         &self,
-        project: &Project,
-        scope: Scope,
+        scope: &Scope,
         near_keys: &[u64],
         title_key: u64,
         limit: usize,
@@ -482,8 +481,7 @@ impl Index {
         keys.sort_unstable();
         keys.dedup();
         let shares = |doc: &Doc| {
-            let same_place = doc.scope == scope && doc.project == *project;
-            same_place
+            doc.scope == *scope
                 && doc.near_keys.iter().chain([&doc.title_key]).any(|key| keys.binary_search(key).is_ok())
         };
         // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
@@ -496,7 +494,7 @@ impl Index {
             (found.collect::<Vec<_>>(), self.reader.searcher())
         };
         found.sort_unstable();
-        let committed = guarded(|| self.near_committed(&committed, project, scope, &keys))?;
+        let committed = guarded(|| self.near_committed(&committed, scope, &keys))?;
         let queue = lock(&self.queue);
         // Changes that were flushed meanwhile may be in both.
         let unchanged = |id: &SubjectId| !queue.changes.contains_key(id) && !found.contains(id);
@@ -506,19 +504,13 @@ impl Index {
         Ok(found)
     }
 
-    fn near_committed(
-        &self,
-        searcher: &Searcher,
-        project: &Project,
-        scope: Scope,
-        keys: &[u64],
-    ) -> Result<Vec<SubjectId>> {
+    fn near_committed(&self, searcher: &Searcher, scope: &Scope, keys: &[u64]) -> Result<Vec<SubjectId>> {
         let mut found = Vec::new();
         for segment in searcher.segment_readers() {
             let ids = segment.fast_fields().u64("memory")?;
             let inverted = segment.inverted_index(self.fields.keys)?;
             for key in keys {
-                let term = self.fields.term(Key::Near(project, scope, *key));
+                let term = self.fields.term(Key::Near(scope, *key));
                 let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)?
                 else {
                     continue;

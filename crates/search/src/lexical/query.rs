@@ -15,7 +15,7 @@ use super::{
     schema::{Fields, Key},
     tokenizer::{Run, runs, short_hash, words_analyzer},
 };
-use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX};
+use cerebro_core::domain::{Kind, Project, Scope, ScopeName, Timestamp, limits::QUERY_CHARS_MAX};
 use cerebro_core::recall::{Beside, Weights};
 use cerebro_core::redact::RedactedText;
 
@@ -30,7 +30,7 @@ pub struct Query {
     /// Any text; characters beyond [`QUERY_CHARS_MAX`] are ignored.
     pub text: RedactedText,
     pub projects: Projects,
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     pub kind: Option<Kind>,
     /// All of these are required.
     pub tags: Vec<RedactedText>,
@@ -55,12 +55,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query without words, filtered by project and scope only.
-    pub(super) fn everything_in(project: &Project, scope: Scope) -> Self {
+    /// A query without words, filtered by scope only.
+    pub(super) fn everything_in(scope: &Scope) -> Self {
         Self {
             text: RedactedText::default(),
-            projects: Projects::Of { project: project.clone(), with_personal: false },
-            scope: Some(scope),
+            projects: Projects::within(scope.project()),
+            scope: Some(scope.name()),
             kind: None,
             tags: Vec::new(),
             since: None,
@@ -136,7 +136,7 @@ impl Query {
     pub fn places(&self, fields: &Fields) -> Option<Vec<Term>> {
         let Projects::Of { project, with_personal } = &self.projects else { return None };
         let mut places = vec![fields.term(Key::Project(project))];
-        places.extend(with_personal.then(|| fields.term(Key::Scope(Scope::Personal))));
+        places.extend(with_personal.then(|| fields.term(Key::Scope(ScopeName::Personal))));
         Some(places)
     }
 

@@ -14,7 +14,7 @@ use super::{
     passage::passages,
     tokenizer::{WORDS, names, words_analyzer},
 };
-use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp};
+use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SessionId, SubjectId, Timestamp};
 
 /// The names of the columns of [`Fields::valid`].
 pub const VALID: [&str; 2] = ["valid_from", "valid_until"];
@@ -61,13 +61,13 @@ pub enum Key<'a> {
     /// On the first passage of each memory.
     First,
     Project(&'a Project),
-    Scope(Scope),
+    Scope(ScopeName),
     Kind(&'a Kind),
     Tag(&'a str),
     /// The whole title or topic key, normalised; on the first passage.
     Called(&'a str),
-    /// A near key or the title key, within one project and scope; on the first passage.
-    Near(&'a Project, Scope, u64),
+    /// A near key or the title key, within one scope; on the first passage.
+    Near(&'a Scope, u64),
     /// A word that opens the content; on the first passage.
     Opening(&'a str),
     /// On archived memories.
@@ -86,7 +86,7 @@ impl fmt::Display for Key<'_> {
             Self::Kind(kind) => write!(f, "k{kind}"),
             Self::Tag(tag) => write!(f, "t{tag}"),
             Self::Called(name) => write!(f, "c{name}"),
-            Self::Near(project, scope, key) => write!(f, "n{:016x}", near_hash(project, *scope, *key)),
+            Self::Near(scope, key) => write!(f, "n{:016x}", near_hash(scope, *key)),
             Self::Opening(word) => write!(f, "o{word}"),
             Self::Archived => f.write_str("a"),
             Self::Name(name) => write!(f, "={name}"),
@@ -153,14 +153,14 @@ impl Fields {
         out.add_i64(from, doc.held.0.as_microsecond());
         out.add_i64(to, doc.held.1.as_microsecond());
         out.add_text(self.title, doc.title.as_str());
-        out.add_text(self.project, doc.project.as_str());
-        out.add_text(self.scope, doc.scope.as_str());
+        out.add_text(self.project, doc.scope.project_name());
+        out.add_text(self.scope, doc.scope.name().as_str());
         out.add_text(self.kind, doc.kind.as_str());
         out.add_text(self.agent, doc.agent.as_str());
         let mut key = |key: Key<'_>| out.add_text(self.keys, key.to_string());
         key(Key::Memory(&doc.id));
-        key(Key::Project(&doc.project));
-        key(Key::Scope(doc.scope));
+        doc.scope.project().into_iter().for_each(|project| key(Key::Project(project)));
+        key(Key::Scope(doc.scope.name()));
         key(Key::Kind(&doc.kind));
         if doc.archived {
             key(Key::Archived);
@@ -178,7 +178,7 @@ impl Fields {
                 key(Key::Called(&normal_name(name)));
             }
             for near in doc.near_keys.iter().chain([&doc.title_key]) {
-                key(Key::Near(&doc.project, doc.scope, *near));
+                key(Key::Near(&doc.scope, *near));
             }
         }
         out
@@ -195,9 +195,9 @@ pub fn session_hash(session: Option<&SessionId>) -> u64 {
     session.map_or(0, |id| fnv(id.as_str().bytes()))
 }
 
-/// A hash of a key together with project and scope.
-fn near_hash(project: &Project, scope: Scope, key: u64) -> u64 {
-    let names = project.as_str().bytes().chain([0]).chain(scope.as_str().bytes());
+/// A hash of a key together with its scope.
+fn near_hash(scope: &Scope, key: u64) -> u64 {
+    let names = scope.project_name().bytes().chain([0]).chain(scope.name().as_str().bytes());
     fnv(names.chain(key.to_le_bytes()))
 }
 

@@ -18,7 +18,7 @@ use super::{
     view::View,
 };
 use crate::vector::Near;
-use cerebro_core::domain::{Kind, Project, Scope, SubjectId, Timestamp};
+use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SubjectId, Timestamp};
 use cerebro_core::recall::{self, Match, Parts, Ranked, Signs};
 use cerebro_core::truth;
 
@@ -45,7 +45,6 @@ pub struct Hit {
     pub id: SubjectId,
     pub title: String,
     pub kind: Kind,
-    pub project: Project,
     pub scope: Scope,
     pub agent: String,
     pub date: Timestamp,
@@ -203,13 +202,14 @@ impl Finder<'_> {
         let segment = self.view.segment(passage.segment_ord as usize);
         let valid_until = segment.moment(VALID[1], self.fields.valid[1], passage.doc_id)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
+        let project = text(self.fields.project).and_then(Project::parse).unwrap_or_else(Project::general);
+        let scope = text(self.fields.scope).and_then(|name| ScopeName::parse(name).ok());
         let passage = text(self.fields.body).ok_or_else(damaged)?;
         Ok(Hit {
             id: SubjectId::from_number(candidate.memory).ok_or_else(damaged)?,
             title: text(self.fields.title).ok_or_else(damaged)?.to_owned(),
             kind: text(self.fields.kind).and_then(Kind::parse).ok_or_else(damaged)?,
-            project: text(self.fields.project).and_then(Project::parse).unwrap_or_else(Project::none),
-            scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
+            scope: scope.ok_or_else(damaged)?.of(project),
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
             date: Timestamp::from_microsecond(candidate.date).map_err(|_| damaged())?,
             preview: preview(passage, &self.occurrences(passage, &concepts.rarities, words)),

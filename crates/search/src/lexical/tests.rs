@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use cerebro_core::domain::{Kind, Project, Scope};
+use cerebro_core::domain::{Kind, Project, Scope, ScopeName};
 
 use super::*;
 use cerebro_core::domain::{Body, MemoryId, limits};
@@ -16,8 +16,7 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
         id: MemoryId::parse(id).unwrap().into(),
         body: Body {
-            project: Project::parse("alpha").unwrap(),
-            scope: Scope::Project,
+            scope: Scope::Project(Project::parse("alpha").unwrap()),
             kind: Kind::manual(),
             title: text(title),
             content: text(content),
@@ -235,10 +234,9 @@ fn every_spelling_of_the_contract_is_found() {
 fn filters_are_exact() {
     let (_dir, index) = new_index();
     let mut personal = doc(B, "b", "shared word");
-    personal.project = Project::none();
     personal.scope = Scope::Personal;
     let mut other = doc(C, "c", "shared word");
-    other.project = Project::parse("beta").unwrap();
+    other.scope = Scope::Project(Project::parse("beta").unwrap());
     other.kind = Kind::parse("decision").unwrap();
     other.tags = vec![text("x"), text("y")];
     other.date = Timestamp::from_second(1_800_000_000).unwrap();
@@ -258,7 +256,7 @@ fn filters_are_exact() {
     assert_eq!(found(&|_| ()), [A, B, C].concat());
     assert_eq!(found(&|q| q.projects = of("alpha", false)), A);
     assert_eq!(found(&|q| q.projects = of("alpha", true)), [A, B].concat());
-    assert_eq!(found(&|q| q.scope = Some(Scope::Personal)), B);
+    assert_eq!(found(&|q| q.scope = Some(ScopeName::Personal)), B);
     assert_eq!(found(&|q| q.kind = Kind::parse("decision")), C);
     assert_eq!(found(&|q| q.tags = vec![text("x"), text("y")]), C);
     assert_eq!(found(&|q| q.tags = vec![text("x"), text("z")]), "");
@@ -301,7 +299,8 @@ fn missing_words_relax_and_stop_words_alone_still_find() {
 fn near_looks_at_segments_and_at_the_queue() {
     let (_dir, index) = new_index();
     let near = |project: &str, keys: &[u64], title| {
-        let found = index.near(&Project::parse(project).unwrap(), Scope::Project, keys, title, 10).unwrap();
+        let scope = Scope::Project(Project::parse(project).unwrap());
+        let found = index.near(&scope, keys, title, 10).unwrap();
         found.iter().map(ToString::to_string).collect::<String>()
     };
     put(&index, doc(A, "a", "a"), 1);

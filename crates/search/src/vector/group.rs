@@ -1,4 +1,4 @@
-//! The vectors of one project, in one block of memory.
+//! The vectors of one place, in one block of memory.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -70,7 +70,7 @@ impl Group {
         self.keys.push(VectorKey { subject, passage });
     }
 
-    pub(super) fn apply(&mut self, change: Change) {
+    pub(super) fn apply<P>(&mut self, change: Change<P>) {
         match change {
             Change::Remove(subject) | Change::Settle(subject, _) => self.remove(&subject),
             Change::Put(subject, vectors) => {

@@ -1,4 +1,4 @@
-//! Exact nearest-vector search, in memory. A project's vectors are loaded when they are first needed.
+//! Exact nearest-vector search, in memory. The vectors of a place are loaded when they are first needed.
 //!
 //! A vector is kept as 8-bit integers, scaled so that its largest number is 127. That is a quarter of the size of
 //! floats, and comparing thousands of vectors is limited by memory bandwidth. Similarities differ from those of
@@ -9,11 +9,11 @@ mod group;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::{collections::HashMap, hash::Hash};
 
 use group::Group;
 
-use cerebro_core::domain::{Project, SubjectId};
+use cerebro_core::domain::SubjectId;
 use cerebro_core::relate::Likeness;
 
 /// The integer that a vector's largest number becomes.
@@ -61,36 +61,36 @@ pub struct Near {
 
 /// What happened to the vectors of a subject.
 #[derive(Debug, Clone)]
-enum Change {
+enum Change<P> {
     Put(SubjectId, Vec<Packed>),
     Remove(SubjectId),
-    /// It is live, and moved to another project.
-    Settle(SubjectId, Project),
+    /// It is live, and moved to another place.
+    Settle(SubjectId, P),
 }
 
 #[derive(Debug)]
-enum Slot {
+enum Slot<P> {
     /// Being read from the store; changes made meanwhile are applied afterwards.
-    Loading(Vec<Change>),
+    Loading(Vec<Change<P>>),
     Loaded(Group),
 }
 
-/// The vectors of one model, by project; the empty project holds the personal ones.
+/// The vectors of one model, by place: those of memories by their scope.
 #[derive(Debug)]
-pub struct Space {
+pub struct Space<P> {
     dimension: usize,
-    project_max: usize,
+    place_max: usize,
     bytes_max: usize,
-    slots: HashMap<Project, Slot>,
-    /// The projects in order of use, the last used at the end.
-    used: Vec<Project>,
+    slots: HashMap<P, Slot<P>>,
+    /// The places in order of use, the last used at the end.
+    used: Vec<P>,
 }
 
-impl Space {
-    /// An empty space for vectors with `dimension` numbers. It drops a project whose vectors exceed `project_max`
-    /// bytes, and the least recently used projects beyond `bytes_max` in total.
-    pub fn new(dimension: usize, project_max: usize, bytes_max: usize) -> Self {
-        Self { dimension, project_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
+impl<P: Clone + Eq + Hash> Space<P> {
+    /// An empty space for vectors with `dimension` numbers. It drops a place whose vectors exceed `place_max`
+    /// bytes, and the least recently used places beyond `bytes_max` in total.
+    pub fn new(dimension: usize, place_max: usize, bytes_max: usize) -> Self {
+        Self { dimension, place_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
     }
 
     /// The number of dimensions of its vectors.
@@ -103,19 +103,19 @@ impl Space {
         self.slots.values().map(|slot| if let Slot::Loaded(group) = slot { group.bytes() } else { 0 }).sum()
     }
 
-    /// Whether a project is loaded.
-    pub fn holds(&self, project: &Project) -> bool {
-        matches!(self.slots.get(project), Some(Slot::Loaded(_)))
+    /// Whether a place is loaded.
+    pub fn holds(&self, place: &P) -> bool {
+        matches!(self.slots.get(place), Some(Slot::Loaded(_)))
     }
 
-    /// Begins to load a project: from now on, changes to it must be reported.
-    pub fn begin(&mut self, project: &Project) {
-        self.slots.insert(project.clone(), Slot::Loading(Vec::new()));
+    /// Begins to load a place: from now on, changes to it must be reported.
+    pub fn begin(&mut self, place: &P) {
+        self.slots.insert(place.clone(), Slot::Loading(Vec::new()));
     }
 
-    /// Ends loading a project with its rows, none of which was read before [`Self::begin`].
-    pub fn fill(&mut self, project: &Project, rows: Vec<(SubjectId, u32, Packed)>) {
-        let Some(Slot::Loading(changes)) = self.slots.remove(project) else { return };
+    /// Ends loading a place with its rows, none of which was read before [`Self::begin`].
+    pub fn fill(&mut self, place: &P, rows: Vec<(SubjectId, u32, Packed)>) {
+        let Some(Slot::Loading(changes)) = self.slots.remove(place) else { return };
         let mut group = Group::new(self.dimension);
         for (subject, passage, vector) in rows {
             group.push(subject, passage, &vector);
@@ -129,28 +129,28 @@ impl Space {
             }
             group.apply(change);
         }
-        self.slots.insert(project.clone(), Slot::Loaded(group));
-        self.touch(project);
+        self.slots.insert(place.clone(), Slot::Loaded(group));
+        self.touch(place);
         for (subject, to) in moved {
             self.forget_without(&subject, &to);
         }
         self.shrink();
     }
 
-    /// Drops a project; it is loaded again when it is next needed.
-    pub fn forget(&mut self, project: &Project) {
-        self.slots.remove(project);
-        self.used.retain(|used| used != project);
+    /// Drops a place; it is loaded again when it is next needed.
+    pub fn forget(&mut self, place: &P) {
+        self.slots.remove(place);
+        self.used.retain(|used| used != place);
     }
 
-    /// Replaces the vectors of a subject, which belongs to `project` and no other.
-    pub fn put(&mut self, project: &Project, subject: &SubjectId, vectors: Vec<Packed>) {
+    /// Replaces the vectors of a subject, which belongs to `place` and no other.
+    pub fn put(&mut self, place: &P, subject: &SubjectId, vectors: Vec<Packed>) {
         for (other, slot) in &mut self.slots {
-            if other != project {
+            if other != place {
                 slot.change(Change::Remove(*subject));
             }
         }
-        if let Some(slot) = self.slots.get_mut(project) {
+        if let Some(slot) = self.slots.get_mut(place) {
             slot.change(Change::Put(*subject, vectors));
         }
         self.shrink();
@@ -163,44 +163,44 @@ impl Space {
         }
     }
 
-    /// Makes sure that a live subject is held in its project and in no other. If its vectors are not at hand, the
-    /// project is dropped, to be loaded again.
-    pub fn settle(&mut self, subject: &SubjectId, project: &Project) {
+    /// Makes sure that a live subject is held in its place and in no other. If its vectors are not at hand, the
+    /// place is dropped, to be loaded again.
+    pub fn settle(&mut self, subject: &SubjectId, place: &P) {
         let mut moved = false;
-        for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != project) {
+        for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != place) {
             match slot {
                 Slot::Loaded(group) => {
                     moved |= group.has(subject);
-                    group.apply(Change::Remove(*subject));
+                    group.apply(Change::<P>::Remove(*subject));
                 }
-                // Whether it had vectors there is known only when that project is loaded.
-                Slot::Loading(changes) => changes.push(Change::Settle(*subject, project.clone())),
+                // Whether it had vectors there is known only when that place is loaded.
+                Slot::Loading(changes) => changes.push(Change::Settle(*subject, place.clone())),
             }
         }
         if moved {
-            self.forget_without(subject, project);
+            self.forget_without(subject, place);
         }
     }
 
-    /// Drops a project whose vectors were read, or are being read, without those of a subject that moved to it.
-    fn forget_without(&mut self, subject: &SubjectId, project: &Project) {
-        if !matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(subject)) {
-            self.forget(project);
+    /// Drops a place whose vectors were read, or are being read, without those of a subject that moved to it.
+    fn forget_without(&mut self, subject: &SubjectId, place: &P) {
+        if !matches!(self.slots.get(place), Some(Slot::Loaded(group)) if group.has(subject)) {
+            self.forget(place);
         }
     }
 
-    /// The nearest `k` memories of the projects that `is_wanted` lets through, each with its nearest passage,
-    /// the nearest first; of equals the one with the smaller id. `None` when a project is not loaded.
+    /// The nearest `k` memories of the places that `is_wanted` lets through, each with its nearest passage,
+    /// the nearest first; of equals the one with the smaller id. `None` when a place is not loaded.
     pub fn nearest(
         &self,
-        projects: &[Project],
+        places: &[P],
         query: &Packed,
         k: usize,
         is_wanted: &dyn Fn(&SubjectId) -> bool,
     ) -> Option<Vec<Near>> {
-        let mut groups = Vec::with_capacity(projects.len());
-        for project in projects {
-            let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+        let mut groups = Vec::with_capacity(places.len());
+        for place in places {
+            let Some(Slot::Loaded(group)) = self.slots.get(place) else { return None };
             groups.push(group);
         }
         if query.dimension() != self.dimension {
@@ -209,35 +209,24 @@ impl Space {
         Some(group::nearest(&groups, query, k, is_wanted))
     }
 
-    /// The likeness of a subject with these passages to every other one of a project, and the `k` most alike; among
-    /// equals, those with the smaller id. `None` when the project is not loaded.
-    pub fn likeness(
-        &self,
-        project: &Project,
-        passages: &[Packed],
-        except: &SubjectId,
-        k: usize,
-    ) -> Option<Likeness> {
-        let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+    /// The likeness of a subject with these passages to every other one of a place, and the `k` most alike; among
+    /// equals, those with the smaller id. `None` when the place is not loaded.
+    pub fn likeness(&self, place: &P, passages: &[Packed], except: &SubjectId, k: usize) -> Option<Likeness> {
+        let Some(Slot::Loaded(group)) = self.slots.get(place) else { return None };
         Some(group.likeness(passages, except, k))
     }
 
-    /// Records that a project was used just now.
-    pub fn touch(&mut self, project: &Project) {
-        if !self.slots.contains_key(project) {
+    /// Records that a place was used just now.
+    pub fn touch(&mut self, place: &P) {
+        if !self.slots.contains_key(place) {
             return;
         }
-        self.used.retain(|used| used != project);
-        self.used.push(project.clone());
-    }
-
-    /// The loaded projects.
-    pub fn projects(&self) -> BTreeSet<Project> {
-        self.slots.keys().cloned().collect()
+        self.used.retain(|used| used != place);
+        self.used.push(place.clone());
     }
 
     fn shrink(&mut self) {
-        let (slots, max) = (&mut self.slots, self.project_max);
+        let (slots, max) = (&mut self.slots, self.place_max);
         slots.retain(|_, slot| !matches!(slot, Slot::Loaded(group) if group.vector_bytes() > max));
         self.used.retain(|used| slots.contains_key(used));
         while self.bytes() > self.bytes_max && self.used.len() > 1 {
@@ -247,8 +236,8 @@ impl Space {
     }
 }
 
-impl Slot {
-    fn change(&mut self, change: Change) {
+impl<P> Slot<P> {
+    fn change(&mut self, change: Change<P>) {
         match self {
             Self::Loading(changes) => changes.push(change),
             Self::Loaded(group) => group.apply(change),

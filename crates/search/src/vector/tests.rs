@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use cerebro_core::domain::MemoryId;
+use cerebro_core::domain::{MemoryId, Project, Scope};
 
 fn id(n: usize) -> SubjectId {
     let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
@@ -11,8 +11,8 @@ fn id(n: usize) -> SubjectId {
     MemoryId::parse(&text).unwrap().into()
 }
 
-fn project(name: &str) -> Project {
-    Project::parse(name).unwrap()
+fn project(name: &str) -> Scope {
+    Scope::Project(Project::parse(name).unwrap())
 }
 
 /// Numbers that look random and are the same each time.
@@ -37,7 +37,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
 const OFF: f64 = 1e-2;
 const ALL: &dyn Fn(&SubjectId) -> bool = &|_| true;
 
-fn space(p: &Project, rows: Vec<(SubjectId, u32, Packed)>, dimension: usize) -> Space {
+fn space(p: &Scope, rows: Vec<(SubjectId, u32, Packed)>, dimension: usize) -> Space<Scope> {
     let mut space = Space::new(dimension, 1 << 20, 1 << 20);
     space.begin(p);
     space.fill(p, rows);

@@ -133,7 +133,9 @@ impl Decision for KeepInsights<'_> {
                 .steps
                 .iter()
                 .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
-            let is_refused = !write.tombstones(saying(insight, &insight.content()), None).await?.is_empty();
+            let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
+            let saying = Saying { scope: &scope, title: &insight.title, content: &content };
+            let is_refused = !write.tombstones(saying, None).await?.is_empty();
             if is_planned || is_refused || !insight.is_supported(&present) {
                 cycle.asked.dropped += 1;
                 continue;
@@ -185,10 +187,6 @@ async fn sources(
     Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
 }
 
-fn saying<'a>(insight: &'a Insight, content: &'a str) -> Saying<'a> {
-    Saying { project: &insight.project, scope: Scope::Project, title: &insight.title, content }
-}
-
 /// Creates the memory of a planned insight, if the insight still holds and the guard admits its text. Returns whether it
 /// did.
 pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Result<bool, ServiceError> {
@@ -199,15 +197,16 @@ pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
     if !holds || write.memory(&stored.step.memory).await?.is_some() {
         return Ok(false);
     }
-    match guard::admit(write, saying(&insight, &content), None, Door::Brought(Origin::Derived)).await {
+    let scope = Scope::Project(insight.project);
+    let saying = Saying { scope: &scope, title: &insight.title, content: &content };
+    match guard::admit(write, saying, None, Door::Brought(Origin::Derived)).await {
         Ok(_) => {}
         Err(ServiceError::Corrected(_)) => return Ok(false),
         Err(error) => return Err(error),
     }
     let taint = taint::of(&insight.title, &content, Origin::Derived);
     let body = Body {
-        project: insight.project,
-        scope: Scope::Project,
+        scope,
         kind: Kind::parse(KIND).unwrap_or_else(Kind::manual),
         title: insight.title,
         content,

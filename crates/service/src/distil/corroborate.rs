@@ -44,7 +44,7 @@ impl Distilling {
             }
         }
         if accepted {
-            self.memories.render_again(self.memories.rendered_handbooks(&session.project).await).await;
+            self.memories.render_again(self.memories.rendered_handbooks(Some(&session.project)).await).await;
         }
         Ok(())
     }

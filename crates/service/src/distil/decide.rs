@@ -46,7 +46,7 @@ impl Distilling {
         let prepared = self.prepared_candidate(caller, session, &candidate, &past.project).await?;
         let decided =
             self.base.store.transact(&Accept { distilling: self, caller, id, prepared: &prepared }).await?;
-        self.memories.render_again(self.memories.rendered_handbooks(&past.project).await).await;
+        self.memories.render_again(self.memories.rendered_handbooks(Some(&past.project)).await).await;
         Ok(decided)
     }
 
@@ -62,8 +62,7 @@ impl Distilling {
             title: candidate.title.to_string(),
             content: candidate.text.to_string(),
             kind: Kind::parse(candidate.kind.memory_type()).unwrap_or_else(Kind::manual),
-            project: Some(project.clone()),
-            scope: Scope::Project,
+            scope: Scope::Project(project.clone()),
             topic_key: None,
             tags: vec![TAG.to_owned()],
             session: session.clone(),

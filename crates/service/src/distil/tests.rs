@@ -86,7 +86,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
             service.distilling.accept_candidate(&caller(), &session("now"), &first.id).await.unwrap();
         let (memory, _) = accepted.memory.unwrap();
         assert_eq!((memory.content.as_str(), memory.taint.origin), ("the first", Origin::Transcript));
-        assert_eq!((&memory.project, memory.kind.as_str()), (&past.project, "discovery"));
+        assert_eq!((memory.scope.project(), memory.kind.as_str()), (Some(&past.project), "discovery"));
         let evidence: Vec<ExchangeId> = first.evidence.iter().map(|evidence| evidence.exchange).collect();
         assert_eq!(service.distilling.evidence_of(&memory.id).await.unwrap(), evidence);
         service.distilling.reject_candidate(&second.id).await.unwrap();
@@ -332,6 +332,6 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);
-        assert!(everywhere.iter().all(|memory| memory.project.is_none()), "it is personal");
+        assert!(everywhere.iter().all(|memory| memory.scope.is_personal()), "it is personal");
     });
 }

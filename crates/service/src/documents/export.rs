@@ -158,7 +158,7 @@ impl DocumentLine {
             return Err(format!("a document has at most {CHUNKS_MAX} passages and {IMAGES_MAX} images"));
         }
         let project = match self.project.as_str() {
-            "" => Project::none(),
+            "" => Project::general(),
             name => Project::parse(&redact_name(name)).ok_or("its project is no name of one")?,
         };
         Ok(Document {

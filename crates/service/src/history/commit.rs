@@ -130,7 +130,9 @@ impl History {
         }
         if done.removed > 0 {
             // Claims may have been removed with the exchanges that they rested on.
-            self.memories.render_again(self.memories.rendered_handbooks(&draft.session.project).await).await;
+            self.memories
+                .render_again(self.memories.rendered_handbooks(Some(&draft.session.project)).await)
+                .await;
         }
         Ok(done)
     }

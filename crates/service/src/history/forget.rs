@@ -103,7 +103,7 @@ impl History {
         }
         // Claims may have been removed with the exchanges that they rested on.
         for project in projects {
-            self.memories.render_again(self.memories.rendered_handbooks(&project).await).await;
+            self.memories.render_again(self.memories.rendered_handbooks(Some(&project)).await).await;
         }
         Ok(forgotten)
     }

@@ -112,9 +112,8 @@ fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
     Doc {
         id: chunk.id.into(),
         body: Body {
-            project: document.project.clone(),
             // Files that an agent loads in every project are found in every project.
-            scope: if is_everywhere { Scope::Personal } else { Scope::Project },
+            scope: if is_everywhere { Scope::Personal } else { Scope::Project(document.project.clone()) },
             kind: Evidence::Documents.kind(),
             title: title(document, &chunk.heading),
             content: chunk.text,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::vectors::{EXACT_BYTES_MAX, Known, LOAD_WAIT, PAGE, Ready, VectorSearch, Vectors};
 use crate::ServiceError;
-use cerebro_core::domain::{EventKind, ExchangeId, Project};
+use cerebro_core::domain::{EventKind, ExchangeId};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::sync::{read, write};
 use cerebro_search::vector::{Near, Packed, Space};
@@ -21,13 +21,8 @@ pub(crate) fn exchanges_max(dimension: usize) -> usize {
     EXCHANGES_MAX.min(EXACT_BYTES_MAX / dimension.max(1))
 }
 
-/// All are held as those of one project.
-fn all() -> Project {
-    Project::none()
-}
-
 impl Vectors {
-    fn change_exchanges(&self, act: impl FnOnce(&mut Space)) {
+    fn change_exchanges(&self, act: impl FnOnce(&mut Space<()>)) {
         if let Some(space) = write(&self.exchanges).as_mut() {
             act(space);
         }
@@ -36,20 +31,20 @@ impl Vectors {
     /// Whether there are any; `None` while they are not in memory.
     fn has_exchanges(&self) -> Option<bool> {
         let exchanges = read(&self.exchanges);
-        exchanges.as_ref().filter(|space| space.holds(&all())).map(|space| space.bytes() > 0)
+        exchanges.as_ref().filter(|space| space.holds(&())).map(|space| space.bytes() > 0)
     }
 
     /// Takes in the vector of an exchange, made by a model.
     pub(crate) fn put_exchange(&self, model: &StoredModel, exchange: ExchangeId, vector: &[f32]) {
         if matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
             let packed = vec![Packed::new(vector)];
-            self.change_exchanges(|space| space.put(&all(), &exchange.into(), packed));
+            self.change_exchanges(|space| space.put(&(), &exchange.into(), packed));
         }
     }
 
     /// Frees them; the next question reads them again.
     pub(crate) fn forget_exchanges(&self) {
-        self.change_exchanges(|space| space.forget(&all()));
+        self.change_exchanges(|space| space.forget(&()));
     }
 
     /// Takes in a commit: what was forgotten goes from memory too.
@@ -78,9 +73,8 @@ impl VectorSearch {
         }
         let Some(vector) = self.question(&ready, question).await else { return Ok(none) };
         let packed = Packed::new(&vector);
-        let near = read(&self.held.exchanges)
-            .as_ref()
-            .and_then(|space| space.nearest(&[all()], &packed, k, &|_| true));
+        let near =
+            read(&self.held.exchanges).as_ref().and_then(|space| space.nearest(&[()], &packed, k, &|_| true));
         Ok(near.map_or(none, Arc::new))
     }
 
@@ -110,7 +104,7 @@ impl VectorSearch {
         if vectors.has_exchanges().is_some() {
             return Ok(());
         }
-        vectors.change_exchanges(|space| space.begin(&all()));
+        vectors.change_exchanges(|space| space.begin(&()));
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
             let page = self.base.store.page_of_exchange_vectors(&ready.model, after.as_ref(), PAGE).await;
@@ -121,7 +115,7 @@ impl VectorSearch {
         }
         // Another model may have been chosen while they were read.
         if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
-            vectors.change_exchanges(|space| space.fill(&all(), rows));
+            vectors.change_exchanges(|space| space.fill(&(), rows));
         }
         Ok(())
     }

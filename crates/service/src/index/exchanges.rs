@@ -97,8 +97,7 @@ fn document(session: &PastSession, full: FullExchange) -> Doc {
     Doc {
         id: exchange.id.into(),
         body: Body {
-            project: session.project.clone(),
-            scope: Scope::Project,
+            scope: Scope::Project(session.project.clone()),
             kind: if session.is_hidden() { hidden_kind() } else { Evidence::History.kind() },
             title: exchange.title,
             content: text,

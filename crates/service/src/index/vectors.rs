@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::Semaphore;
 
 use crate::{ServiceError, base::Base, lock, settings::Embedding, spending::Spending};
-use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
+use cerebro_core::domain::{Memory, MemoryId, Project, Scope, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Spent};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
@@ -74,9 +74,9 @@ pub(crate) struct Vectors {
     pub(crate) embedding: Embedding,
     known: RwLock<Known>,
     looking: tokio::sync::Mutex<()>,
-    space: RwLock<Option<Space>>,
+    space: RwLock<Option<Space<Scope>>>,
     /// The vectors of exchanges: beside those of memories, so that no order of memories depends on them.
-    pub(super) exchanges: RwLock<Option<Space>>,
+    pub(super) exchanges: RwLock<Option<Space<()>>>,
     pub(super) loading: tokio::sync::Mutex<()>,
     asked: Mutex<VecDeque<(RedactedText, Arc<Vec<f32>>)>>,
     asking: Arc<Semaphore>,
@@ -104,15 +104,15 @@ impl Vectors {
         }
     }
 
-    fn change<T>(&self, act: impl FnOnce(&mut Space) -> T) -> Option<T> {
+    fn change<T>(&self, act: impl FnOnce(&mut Space<Scope>) -> T) -> Option<T> {
         write(&self.space).as_mut().map(act)
     }
 
-    fn read<T>(&self, act: impl FnOnce(&Space) -> T) -> Option<T> {
+    fn read<T>(&self, act: impl FnOnce(&Space<Scope>) -> T) -> Option<T> {
         read(&self.space).as_ref().map(act)
     }
 
-    /// Applies a commit: memories that were deleted, or that belong to another project now.
+    /// Applies a commit: memories that were deleted, or that have another scope now.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.follow_exchanges(committed);
         if self.read(|_| ()).is_none() {
@@ -121,7 +121,7 @@ impl Vectors {
         self.change(|space| {
             for memory in &committed.memories {
                 if memory.is_live() {
-                    space.settle(&memory.id.into(), &memory.project);
+                    space.settle(&memory.id.into(), &memory.scope);
                 } else {
                     space.remove(&memory.id.into());
                 }
@@ -130,18 +130,12 @@ impl Vectors {
     }
 
     /// Adds the new vectors of a memory, made by a model.
-    pub(crate) fn put(
-        &self,
-        model: &StoredModel,
-        project: &Project,
-        memory: &MemoryId,
-        vectors: &[Vec<f32>],
-    ) {
+    pub(crate) fn put(&self, model: &StoredModel, scope: &Scope, memory: &MemoryId, vectors: &[Vec<f32>]) {
         if !matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
             return;
         }
         let packed: Vec<Packed> = vectors.iter().map(|vector| Packed::new(vector)).collect();
-        self.change(|space| space.put(project, &(*memory).into(), packed));
+        self.change(|space| space.put(scope, &(*memory).into(), packed));
     }
 
     pub(super) fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
@@ -276,8 +270,8 @@ impl VectorSearch {
         let Some(ready) = self.ready().await? else { return Ok(None) };
         let mut asked = Vec::new();
         if let Projects::Of { project, with_personal } = projects {
-            asked.push(project.clone());
-            asked.extend((*with_personal && !project.is_none()).then(Project::none));
+            asked.push(Scope::Project(project.clone()));
+            asked.extend(with_personal.then_some(Scope::Personal));
         }
         // The first search after a start reads the vectors while the model is loaded.
         let (vector, loaded) = tokio::join!(self.question(&ready, question), self.load(&ready, &asked));
@@ -288,7 +282,7 @@ impl VectorSearch {
         }
         if loaded {
             let packed = Packed::new(&vector);
-            let nearest = |space: &Space| space.nearest(&asked, &packed, k, &keep);
+            let nearest = |space: &Space<Scope>| space.nearest(&asked, &packed, k, &keep);
             let hits = tracing::debug_span!("compare").in_scope(|| self.held.read(nearest).flatten());
             if let Some(hits) = hits {
                 let model = ready.model.name.clone();
@@ -300,11 +294,11 @@ impl VectorSearch {
 
     /// Begins to read the vectors of a project in the background: whoever asks for its context will probably search it.
     pub(crate) fn warm(&self, project: &Project) {
-        let (search, projects) = (self.clone(), [project.clone(), Project::none()]);
+        let (search, scopes) = (self.clone(), [Scope::Project(project.clone()), Scope::Personal]);
         self.base.tasks.spawn("reading vectors ahead", async move {
             let warmed = async {
                 let Some(ready) = search.ready().await? else { return Ok(false) };
-                search.load(&ready, &projects).await
+                search.load(&ready, &scopes).await
             };
             if let Err(error) = warmed.await {
                 tracing::warn!(%error, "vectors could not be read ahead; the next search tries again");
@@ -376,27 +370,27 @@ impl VectorSearch {
         }
     }
 
-    /// Reads the vectors of projects that are not in memory. `false` if they are too many, or if reading takes too long; it
+    /// Reads the vectors of scopes that are not in memory. `false` if they are too many, or if reading takes too long; it
     /// then continues in the background.
-    async fn load(&self, ready: &Arc<Ready>, projects: &[Project]) -> Result<bool, ServiceError> {
+    async fn load(&self, ready: &Arc<Ready>, scopes: &[Scope]) -> Result<bool, ServiceError> {
         if self.base.store.is_shared() {
             // The log has no events for vectors that another process writes.
             return Ok(false);
         }
         let vectors = &self.held;
-        let missing: Vec<Project> = projects
+        let missing: Vec<Scope> = scopes
             .iter()
-            .filter(|project| vectors.read(|space| space.holds(project)) != Some(true))
+            .filter(|scope| vectors.read(|space| space.holds(scope)) != Some(true))
             .cloned()
             .collect();
         if missing.is_empty() {
-            vectors.change(|space| projects.iter().for_each(|project| space.touch(project)));
+            vectors.change(|space| scopes.iter().for_each(|scope| space.touch(scope)));
             return Ok(true);
         }
         let (search, ready) = (self.clone(), Arc::clone(ready));
         let work = self.base.tasks.spawn("reading vectors", async move {
-            for project in missing {
-                if !search.load_one(&ready, &project).await? {
+            for scope in missing {
+                if !search.load_one(&ready, &scope).await? {
                     return Ok(false);
                 }
             }
@@ -408,47 +402,47 @@ impl VectorSearch {
         }
     }
 
-    async fn load_one(&self, ready: &Ready, project: &Project) -> Result<bool, ServiceError> {
+    async fn load_one(&self, ready: &Ready, scope: &Scope) -> Result<bool, ServiceError> {
         let vectors = &self.held;
         let _one = vectors.loading.lock().await;
-        if vectors.read(|space| space.holds(project)) == Some(true) {
+        if vectors.read(|space| space.holds(scope)) == Some(true) {
             return Ok(true);
         }
-        let count = self.base.store.count_vectors(&ready.model, project).await?;
+        let count = self.base.store.count_vectors(&ready.model, scope).await?;
         if count * ready.model.dimension > EXACT_BYTES_MAX {
             return Ok(false);
         }
         let begun = Instant::now();
-        vectors.change(|space| space.begin(project));
-        let rows = match self.read_vectors(&ready.model, project, count).await {
+        vectors.change(|space| space.begin(scope));
+        let rows = match self.read_vectors(&ready.model, scope, count).await {
             Ok(rows) => rows,
             Err(error) => {
-                vectors.change(|space| space.forget(project));
+                vectors.change(|space| space.forget(scope));
                 return Err(error);
             }
         };
         let count = rows.len();
         // Another model may have become active while this was read.
         if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
-            vectors.change(|space| space.fill(project, rows));
+            vectors.change(|space| space.fill(scope, rows));
         }
         tracing::debug!(count, ms = begun.elapsed().as_millis(), "the vectors of a project are in memory");
         Ok(true)
     }
 
-    /// The `count` vectors of a project: the packed ones, or, if those are not complete, the ones from the table, which are
+    /// The `count` vectors of a scope: the packed ones, or, if those are not complete, the ones from the table, which are
     /// then packed again.
     async fn read_vectors(
         &self,
         model: &StoredModel,
-        project: &Project,
+        scope: &Scope,
         count: usize,
     ) -> Result<Vec<(SubjectId, u32, Packed)>, ServiceError> {
         let store = &self.base.store;
         let pack = |row: &StoredVector| (row.memory.into(), row.passage, Packed::new(&row.embedding));
         let (mut rows, mut after) = (Vec::with_capacity(count), String::new());
         loop {
-            let page = store.page_of_packed(model, project, &after, PAGE).await?;
+            let page = store.page_of_packed(model, scope, &after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             rows.extend(page.iter().map(pack));
@@ -460,22 +454,22 @@ impl VectorSearch {
         let mut all = Vec::with_capacity(count);
         after.clear();
         loop {
-            let page = store.page_of_vectors(model, project, &after, PAGE).await?;
+            let page = store.page_of_vectors(model, scope, &after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
             all.extend(page);
         }
         rows = all.iter().map(pack).collect();
-        let (search, model, project) = (self.clone(), model.clone(), project.clone());
+        let (search, model, scope) = (self.clone(), model.clone(), scope.clone());
         self.base.tasks.spawn("packing vectors", async move {
-            if let Err(error) = search.base.store.pack_vectors(&model, &project, &all).await {
+            if let Err(error) = search.base.store.pack_vectors(&model, &scope, &all).await {
                 tracing::warn!(%error, "vectors could not be packed; the next start reads them one by one");
             }
         });
         Ok(rows)
     }
 
-    /// The likeness of a memory to every other of its project. `None` if they are too many to compare one by one, or if the
+    /// The likeness of a memory to every other of its scope. `None` if they are too many to compare one by one, or if the
     /// model is not the one that searches ask.
     ///
     /// # Errors
@@ -490,21 +484,22 @@ impl VectorSearch {
         if ready.model.table != model.table {
             return Ok(None);
         }
-        let places = [memory.project.clone()];
+        let scopes = [memory.scope.clone()];
         let vectors = vectors.iter().take(LIKENESS_PASSAGES_MAX);
         if !self.base.store.is_shared() {
-            if !self.load(&ready, &places).await? {
+            if !self.load(&ready, &scopes).await? {
                 return Ok(None);
             }
             let packed: Vec<Packed> = vectors.map(|vector| Packed::new(vector)).collect();
             let own = memory.id.into();
-            let likeness = |space: &Space| space.likeness(&memory.project, &packed, &own, relate::DEGREE_MAX);
+            let likeness =
+                |space: &Space<Scope>| space.likeness(&memory.scope, &packed, &own, relate::DEGREE_MAX);
             return Ok(self.held.read(likeness).flatten());
         }
         let mut sample: BTreeMap<SubjectId, f32> = BTreeMap::new();
         let keep = |other: &SubjectId| *other != memory.id.into();
         for vector in vectors {
-            for near in self.by_graph(&ready, Some(&places), vector, usize::MAX, &keep).await?.hits {
+            for near in self.by_graph(&ready, Some(&scopes), vector, usize::MAX, &keep).await?.hits {
                 let best = sample.entry(near.subject).or_insert(near.similarity);
                 *best = best.max(near.similarity);
             }
@@ -516,12 +511,12 @@ impl VectorSearch {
     async fn by_graph(
         &self,
         ready: &Ready,
-        projects: Option<&[Project]>,
+        scopes: Option<&[Scope]>,
         vector: &[f32],
         k: usize,
         keep: &(dyn Fn(&SubjectId) -> bool + Sync),
     ) -> Result<VectorLeg, ServiceError> {
-        let rows = self.base.store.nearest_vectors(&ready.model, projects, vector).await?;
+        let rows = self.base.store.nearest_vectors(&ready.model, scopes, vector).await?;
         let mut hits: Vec<Near> = rows
             .into_iter()
             .map(|(memory, passage, distance)| Near {

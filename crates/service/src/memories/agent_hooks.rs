@@ -58,13 +58,13 @@ impl Decision for NoteLastMessage<'_> {
         let Self { memories, caller, id, message } = *self;
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
-        let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
+        let scope = Scope::Project(session.project.clone());
+        let better = write.store().topic_holder(&scope, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(message) {
             return Ok(false);
         }
         let title = summary_title(message);
-        let saying =
-            Saying { project: &session.project, scope: Scope::Project, title: &title, content: message };
+        let saying = Saying { scope: &scope, title: &title, content: message };
         if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }
@@ -92,7 +92,7 @@ impl Decision for NoteCompaction<'_> {
             Some(session) => session.project,
             None => caller.project.clone(),
         };
-        let standing = write.store().topic_holder(&project, Scope::Project, &summary_key(id)).await?;
+        let standing = write.store().topic_holder(&Scope::Project(project), &summary_key(id)).await?;
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }

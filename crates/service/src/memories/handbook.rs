@@ -96,7 +96,9 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
         for memory in store.memories_by_id(page).await? {
             let is_item = memory.is_live() && !memory.is_archived() && memory.taint.flags.is_empty();
             let candidates = of_memory.get(&memory.id).map(Vec::as_slice).unwrap_or_default();
-            let Some(first) = candidates.first().filter(|_| is_item && !memory.project.is_none()) else {
+            let (Some(first), Scope::Project(project)) =
+                (candidates.first().filter(|_| is_item), memory.body.scope)
+            else {
                 continue;
             };
             let sessions: BTreeSet<SessionId> =
@@ -118,23 +120,28 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
                     .collect(),
                 sessions,
             };
-            items.entry(memory.body.project).or_default().push(item);
+            items.entry(project).or_default().push(item);
         }
     }
     Ok(items)
 }
 
-/// The project and scope of a handbook's memories.
-fn place(project: Option<&Project>) -> (Project, Scope) {
-    project.map_or((Project::none(), Scope::Personal), |project| (project.clone(), Scope::Project))
+/// The scope of a handbook's memories.
+fn place(project: Option<&Project>) -> Scope {
+    project.cloned().map_or(Scope::Personal, Scope::Project)
+}
+
+/// The handbooks that may contain the items of a project: its own, and that of all.
+pub(crate) fn handbooks_with(project: Option<&Project>) -> impl Iterator<Item = Option<&Project>> {
+    project.map(Some).into_iter().chain([None])
 }
 
 /// The live memories that were rendered for a project or for all, and that nobody has rewritten.
 pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
-    let (project, scope) = place(project);
+    let scope = place(project);
     let mut rendered = Vec::new();
     for key in [HANDBOOK_KEY, SUMMARY_KEY] {
-        let holder = store.topic_holder(&project, scope, key).await?;
+        let holder = store.topic_holder(&scope, key).await?;
         rendered.extend(holder.filter(|holder| holder.agent.as_str() == NAME));
     }
     Ok(rendered)
@@ -201,10 +208,10 @@ impl Memories {
     /// The rendered handbooks that contain a project's items: its own, and that of all.
     pub(crate) async fn rendered_handbooks(
         &self,
-        project: &Project,
+        project: Option<&Project>,
     ) -> Result<Vec<Option<Project>>, ServiceError> {
         let mut there = Vec::new();
-        for one in [Some(project), None] {
+        for one in handbooks_with(project) {
             if !rendered(&self.base.store, one).await?.is_empty() {
                 there.push(one.cloned());
             }
@@ -287,20 +294,20 @@ pub(crate) async fn put_rendered(
     keys: &[&str],
 ) -> Result<Vec<Memory>, ServiceError> {
     let texts = render(handbook, project);
-    let (home, scope) = place(project);
+    let scope = place(project);
     let mut put = Vec::new();
     for key in keys.iter().copied() {
-        let holder = write.store().topic_holder(&home, scope, key).await?;
+        let holder = write.store().topic_holder(&scope, key).await?;
         // Whoever rewrote it is responsible for its text.
         if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
             continue;
         }
         match (texts.iter().find(|text| text.topic_key == key), holder) {
             (Some(text), _) => {
-                let draft = draft(text, by, &home, scope);
+                let draft = draft(text, by, scope.clone());
                 // Rendered text is never refused: tombstones concern the claims that it is made of.
                 let door = Door::Explicit { revive: true };
-                let home = if home.is_none() { &by.caller.project } else { &home };
+                let home = scope.project().unwrap_or(&by.caller.project);
                 put.push(memories.put_draft(write, &by.caller, &draft, Vec::new(), home, door).await?.memory);
             }
             (None, Some(mut empty)) => {
@@ -313,10 +320,9 @@ pub(crate) async fn put_rendered(
     Ok(put)
 }
 
-fn draft(text: &Rendered, by: &Distiller, home: &Project, scope: Scope) -> Draft {
+fn draft(text: &Rendered, by: &Distiller, scope: Scope) -> Draft {
     Draft {
         body: Body {
-            project: home.clone(),
             scope,
             kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
             title: text.title.clone(),

@@ -1,7 +1,7 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Scope, SessionId, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, ScopeName, SessionId, Validity};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -21,7 +21,7 @@ pub struct NoteRequest {
     pub content: String,
     pub kind: Option<Kind>,
     pub project: Option<Project>,
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Another topic key, or none.
     pub topic_key: Change<String>,
     pub tags: Option<Vec<String>>,
@@ -73,6 +73,7 @@ impl Memories {
             fields.tags(&note.tags.unwrap_or_default())?;
             return Ok(Noted { outcome: SaveOutcome::Created, memory: None });
         }
+        let project = note.project.unwrap_or_else(|| caller.project.clone());
         let saved = self
             .save(
                 caller,
@@ -80,8 +81,7 @@ impl Memories {
                     title: note.title,
                     content: note.content,
                     kind: note.kind.unwrap_or_else(Kind::manual),
-                    project: note.project,
-                    scope: note.scope.unwrap_or_default(),
+                    scope: note.scope.unwrap_or_default().of(project),
                     topic_key: note.topic_key.of(None),
                     tags: note.tags.unwrap_or_default(),
                     session: session.clone(),
@@ -124,7 +124,7 @@ impl Memories {
             title: Some(note.title),
             content: Some(note.content),
             kind: note.kind,
-            project: note.project.filter(|_| note.scope != Some(Scope::Personal)),
+            project: note.project.filter(|_| note.scope != Some(ScopeName::Personal)),
             scope: note.scope,
             topic_key: note.topic_key,
             tags: note.tags,
@@ -156,13 +156,13 @@ fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError
     let mut fields = Fields::default();
     let topic_key = note.topic_key.clone().read(|key| fields.topic_key(&key))?;
     let tags = note.tags.as_deref().map(|tags| fields.tags(tags)).transpose()?;
-    let same_project = note.project.as_ref().is_none_or(|project| *project == memory.project)
-        || memory.scope == Scope::Personal;
+    let own = memory.scope.project();
+    let same_project = note.project.as_ref().is_none_or(|project| own.is_none_or(|own| own == project));
     Ok(fields.title(&note.title)? == memory.title
         && fields.content(&note.content)?.trim() == memory.content.trim()
         && note.kind.as_ref().is_none_or(|kind| *kind == memory.kind)
         && same_project
-        && note.scope.is_none_or(|scope| scope == memory.scope)
+        && note.scope.is_none_or(|scope| scope == memory.scope.name())
         && topic_key.of(memory.topic_key.clone()) == memory.topic_key
         && tags.is_none_or(|tags| tags == memory.tags))
 }

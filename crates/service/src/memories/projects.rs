@@ -2,7 +2,7 @@
 
 use super::Memories;
 use crate::{ServiceError, index::Evidence, lock};
-use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
+use cerebro_core::domain::{MemoryId, Project, Timestamp};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -91,10 +91,10 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
     let mut memories = write.store().recent(Some(from), Timestamp::MAX, BATCH).await?;
     memories.extend(write.store().gone(from, BATCH).await?);
     for mut memory in memories {
-        // A personal memory has no project, although older imports gave it one.
-        memory.project = if memory.scope == Scope::Personal { Project::none() } else { into.clone() };
+        // A personal memory stays one, although older imports gave its row a project.
+        memory.scope = memory.scope.name().of(into.clone());
         if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
-            && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
+            && let Some(holder) = write.store().topic_holder(&memory.scope, key).await?
             && holder.id != memory.id
         {
             merged.kept.push((memory.id, holder.id));

@@ -36,8 +36,11 @@ impl Memories {
         let elsewhere = self.projects.leads_elsewhere(Some(&project), caller).await?;
         let decision = SavePrompt { memories: self, caller, session, project: &project, content: &content };
         let (prompt, created) = self.base.store.transact(&decision).await?;
-        let new_project =
-            if created && elsewhere { self.projects.meet(&prompt.project, caller).await? } else { None };
+        let new_project = if created && elsewhere {
+            self.projects.meet(Some(&prompt.project), caller).await?
+        } else {
+            None
+        };
         Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
     }
 

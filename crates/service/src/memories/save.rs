@@ -30,8 +30,6 @@ pub struct SaveRequest {
     pub content: String,
     /// The type.
     pub kind: Kind,
-    /// Its project; the caller's own when `None`.
-    pub project: Option<Project>,
     /// Its scope.
     pub scope: Scope,
     /// The stable subject, if it has one.
@@ -156,11 +154,10 @@ impl Memories {
     /// [`ServiceError::Invalid`] for a field, or a failing store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
-        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let mut fields = Fields::default();
         let (supersedes, door) = (request.supersedes.clone(), request.door);
-        let draft = draft(&mut fields, caller, &project, request)?;
-        let elsewhere = self.projects.leads_elsewhere(Some(&draft.project), caller).await?;
+        let draft = draft(&mut fields, caller, request)?;
+        let elsewhere = self.projects.leads_elsewhere(draft.scope.project(), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Computed while the disk is busy.
@@ -169,7 +166,8 @@ impl Memories {
             SaveDraft { memories: self, caller, prepared: &prepared, supersedes: &supersedes, door };
         let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
         let Done { written: Written { memory, outcome, replaced, noted }, superseded, is_alone } = written?;
-        let new_project = if elsewhere { self.projects.meet(&memory.project, caller).await? } else { None };
+        let new_project =
+            if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
         let revised = (outcome == SaveOutcome::Updated).then_some(&memory);
         self.feedback.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
         let mut similar = Vec::new();
@@ -206,8 +204,7 @@ impl Memories {
         request: SaveRequest,
         origin: Origin,
     ) -> Result<Prepared, ServiceError> {
-        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let mut draft = draft(&mut Fields::default(), caller, &project, request)?;
+        let mut draft = draft(&mut Fields::default(), caller, request)?;
         draft.taint = taint::of(&draft.title, &draft.content, origin);
         Ok(self.prepare(draft).await)
     }
@@ -236,7 +233,7 @@ impl Memories {
         door: Door,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
-            Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
+            Some(key) => write.store().topic_holder(&draft.scope, key).await?,
             None => None,
         };
         let existing = Existing { topic_holder: holder.as_ref(), recent_twins: &twins };
@@ -326,8 +323,8 @@ impl Memories {
         if !self.index.index_is_current() {
             return None;
         }
-        let (keys, project, scope) = (hygiene::near_keys(shingles), draft.project.clone(), draft.scope);
-        let near = move |index: &Index| index.near(&project, scope, &keys, title_key, CANDIDATES_MAX);
+        let (keys, scope) = (hygiene::near_keys(shingles), draft.scope.clone());
+        let near = move |index: &Index| index.near(&scope, &keys, title_key, CANDIDATES_MAX);
         match self.index.ask_once(near).await {
             Ok(ids) => Some(ids.into_iter().map(MemoryId::from).collect()),
             Err(error) => {
@@ -423,23 +420,17 @@ impl Decision for SaveDraft<'_> {
 
 /// The text of a draft, in the form that the guard checks.
 fn saying(draft: &Draft) -> Saying<'_> {
-    Saying { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
+    Saying { scope: &draft.scope, title: &draft.title, content: &draft.content }
 }
 
 /// Validates, redacts and normalises the request.
 #[tracing::instrument(name = "fields", level = "debug", skip_all)]
-fn draft(
-    fields: &mut Fields,
-    caller: &Caller,
-    home: &Project,
-    request: SaveRequest,
-) -> Result<Draft, ServiceError> {
+fn draft(fields: &mut Fields, caller: &Caller, request: SaveRequest) -> Result<Draft, ServiceError> {
     let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
     let trigger = request.trigger.map(|trigger| fields.trigger(&trigger)).transpose()?.flatten();
     Ok(Draft {
         taint: taint::of(&title, &content, request.door.origin(caller)),
         body: Body {
-            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
             scope: request.scope,
             kind: request.kind,
             title,

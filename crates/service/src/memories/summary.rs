@@ -58,7 +58,8 @@ impl Memories {
         // The session also keeps the summary, so a text that does not hold must be refused before either is written.
         if door.is_automatic() {
             let project = stored.as_ref().map_or(&caller.project, |session| &session.project);
-            let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+            let scope = Scope::Project(project.clone());
+            let saying = Saying { scope: &scope, title: &title, content: summary };
             guard::admit(write, saying, None, door).await?;
         }
         let mut session = match stored {
@@ -68,8 +69,7 @@ impl Memories {
         let draft = Draft {
             taint: taint::of(&title, summary, door.origin(caller)),
             body: Body {
-                project: session.project.clone(),
-                scope: Scope::Project,
+                scope: Scope::Project(session.project.clone()),
                 kind: Kind::session_summary(),
                 title,
                 content: summary.clone(),
@@ -111,14 +111,14 @@ impl Memories {
     }
 }
 
-/// The memory of a session's summary, if somebody gave it another topic key, project or scope.
+/// The memory of a session's summary, if somebody gave it another topic key or scope.
 async fn moved_summary(
     write: &Write<'_>,
     draft: &Draft,
     summary: Option<&str>,
 ) -> Result<Option<Memory>, ServiceError> {
     let (Some(summary), Some(key)) = (summary, &draft.topic_key) else { return Ok(None) };
-    if write.store().topic_holder(&draft.project, draft.scope, key).await?.is_some() {
+    if write.store().topic_holder(&draft.scope, key).await?.is_some() {
         return Ok(None);
     }
     Ok(write.store().memory_with_content(&draft.session, summary).await?)
@@ -142,7 +142,7 @@ pub(super) async fn carry_summary(
             continue;
         }
         // Another session may have the same summary in a memory of its own.
-        let holder = write.store().topic_holder(&session.project, Scope::Project, &key).await?;
+        let holder = write.store().topic_holder(&Scope::Project(session.project.clone()), &key).await?;
         if holder.is_some_and(|holder| holder.id != now.id) {
             continue;
         }

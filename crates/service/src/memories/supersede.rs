@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
-use cerebro_core::domain::{Memory, MemoryId, SessionId};
+use cerebro_core::domain::{Memory, MemoryId, Scope, SessionId};
 use cerebro_core::truth;
 use cerebro_store::{Supersession, Write};
 
@@ -62,13 +62,10 @@ pub(crate) async fn supersede(
         if !older.is_live() {
             return Err(ServiceError::gone(&older));
         }
-        if (&older.project, older.scope) != (&newer.project, newer.scope) {
-            let place = |memory: &Memory| {
-                if memory.project.is_none() {
-                    "personal".to_owned()
-                } else {
-                    format!("of project `{}`", memory.project)
-                }
+        if older.scope != newer.scope {
+            let place = |memory: &Memory| match &memory.scope {
+                Scope::Personal => "personal".to_owned(),
+                Scope::Project(project) => format!("of project `{project}`"),
             };
             return refuse(format!("it is {}, this one {}", place(&older), place(newer)));
         }

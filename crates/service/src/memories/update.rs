@@ -10,7 +10,8 @@ use crate::{
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Trigger, Validity,
+    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, ScopeName, SessionId, Timestamp, Trigger,
+    Validity,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
@@ -56,7 +57,7 @@ pub struct Patch {
     /// Another project.
     pub project: Option<Project>,
     /// Another scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Another topic key, or none.
     pub topic_key: Change<String>,
     /// Other tags.
@@ -123,7 +124,7 @@ struct CleanPatch {
     content: Option<RedactedText>,
     kind: Option<Kind>,
     project: Option<Project>,
-    scope: Option<Scope>,
+    scope: Option<ScopeName>,
     topic_key: Change<RedactedText>,
     tags: Option<Vec<RedactedText>>,
     expected_revision: Option<u32>,
@@ -191,7 +192,8 @@ impl Memories {
         let Edited { memory, changed, corrected, superseded, .. } =
             self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         self.feedback.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
-        let new_project = if elsewhere { self.projects.meet(&memory.project, caller).await? } else { None };
+        let new_project =
+            if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
         Ok(Updated { memory, changed, superseded, new_project, redacted: fields.redacted() })
     }
 
@@ -285,7 +287,7 @@ impl Memories {
         let going = matches!(edit, Edit::Purge) && handbook::is_item(&self.base.store, id).await?;
         let memory = if going { self.base.store.memory(id).await? } else { None };
         let there = match memory {
-            Some(memory) => self.rendered_handbooks(&memory.project).await?,
+            Some(memory) => self.rendered_handbooks(memory.scope.project()).await?,
             None => Vec::new(),
         };
         let edited =
@@ -293,9 +295,9 @@ impl Memories {
         if going {
             self.render_missing(&there).await;
         } else if edited.changed && handbook::is_distilled(&edited.memory) {
-            self.render_again(self.rendered_handbooks(&edited.memory.project).await).await;
-            if edited.home != edited.memory.project {
-                self.render_again(self.rendered_handbooks(&edited.home).await).await;
+            self.render_again(self.rendered_handbooks(edited.memory.scope.project()).await).await;
+            if edited.home != edited.memory.scope {
+                self.render_again(self.rendered_handbooks(edited.home.project()).await).await;
             }
         }
         Ok(edited)
@@ -350,8 +352,8 @@ struct Edited {
     corrected: bool,
     /// The memories whose place it took.
     superseded: Vec<Memory>,
-    /// The project that it belonged to before.
-    home: Project,
+    /// Its scope before.
+    home: Scope,
 }
 
 struct EditMemory<'a> {
@@ -391,7 +393,7 @@ impl Decision for EditMemory<'_> {
         changed |= !superseded.is_empty();
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
-        Ok(Edited { memory, changed, corrected, superseded, home: before.body.project })
+        Ok(Edited { memory, changed, corrected, superseded, home: before.body.scope })
     }
 }
 
@@ -412,9 +414,8 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
         memory.tags.clone_from(tags);
     }
     memory.topic_key = patch.topic_key.clone().of(memory.topic_key.take());
-    if let Some(scope) = patch.scope {
-        memory.scope = scope;
-    }
+    let (scope, own) = (patch.scope.unwrap_or(old.scope.name()), old.scope.project().unwrap_or(own));
+    memory.scope = scope.of(patch.project.as_ref().unwrap_or(own).clone());
     memory.nature = patch.nature.or(memory.nature);
     if let (Change::To(Some(_)), None) = (&patch.trigger, patch.nature) {
         memory.nature = Some(Nature::Prospective);
@@ -425,12 +426,6 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     }
     memory.valid.from = patch.valid_from.of(memory.valid.from);
     memory.valid.until = patch.valid_until.of(memory.valid.until);
-    match (memory.scope, &patch.project) {
-        (Scope::Personal, _) => memory.project = Project::none(),
-        (Scope::Project, Some(project)) => memory.project.clone_from(project),
-        (Scope::Project, None) if memory.project.is_none() => memory.project.clone_from(own),
-        (Scope::Project, None) => {}
-    }
     memory
 }
 
@@ -440,7 +435,7 @@ fn live(memory: &Memory) -> Result<(), ServiceError> {
 
 async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
     let Some(key) = &memory.topic_key else { return Ok(()) };
-    match write.store().topic_holder(&memory.project, memory.scope, key).await? {
+    match write.store().topic_holder(&memory.scope, key).await? {
         Some(holder) if holder.id != memory.id => Err(ServiceError::TopicTaken {
             key: key.to_string(),
             holder: holder.id,
@@ -471,7 +466,7 @@ async fn purge(
     }
     let mut with_it = resting_on(write, &before.id).await?;
     if handbook::is_item(write.store(), &before.id).await? {
-        for project in [Some(&before.project), None] {
+        for project in handbook::handbooks_with(before.scope.project()) {
             with_it.extend(handbook::rendered(write.store(), project).await?);
         }
     }

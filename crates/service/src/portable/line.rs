@@ -11,7 +11,7 @@ use crate::{
     work::export::{ArtifactLine, WorkEventLine, WorkLine},
 };
 use cerebro_core::domain::{
-    Body, EndReason, Kind, Memory, MemoryId, Nature, Origin, Project, Prompt, PromptId, Revision, Scope,
+    Body, EndReason, Kind, Memory, MemoryId, Nature, Origin, Project, Prompt, PromptId, Revision, ScopeName,
     Session, SessionId, Timestamp, Trigger, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets};
@@ -238,8 +238,8 @@ impl TryFrom<MemoryLine> for Memory {
 impl TextLine {
     fn of(body: &Body, agent: &RedactedText, session: Option<&SessionId>, valid: Validity) -> Self {
         Self {
-            project: body.project.to_string(),
-            scope: body.scope.as_str().to_owned(),
+            project: body.scope.project_name().to_owned(),
+            scope: body.scope.name().as_str().to_owned(),
             memory_type: body.kind.to_string(),
             title: body.title.to_string(),
             content: body.content.to_string(),
@@ -277,9 +277,8 @@ impl TextLine {
     fn body(&self, texts: impl FnOnce(&mut Fields) -> Result<Texts, ServiceError>) -> Result<Body, String> {
         let texts = texts(&mut Fields::default()).map_err(|error| error.to_string())?;
         let (title, content, topic_key, tags) = texts;
-        let (scope, project) = (scope(&self.scope)?, project(&self.project)?);
-        let project = if scope == Scope::Personal { Project::none() } else { project };
-        Ok(Body { project, scope, kind: kind(&self.memory_type)?, title, content, topic_key, tags })
+        let scope = scope(&self.scope)?.of(project(&self.project)?);
+        Ok(Body { scope, kind: kind(&self.memory_type)?, title, content, topic_key, tags })
     }
 
     fn agent(&self) -> RedactedText {
@@ -381,9 +380,10 @@ fn memory_id(text: &str) -> Result<MemoryId, String> {
     MemoryId::parse(text).map_err(|error| format!("memory `{text}`: {error}"))
 }
 
+/// A project; what names none is of the general one.
 fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
-        return Ok(Project::none());
+        return Ok(Project::general());
     }
     Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }
@@ -396,8 +396,8 @@ fn number(revision: u32) -> Result<u32, String> {
     Err(format!("revision {revision}: they are numbered from 1, up to {REVISION_MAX}"))
 }
 
-fn scope(text: &str) -> Result<Scope, String> {
-    Scope::parse(text).map_err(|error| format!("`{text}`: {error}"))
+fn scope(text: &str) -> Result<ScopeName, String> {
+    ScopeName::parse(text).map_err(|error| format!("`{text}`: {error}"))
 }
 
 fn nature(text: &str) -> Result<Nature, String> {

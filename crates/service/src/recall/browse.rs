@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{Recall, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, SessionId, Timestamp};
 use cerebro_core::recall::Weights;
 use cerebro_core::redact::RedactedText;
 use cerebro_core::text;
@@ -29,7 +29,7 @@ pub struct BrowseRequest {
     /// Of this project; of all when `None`. What is personal belongs to none.
     pub project: Option<Project>,
     /// Of this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Of this type.
     pub kind: Option<Kind>,
     /// The deleted ones instead of the live ones.
@@ -46,7 +46,7 @@ pub struct Selection {
     /// Of this project; of all when `None`. What is personal belongs to none.
     pub project: Option<Project>,
     /// Of this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Of this type.
     pub kind: Option<Kind>,
     /// With all of these tags.
@@ -137,7 +137,7 @@ impl Recall {
     ) -> Result<(Vec<Option<Memory>>, usize), ServiceError> {
         if selection.deleted {
             let filter = DeletedFilter {
-                project: selection.project.clone().filter(|_| selection.scope != Some(Scope::Personal)),
+                project: selection.project.clone().filter(|_| selection.scope != Some(ScopeName::Personal)),
                 scope: selection.scope,
                 kind: selection.kind.clone(),
             };
@@ -164,7 +164,8 @@ impl Recall {
         query: &str,
         project: Option<&Project>,
     ) -> Result<Vec<(String, Vec<String>)>, ServiceError> {
-        let personal = project.map(|_| Selection { scope: Some(Scope::Personal), ..Selection::default() });
+        let personal =
+            project.map(|_| Selection { scope: Some(ScopeName::Personal), ..Selection::default() });
         let own = Selection { project: project.cloned(), ..Selection::default() };
         let mut known = BTreeSet::new();
         for selection in std::iter::once(own).chain(personal) {
@@ -254,7 +255,7 @@ impl Selection {
     /// The conditions that the index can check, without a page.
     fn conditions(&self) -> Query {
         let of = |project: Project| Projects::Of { project, with_personal: false };
-        let project = self.project.clone().filter(|_| self.scope != Some(Scope::Personal));
+        let project = self.project.clone().filter(|_| self.scope != Some(ScopeName::Personal));
         Query {
             text: RedactedText::default(),
             projects: project.map_or(Projects::All, of),

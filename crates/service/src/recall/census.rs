@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::{Recall, ServiceError, lock};
-use cerebro_core::domain::{Memory, MemoryId, Project};
+use cerebro_core::domain::{Memory, MemoryId, Project, Scope};
 use cerebro_core::truth::Vital;
 use cerebro_store::Committed;
 
@@ -17,24 +17,24 @@ const HELD_MAX: usize = 200_000;
 /// What is known of every memory of a store, deleted and purged ones too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Census {
-    /// Projects, by their number here.
-    projects: HashMap<Project, usize>,
-    /// Memories, each with the number of its project.
+    /// Scopes, by their number here.
+    scopes: HashMap<Scope, usize>,
+    /// Memories, each with the number of its scope.
     memories: HashMap<MemoryId, (usize, Vital)>,
 }
 
 impl Census {
     fn take(&mut self, entry: Entry) {
-        let next = self.projects.len();
-        let project = *self.projects.entry(entry.project).or_insert(next);
-        self.memories.insert(entry.id, (project, entry.vital));
+        let next = self.scopes.len();
+        let scope = *self.scopes.entry(entry.scope).or_insert(next);
+        self.memories.insert(entry.id, (scope, entry.vital));
     }
 
     /// The memories of a project, or of all.
     pub fn of(&self, project: Option<&Project>) -> impl Iterator<Item = (&MemoryId, &Vital)> {
-        let wanted = project.map(|project| self.projects.get(project).copied());
-        let is_of = move |project: usize| wanted.is_none_or(|wanted| wanted == Some(project));
-        let found = self.memories.iter().filter(move |(_, (project, _))| is_of(*project));
+        let wanted = project.map(|project| self.scopes.get(&Scope::Project(project.clone())).copied());
+        let is_of = move |scope: usize| wanted.is_none_or(|wanted| wanted == Some(scope));
+        let found = self.memories.iter().filter(move |(_, (scope, _))| is_of(*scope));
         found.map(|(id, (_, vital))| (id, vital))
     }
 }
@@ -42,13 +42,13 @@ impl Census {
 /// A memory as it is counted.
 struct Entry {
     id: MemoryId,
-    project: Project,
+    scope: Scope,
     vital: Vital,
 }
 
 impl From<&Memory> for Entry {
     fn from(memory: &Memory) -> Self {
-        Self { id: memory.id, project: memory.project.clone(), vital: memory.into() }
+        Self { id: memory.id, scope: memory.scope.clone(), vital: memory.into() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, recall::unfinished::LeftOff};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, ScopeName, Session, SessionId, Timestamp,
     Workplace,
 };
 use cerebro_core::{taint, text, truth};
@@ -33,7 +33,7 @@ pub struct ContextRequest {
     /// Of which project; the caller's own when `None`.
     pub project: Option<Project>,
     /// Only this scope's memories.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// The most recent memories that are shown.
     pub limit: usize,
     /// The text's size in UTF-8 bytes, at most.
@@ -200,12 +200,12 @@ impl Recall {
     async fn due(
         &self,
         project: &Project,
-        scope: Option<Scope>,
+        scope: Option<ScopeName>,
     ) -> Result<(Vec<Memory>, Vec<Memory>), ServiceError> {
         let now = self.base.now();
         let mut due = self.base.store.to_be_done(project, DUE_MAX).await?;
         due.retain(|memory| !memory.is_archived() && truth::is_due_somewhere(memory, now));
-        due.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
+        due.retain(|memory| scope.is_none_or(|scope| memory.scope.name() == scope));
         due.sort_by_key(waiting_since);
         Ok(due.into_iter().partition(|memory| memory.trigger.is_none()))
     }
@@ -280,8 +280,8 @@ fn unfinished(sessions: &[Session], is_unfinished: impl Fn(&Session) -> bool) ->
 }
 
 /// At most `limit` of the memories, of one scope if it is given, the newest first; and whether there are more.
-fn picked(mut memories: Vec<Memory>, scope: Option<Scope>, limit: usize) -> (Vec<Memory>, bool) {
-    memories.retain(|memory| !memory.is_archived() && scope.is_none_or(|scope| memory.scope == scope));
+fn picked(mut memories: Vec<Memory>, scope: Option<ScopeName>, limit: usize) -> (Vec<Memory>, bool) {
+    memories.retain(|memory| !memory.is_archived() && scope.is_none_or(|scope| memory.scope.name() == scope));
     memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
     let has_more = memories.len() > limit;
     memories.truncate(limit);

@@ -44,15 +44,15 @@ impl Recall {
         let limit = limit.clamp(1, GRAPH_NODES_MAX);
         let project = project.unwrap_or_else(|| caller.project.clone());
         let mut mentioned = BTreeSet::new();
-        for (place, scope) in [(project.clone(), Scope::Project), (Project::none(), Scope::Personal)] {
+        for scope in [Scope::Project(project.clone()), Scope::Personal] {
             let names = vec![name.clone()];
-            let found = self.index.ask(move |index| index.holders(&place, scope, &names, limit)).await?;
+            let found = self.index.ask(move |index| index.holders(&scope, &names, limit)).await?;
             mentioned.extend(found.into_iter().flatten().map(MemoryId::from));
         }
         let read: BTreeSet<MemoryId> = self.base.store.named(&name, limit + 1).await?.into_iter().collect();
         let ids: Vec<MemoryId> = mentioned.union(&read).copied().collect();
         let mut found = self.base.store.memories_by_id(&ids).await?;
-        found.retain(|memory| memory.is_live() && (memory.project == project || memory.project.is_none()));
+        found.retain(|memory| memory.is_live() && memory.scope.project().is_none_or(|own| *own == project));
         found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
         let truncated = found.len() > limit;
         found.truncate(limit);

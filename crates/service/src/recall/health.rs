@@ -120,7 +120,7 @@ impl Recall {
 
     async fn count_pairs(&self, which: Pairs, project: Option<&Project>) -> Result<usize, ServiceError> {
         let pairs = self.pairs(which, 0, PAIRS_COUNTED_MAX).await?;
-        let is_of = |memory: &Memory| project.is_none_or(|project| memory.project == *project);
+        let is_of = |memory: &Memory| project.is_none_or(|project| memory.scope.is_of(project));
         Ok(pairs.iter().filter(|pair| is_of(&pair.from) || is_of(&pair.to)).count())
     }
 

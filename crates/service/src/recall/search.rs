@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::{runtime::Handle, sync::watch};
 
 use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, MemoryId, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
+use cerebro_core::domain::{Kind, MemoryId, Project, ScopeName, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::truth::{self, Listed};
 use cerebro_search::lexical::{Answer, Archived, Hit, LexicalError, Projects, Query};
@@ -30,7 +30,7 @@ pub struct SearchRequest {
     /// All projects.
     pub all_projects: bool,
     /// Only this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeName>,
     /// Only this type.
     pub kind: Option<Kind>,
     /// Only with all of these.
@@ -226,14 +226,7 @@ impl Recall {
 }
 
 fn listed(hit: &Hit) -> Listed<'_> {
-    Listed {
-        id: hit.id.into(),
-        project: &hit.project,
-        scope: hit.scope,
-        kind: &hit.kind,
-        title: &hit.title,
-        at: hit.date,
-    }
+    Listed { id: hit.id.into(), scope: &hit.scope, kind: &hit.kind, title: &hit.title, at: hit.date }
 }
 
 /// Waits, on a thread for blocking work, for the nearest memories; there are none if the search was cancelled.

@@ -1,7 +1,7 @@
 //! What happened around a memory.
 
 use crate::{Recall, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Project, Prompt, Session, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Prompt, Scope, Session, Timestamp};
 use cerebro_core::text;
 use cerebro_store::Side;
 
@@ -80,8 +80,8 @@ pub struct Entry {
 pub struct Timeline {
     /// The session of the memory, when it still has one.
     pub session: Option<Session>,
-    /// The memory's project.
-    pub project: Project,
+    /// The memory's scope.
+    pub scope: Scope,
     /// Oldest first.
     pub before: Vec<Entry>,
     /// The memory.
@@ -118,7 +118,7 @@ impl Recall {
         };
         order(&mut before, focus.at, false, request.before);
         order(&mut after, focus.at, true, request.after);
-        Ok(Timeline { session, project: memory.body.project, before, focus, after })
+        Ok(Timeline { session, scope: memory.body.scope, before, focus, after })
     }
 
     async fn around_in_session(
@@ -145,16 +145,23 @@ impl Recall {
         memory: &Memory,
         request: &TimelineRequest,
     ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
-        let (store, project, at) = (&self.base.store, &memory.project, memory.created_at);
+        let (store, scope, at) = (&self.base.store, &memory.scope, memory.created_at);
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        // A session that began before the memory may have ended after it.
-        let (made_before, asked_before, made_after, asked_after, earlier, later) = tokio::try_join!(
-            store.made_before(project, at, request.before),
-            store.latest_prompts(Some(project), at, request.before),
-            store.made_since(project, at, request.after),
-            store.prompts_since(project, at, request.after),
-            store.latest_sessions(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
-            store.sessions_since(project, at, request.after + 2),
+        let beside = async {
+            // Prompts and sessions belong to a project.
+            let Some(project) = scope.project() else { return Ok(Default::default()) };
+            // A session that began before the memory may have ended after it.
+            tokio::try_join!(
+                store.latest_prompts(Some(project), at, request.before),
+                store.prompts_since(project, at, request.after),
+                store.latest_sessions(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
+                store.sessions_since(project, at, request.after + 2),
+            )
+        };
+        let (made_before, made_after, (asked_before, asked_after, earlier, later)) = tokio::try_join!(
+            store.made_before(scope, at, request.before),
+            store.made_since(scope, at, request.after),
+            beside,
         )?;
         before.extend(made_before.iter().map(|memory| memory_entry(memory, memory.created_at)));
         before.extend(asked_before.iter().map(prompt_entry));

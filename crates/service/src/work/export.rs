@@ -234,7 +234,7 @@ fn session(text: &str) -> Result<SessionId, String> {
 
 fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
-        return Ok(Project::none());
+        return Ok(Project::general());
     }
     Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }

@@ -48,7 +48,7 @@ impl Worker {
         Ok(())
     }
 
-    /// For each mention, the other memories of the same project and scope that share it.
+    /// For each mention, the other memories of the same scope that share it.
     async fn holders(
         &self,
         memory: &Memory,
@@ -58,9 +58,8 @@ impl Worker {
             return Ok(Vec::new());
         }
         let names: Vec<String> = mentions.iter().map(|mention| mention.name.to_string()).collect();
-        let (project, scope) = (memory.project.clone(), memory.scope);
-        let found =
-            self.index.ask(move |index| index.holders(&project, scope, &names, HOLDERS_MAX + 1)).await?;
+        let scope = memory.scope.clone();
+        let found = self.index.ask(move |index| index.holders(&scope, &names, HOLDERS_MAX + 1)).await?;
         let others = found
             .into_iter()
             .map(|holders| holders.into_iter().map(MemoryId::from).filter(|id| *id != memory.id).collect());

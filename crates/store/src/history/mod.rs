@@ -102,12 +102,7 @@ fn history_tombstone_record(tombstone: &HistoryTombstone) -> RecordId {
 }
 
 pub(super) fn happened(kind: EventKind, session: &PastSession) -> Happened {
-    Happened {
-        kind,
-        memory: None,
-        session: Some(session.id.clone()),
-        project: (!session.project.is_none()).then(|| session.project.clone()),
-    }
+    Happened { kind, memory: None, session: Some(session.id.clone()), project: Some(session.project.clone()) }
 }
 
 /// The changes of history.

@@ -23,9 +23,9 @@ async fn model(store: &Store) -> StoredModel {
     model
 }
 
-async fn places(store: &Store, model: &StoredModel, project: &Project) -> Vec<(MemoryId, u32)> {
-    let page = store.page_of_vectors(model, project, "", 100).await.unwrap();
-    assert_eq!(store.page_of_packed(model, project, "", 100).await.unwrap(), page, "packed as they are");
+async fn places(store: &Store, model: &StoredModel, scope: &Scope) -> Vec<(MemoryId, u32)> {
+    let page = store.page_of_vectors(model, scope, "", 100).await.unwrap();
+    assert_eq!(store.page_of_packed(model, scope, "", 100).await.unwrap(), page, "packed as they are");
     page.into_iter().map(|vector| (vector.memory, vector.passage)).collect()
 }
 
@@ -56,17 +56,17 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
         let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
         let mut is_called = false;
         assert!(!store.finish_job("b/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
-        assert!(!is_called && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
+        assert!(!is_called && places(&store, &model, &saved.scope).await.is_empty(), "not its lease");
         assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| is_called = true).await.unwrap());
         assert!(is_called);
-        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0), (saved.id, 1)]);
+        assert_eq!(places(&store, &model, &saved.scope).await, [(saved.id, 0), (saved.id, 1)]);
         assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
         assert_eq!(store.job_counts().await.unwrap().depth(), 0);
-        assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
+        assert_eq!(store.count_vectors(&model, &saved.scope).await.unwrap(), 2);
 
-        for projects in [None, Some([saved.project.clone()])] {
-            let projects = projects.as_ref().map(<[_; 1]>::as_slice);
-            let near = store.nearest_vectors(&model, projects, &[0.1, 1.0, 0.0]).await.unwrap();
+        for scopes in [None, Some([saved.scope.clone()])] {
+            let scopes = scopes.as_ref().map(<[_; 1]>::as_slice);
+            let near = store.nearest_vectors(&model, scopes, &[0.1, 1.0, 0.0]).await.unwrap();
             assert_eq!(near.len(), 2, "{near:?}");
             assert_eq!(near[0].1, 1);
         }
@@ -87,7 +87,7 @@ fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
             let vector = [vec![first, 0.25, -0.5]];
             assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vector, |_| ()).await.unwrap());
         }
-        let read = store.page_of_vectors(&model, &kept.project, "", 100).await.unwrap();
+        let read = store.page_of_vectors(&model, &kept.scope, "", 100).await.unwrap();
         assert_eq!(read.len(), 2);
         // As in a store of an older program; then one goes, after its vector was read.
         let clear = "DELETE packed;";
@@ -95,10 +95,10 @@ fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
         let session = SessionId::parse("test").unwrap();
         let deleted = Memory { version: 1, deleted_at: Some(Timestamp::now()), ..gone.clone() };
         change(&store, |write| write.delete_memory(&deleted, &session)).await.unwrap();
-        store.pack_vectors(&model, &kept.project, &read).await.unwrap();
-        assert_eq!(places(&store, &model, &kept.project).await, [(kept.id, 0)]);
+        store.pack_vectors(&model, &kept.scope, &read).await.unwrap();
+        assert_eq!(places(&store, &model, &kept.scope).await, [(kept.id, 0)]);
         store.drop_model(&model).await.unwrap();
-        assert!(store.page_of_packed(&model, &kept.project, "", 100).await.unwrap().is_empty());
+        assert!(store.page_of_packed(&model, &kept.scope, "", 100).await.unwrap().is_empty());
         store.close().await.unwrap();
     });
 }
@@ -134,7 +134,7 @@ fn a_change_makes_the_job_under_way_void() {
         save(&store, &saved).await;
         let again = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
-        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0)]);
+        assert_eq!(places(&store, &model, &saved.scope).await, [(saved.id, 0)]);
         store.close().await.unwrap();
     });
 }
@@ -228,17 +228,17 @@ fn vectors_go_and_move_with_their_memories() {
         for job in store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
             store.finish_job("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
         }
-        assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
-        let other = Project::parse("other").unwrap();
+        assert_eq!(places(&store, &model, &stays.scope).await.len(), 2);
+        let other = Scope::Project(Project::parse("other").unwrap());
         let mut moved = Memory { version: 1, ..stays.clone() };
-        moved.project = other.clone();
+        moved.scope = other.clone();
         change(&store, |write| write.merge_memory(&moved)).await.unwrap();
         assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;
         goes.deleted_at = Some(Timestamp::now());
         let session = SessionId::parse("test").unwrap();
         change(&store, |write| write.delete_memory(&goes, &session)).await.unwrap();
-        assert!(places(&store, &model, &goes.project).await.is_empty());
+        assert!(places(&store, &model, &goes.scope).await.is_empty());
         let near = store.nearest_vectors(&model, None, &[1.0; 3]).await.unwrap();
         assert_eq!(near.len(), 1, "the graph forgets too");
         store.close().await.unwrap();

@@ -1,7 +1,7 @@
 //! Plans over memories that the tests make up: what may be merged, what is archived, and how much at once.
 
 use super::*;
-use crate::domain::{Body, Validity};
+use crate::domain::{Body, Project, Validity};
 
 const DAY: i64 = SECONDS_PER_DAY;
 const TEXT: &str = "The upload worker retries a failed part three times and waits for ten seconds in between, and then \
@@ -83,7 +83,7 @@ fn what_has_a_place_of_its_own_is_not_merged() {
         Memory { pinned: true, ..other() },
         other().with(|memory| memory.topic_key = Some(text("a/b"))),
         other().with(|memory| memory.scope = Scope::Personal),
-        other().with(|memory| memory.project = Project::parse("other").unwrap()),
+        other().with(|memory| memory.scope = Scope::Project(Project::parse("other").unwrap())),
         other().with(|memory| memory.kind = Kind::parse("bugfix").unwrap()),
         Memory { nature: Some(Nature::Episodic), ..other() },
         Memory { valid: Validity { from: Some(at(1)), until: None }, ..other() },
@@ -130,7 +130,7 @@ fn over_three_years_only_episodes_that_are_not_exempt_are_archived() {
         memory(0, "todo", "c"),
         Memory { pinned: true, ..episode(0, "d") },
         episode(0, "e").with(|memory| memory.topic_key = Some(text("a/b"))),
-        episode(0, "f").with(|memory| (memory.scope, memory.project) = (Scope::Personal, Project::none())),
+        episode(0, "f").with(|memory| memory.scope = Scope::Personal),
         memory(0, "session_summary", "g"),
     ];
     let superseding = episode(0, "h");

@@ -1,7 +1,7 @@
 //! Which memories a model is shown together, and what it can and cannot get through the check.
 
 use super::*;
-use crate::domain::{Body, Flag};
+use crate::domain::{Body, Flag, Scope};
 use crate::redact::redact_text;
 
 fn text(text: &str) -> RedactedText {

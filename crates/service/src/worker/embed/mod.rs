@@ -24,7 +24,7 @@ use crate::{
     jobs::runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
     lock,
 };
-use cerebro_core::domain::{Memory, MemoryId, Project};
+use cerebro_core::domain::{Memory, MemoryId, Scope};
 use cerebro_core::pace::{self, Spent};
 use cerebro_core::passage::passages;
 use cerebro_models::embed::Embedder;
@@ -316,7 +316,7 @@ async fn finish(
     let vectors = work.vectors();
     worker.relate(memory, target, vectors).await?;
     worker.want_claims(memory).await?;
-    let put = |project: &Project| worker.vectors.held.put(target, project, &memory.id, vectors);
+    let put = |scope: &Scope| worker.vectors.held.put(target, scope, &memory.id, vectors);
     let done = worker.base.store.finish_job(&cx.owner, job, target, memory.revision, vectors, put).await?;
     if !done {
         tracing::debug!(memory = %memory.id, "a memory changed while it was embedded; its new job is queued");
