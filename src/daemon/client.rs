@@ -13,8 +13,8 @@ use tokio::process::Child;
 
 use super::hello::{self, HELLO_TIMEOUT, Hello, Reply, Verdict};
 use super::lock::{self, Owner, Use};
-use super::socket::{DialError, dial};
 use super::log::last_line;
+use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
 use crate::home::Home;

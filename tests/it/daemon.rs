@@ -101,7 +101,11 @@ fn a_log_that_is_full_is_begun_anew_while_the_daemon_runs() {
     file.write_all(&vec![b'x'; FULL]).unwrap();
     wait_for("a new log", || old.exists().then_some(()));
     home.run(&["daemon", "stop"]).success();
-    assert!(home.log_tail().contains("leaving"), "the daemon still writes to the old log: {}", home.log_tail());
+    assert!(
+        home.log_tail().contains("leaving"),
+        "the daemon still writes to the old log: {}",
+        home.log_tail()
+    );
     assert!(fs::metadata(&log).unwrap().len() < 10_000);
     assert_eq!(mode(&log), 0o600);
 }
