@@ -13,8 +13,9 @@ use tokio::process::Child;
 
 use super::hello::{self, HELLO_TIMEOUT, Hello, Reply, Verdict};
 use super::lock::{self, Owner, Use};
+use super::log::last_line;
 use super::socket::{DialError, dial};
-use super::spawn::{self, SpawnError, last_log_line};
+use super::spawn::{self, SpawnError};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
 use crate::home::Home;
 use cerebro_core::code::Code;
@@ -136,7 +137,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
                 let holder = holder.unwrap_or_else(|| "another process".to_owned());
                 return Err(ConnectError::Held { lock: home.lock_file(), holder });
             }
-            let (log, last_line) = (home.log_file(), last_log_line(home));
+            let (log, last_line) = (home.log_file(), last_line(home));
             return Err(ConnectError::NotReady { waited: started.elapsed(), log, last_line });
         }
         tokio::time::sleep(pause).await;
@@ -195,7 +196,7 @@ impl Start {
             let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
             self.child = None;
             if status.code() == Some(i32::from(spawn::MISCONFIGURED)) {
-                let line = last_log_line(home);
+                let line = last_line(home);
                 let reason = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
                 return Err(ConnectError::Misconfigured { reason });
             }
@@ -215,7 +216,7 @@ impl Start {
         }
         self.launched = None;
         if self.count == STARTS_MAX {
-            return Err(ConnectError::Ended { log: home.log_file(), last_line: last_log_line(home) });
+            return Err(ConnectError::Ended { log: home.log_file(), last_line: last_line(home) });
         }
         self.child = Some(spawn::spawn(home)?);
         self.count += 1;

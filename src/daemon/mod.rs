@@ -12,6 +12,7 @@ mod connection;
 mod control;
 pub mod hello;
 pub mod lock;
+mod log;
 mod premises;
 mod socket;
 pub mod spawn;
@@ -43,7 +44,7 @@ pub const WIND_DOWN: Duration = Duration::from_secs(5);
 /// and others may hold it for an instant to check it.
 const LOCK_WAIT: Duration = WIND_DOWN.saturating_add(Duration::from_secs(1));
 const LOCK_POLL: Duration = Duration::from_millis(20);
-/// How often the daemon checks whether it is idle and whether its socket is in place.
+/// How often the daemon checks whether it is idle, whether its socket is in place, and the size of its log.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long calls under way may take when the daemon ends.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -229,6 +230,7 @@ impl<S: Serve> Connections<S> {
         let short = if idle_exit.is_zero() { WATCH_INTERVAL } else { idle_exit / 2 };
         let mut watch = tokio::time::interval(short.clamp(Duration::from_millis(50), WATCH_INTERVAL));
         tokio::pin!(termination);
+        let log = log::OwnLog::of(home);
         loop {
             tokio::select! {
                 accepted = socket.accept() => match accepted {
@@ -240,6 +242,7 @@ impl<S: Serve> Connections<S> {
                     }
                 },
                 _ = watch.tick() => {
+                    log.keep_bounded();
                     if self.control.check_home().is_err() {
                         return "the home is gone";
                     }

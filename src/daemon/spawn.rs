@@ -2,21 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
+use super::log;
 use crate::home::{Home, HomeError};
 use crate::platform;
 use cerebro_models::embed::NO_TELEMETRY;
-
-/// Size at which the log is renamed to `daemon.log.old`, replacing the one before.
-const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
-/// How much of the log's end is searched for its last line.
-const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
 /// Variables that a daemon inherits from its starter: locations on this machine, language and time zone, proxies,
 /// and what this program and its libraries read. Variables with keys are added by the names in the settings.
@@ -57,8 +52,7 @@ pub enum SpawnError {
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
     // A person who wants to start over may have removed it since it was opened.
     Home::open(Some(home.root()))?;
-    let path = home.log_file();
-    let log = open_log(&path).map_err(|source| SpawnError::Log { path, source })?;
+    let log = log::open(home).map_err(|source| SpawnError::Log { path: home.log_file(), source })?;
     let program = platform::own_program()
         .map_err(|source| SpawnError::Program { program: "cerebro".into(), source })?;
     Command::new(&program)
@@ -165,28 +159,6 @@ fn lacking(
     SETTINGS.into_iter().filter(lacks).map(|(name, value, _)| (name, value))
 }
 
-fn open_log(path: &Path) -> io::Result<std::fs::File> {
-    let size = std::fs::metadata(path).map_or(0, |found| found.len());
-    if size >= LOG_BYTES_MAX {
-        std::fs::rename(path, path.with_extension("log.old"))?;
-    }
-    platform::append_private_file(path)
-}
-
-/// The last line of the daemon's log, for error messages; empty when there is none.
-pub fn last_log_line(home: &Home) -> String {
-    let tail = || -> io::Result<String> {
-        let mut file = std::fs::File::open(home.log_file())?;
-        let size = file.metadata()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(LOG_TAIL_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    let tail = tail().unwrap_or_default();
-    tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,23 +184,5 @@ mod tests {
         {
             assert!(!is_inherited(OsStr::new(name), &named), "{name}");
         }
-    }
-
-    #[test]
-    fn a_full_log_is_renamed() {
-        let temp = tempfile::tempdir().unwrap();
-        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
-        assert_eq!(last_log_line(&home), "");
-        let path = home.log_file();
-        let full = vec![b'x'; usize::try_from(LOG_BYTES_MAX).unwrap()];
-        std::fs::write(&path, &full[1..]).unwrap();
-        drop(open_log(&path).unwrap());
-        assert!(!home.root().join("daemon.log.old").exists());
-        std::fs::write(&path, &full).unwrap();
-        drop(open_log(&path).unwrap());
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
-        assert_eq!(std::fs::metadata(home.root().join("daemon.log.old")).unwrap().len(), LOG_BYTES_MAX);
-        std::fs::write(&path, "one\ntwo \n\n").unwrap();
-        assert_eq!(last_log_line(&home), "two");
     }
 }

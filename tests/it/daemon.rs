@@ -1,6 +1,7 @@
 //! One daemon for many agents: how it starts, is found, dies, is replaced and leaves.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
@@ -88,6 +89,25 @@ fn a_daemon_that_is_asked_to_stop_logs_no_error() {
     let complaints: Vec<&str> =
         log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
     assert_eq!(complaints, [""; 0]);
+}
+
+#[test]
+fn a_log_that_is_full_is_begun_anew_while_the_daemon_runs() {
+    const FULL: usize = 5 * 1024 * 1024;
+    let home = Home::new();
+    home.run(&["daemon", "start"]).success();
+    let (log, old) = (home.data().join("daemon.log"), home.data().join("daemon.log.old"));
+    let mut file = fs::OpenOptions::new().append(true).open(&log).unwrap();
+    file.write_all(&vec![b'x'; FULL]).unwrap();
+    wait_for("a new log", || old.exists().then_some(()));
+    home.run(&["daemon", "stop"]).success();
+    assert!(
+        home.log_tail().contains("leaving"),
+        "the daemon still writes to the old log: {}",
+        home.log_tail()
+    );
+    assert!(fs::metadata(&log).unwrap().len() < 10_000);
+    assert_eq!(mode(&log), 0o600);
 }
 
 #[test]
