@@ -68,7 +68,9 @@ impl Table {
     /// A table with a row for each item of an answer's list.
     pub fn listing<T>(columns: &[(&str, Layout)], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Self {
         let mut table = Self::new(columns);
-        items.iter().for_each(|item| table.add(row(item)));
+        for item in items {
+            table.add(row(item));
+        }
         table
     }
 
