@@ -7,6 +7,10 @@
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
+pub mod consolidation;
+pub mod distil;
+pub mod documents;
+pub mod history;
 mod text;
 pub mod work;
 
@@ -48,6 +52,39 @@ macro_rules! answers {
 }
 
 answers! {
+    CyclePlan => consolidation::Report;
+    CycleApply => consolidation::Report;
+    CycleUndo => consolidation::Report;
+    CycleLog => consolidation::Log;
+
+    HistoryImport => history::Begun;
+    HistoryPreview => history::Preview;
+    HistoryStatus => history::Status;
+    HistorySession => history::History;
+    HistoryFacts => history::Facts;
+    HistoryForget => history::Forgotten;
+
+    DistilStatus => distil::Status;
+    DistilPlan => distil::Plan;
+    DistilRun => distil::Queued;
+    DistilReview => distil::Proposals;
+    DistilShow => distil::Proposal;
+    DistilAccept => distil::Decided;
+    DistilReject => distil::Decided;
+    DistilArrangePlan => distil::ArrangePlan;
+    DistilArrange => distil::Arranging;
+    DistilUndo => distil::Decided;
+    DistilHandbook => distil::Handbook;
+    DistilRender => distil::Saved;
+    DistilSkills => distil::Skills;
+
+    DocIngest => documents::Ingested;
+    Ingest => documents::Ingested;
+    Documents => documents::Listed;
+    DocumentShow => documents::Shown;
+    DocumentRemove => documents::Removed;
+    DocumentForget => documents::Forgotten;
+
     WorkList => work::Listed;
     WorkShow => work::Shown;
     WorkTail => work::Events;

@@ -1,6 +1,7 @@
 //! A text in an answer, which cannot be shown before it is cleaned.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -13,6 +14,11 @@ use serde::{Deserialize, Serialize};
 pub struct Text(String);
 
 impl Text {
+    /// What something displays.
+    pub fn of(shown: impl Display) -> Self {
+        Self(shown.to_string())
+    }
+
     /// On one line, safe to show.
     pub fn line(&self) -> String {
         clean_line(&self.0)

@@ -229,3 +229,23 @@ pub struct Effect {
     pub repeat: Text,
     pub seq: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_proof_is_whole_or_not_there() {
+        let none = json!({ "sealed": false });
+        let read: Proved = serde_json::from_value(none.clone()).unwrap();
+        assert!(read.proof.is_none() && json!(read) == none);
+        let proved = json!({
+            "sealed": true, "work": "w", "seq": 3, "leaf": "00", "index": 0, "size": 1, "note": "n", "key": "k",
+        });
+        let read: Proved = serde_json::from_value(proved.clone()).unwrap();
+        assert!(read.proof.as_ref().is_some_and(|proof| proof.path.is_empty()));
+        assert_eq!(json!(read).to_string(), proved.to_string());
+    }
+}

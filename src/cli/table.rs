@@ -281,9 +281,15 @@ impl<T: Shown> Shown for Option<T> {
     }
 }
 
-impl<T: Shown> Shown for Vec<T> {
+impl<T: Shown> Shown for [T] {
     fn shown(&self) -> String {
         self.iter().map(Shown::shown).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<T: Shown> Shown for Vec<T> {
+    fn shown(&self) -> String {
+        self.as_slice().shown()
     }
 }
 

@@ -114,7 +114,8 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
         Slot::Works => take::<of::WorkList>(state, &value, works::listed),
         Slot::Work => take::<of::WorkShow>(state, &value, works::shown),
-        Slot::Proposals | Slot::Proposal => distil::answer(state, slot, &value),
+        Slot::Proposals => take::<of::DistilReview>(state, &value, distil::listed),
+        Slot::Proposal => take::<of::DistilShow>(state, &value, distil::shown),
         Slot::Change => {
             state.notify(crate::view::text(&value, "outcome"));
             refresh(state);
@@ -124,7 +125,7 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
 }
 
 /// Has a screen take in an answer; complains about one that cannot be read.
-fn take<O: Ask>(state: &mut State, value: &Value, takes: fn(&mut State, &O::Answer)) {
+pub fn take<O: Ask>(state: &mut State, value: &Value, takes: fn(&mut State, &O::Answer)) {
     match answer::read::<O>(value) {
         Ok(answer) => takes(state, &answer),
         Err(unreadable) => state.complain(&unreadable.to_string()),

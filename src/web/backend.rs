@@ -123,6 +123,20 @@ impl Backend {
         changed
     }
 
+    /// The same, and reads the answer.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or an answer of another version.
+    pub(super) async fn change_and_read<O: Ask>(
+        &self,
+        operation: O,
+        arguments: Value,
+    ) -> Result<O::Answer, Failure> {
+        let changed = self.read(operation, arguments).await;
+        self.count_soon();
+        changed
+    }
+
     /// The figures of the first page.
     ///
     /// # Errors

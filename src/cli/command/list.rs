@@ -207,6 +207,14 @@ pub async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
     Ok(answer)
 }
 
+/// Asks the daemon one thing, and reads its answer.
+pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(request).await?;
+    daemon.close().await;
+    Ok(answer)
+}
+
 /// Asks the daemon for a list; if it is empty, also what to say of the project that was named.
 pub async fn ask_of_project<O: Ask>(
     context: &CommandContext,
