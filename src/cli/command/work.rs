@@ -1,10 +1,12 @@
 //! `cerebro work`: the journal of what agents do.
 
+mod events;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::Value;
 
+use self::events::events;
 use super::list::ask_of_project;
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
@@ -467,58 +469,6 @@ fn steps(context: &CommandContext, steps: &[PlanStep]) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-const EVENTS: &[(&str, Layout)] =
-    &[("seq", Layout::Count), ("at", Layout::Moment), ("kind", Layout::Fixed), ("what", Layout::Flexible)];
-
-/// What an event says, on one line.
-fn what(event: &work::Event) -> String {
-    if event.purged {
-        return "(its text was removed)".to_owned();
-    }
-    let step = event.step.as_ref().unwrap_or(&Value::Null);
-    let words = [
-        "text", "command", "what", "path", "title", "error", "said", "name", "key", "reason", "trigger",
-        "holder", "from", "call", "place",
-    ];
-    let word =
-        words.into_iter().map(|key| shown(&step[key])).find(|word| !word.is_empty()).unwrap_or_default();
-    let more = match step["kind"].as_str() {
-        Some("planned") => planned(&step["steps"]),
-        Some("gate") => format!(" {}", shown(&step["standing"])),
-        Some("step_set") => format!(" (step {} {})", shown(&step["step"]), shown(&step["standing"])),
-        Some("gap") => match step["count"].as_u64() {
-            Some(count) => format!(" ({count} events)"),
-            None => String::new(),
-        },
-        Some("closed") => format!(" ({})", shown(&step["outcome"])),
-        Some("forked") => format!(" at event {}", shown(&step["at"])),
-        Some("ran") => match step["exit"].as_i64() {
-            Some(exit) => format!(" → exit {exit}"),
-            None => format!(" → {}", shown(&step["ending"])),
-        },
-        Some("edited") => format!(" +{} −{}", shown(&step["added"]), shown(&step["removed"])),
-        _ => String::new(),
-    };
-    let late = if event.late { " (late)" } else { "" };
-    let cut = match event.full_bytes {
-        Some(full) => format!(" (cut; {full} bytes: work show ID --artifact {})", event.seq),
-        None => String::new(),
-    };
-    format!("{word}{more}{late}{cut}").trim_start().to_owned()
-}
-
-/// An agent's own list of steps.
-fn planned(steps: &Value) -> String {
-    let step = |step: &Value| format!("{} ({})", shown(&step["text"]), shown(&step["standing"]));
-    steps.as_array().into_iter().flatten().map(step).collect::<Vec<_>>().join("; ")
-}
-
-fn events(events: &[work::Event]) -> Table {
-    Table::listing(EVENTS, events, |event| {
-        vec![shown(&event.seq), shown(&event.at), shown(&event.kind), what(event)]
-    })
-}
-
 async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = |after: Option<u64>| {
@@ -680,45 +630,4 @@ async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
         }
     }
     Ok(if is_sealed { Outcome::Done } else { Outcome::Short })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_event_is_shown_on_one_line() {
-        let event = |seq: u64, late: bool, step: Value| work::Event {
-            seq,
-            at: "t".into(),
-            kind: step["kind"].as_str().unwrap_or("note").into(),
-            late,
-            purged: step.is_null(),
-            step: Some(step).filter(|step| !step.is_null()),
-            full_bytes: None,
-            artifact: None,
-        };
-        let list = [
-            event(1, false, json!({ "kind": "prompt", "text": "Mend\nit" })),
-            event(2, false, json!({ "kind": "ran", "command": "cargo test", "exit": 101 })),
-            event(3, false, json!({ "kind": "ran", "command": "x", "ending": "unknown" })),
-            event(4, true, json!({ "kind": "edited", "path": "a.rs", "added": 3, "removed": 1 })),
-            event(5, false, Value::Null),
-            event(
-                6,
-                false,
-                json!({ "kind": "planned", "steps": [{ "text": "rules", "standing": "passed" }] }),
-            ),
-            event(7, false, json!({ "kind": "gap", "count": 3, "reason": "away" })),
-            event(8, false, json!({ "kind": "closed", "outcome": "done" })),
-        ];
-        assert_eq!(
-            events(&list).plain(),
-            "1\tt\tprompt\tMend it\n2\tt\tran\tcargo test → exit 101\n3\tt\tran\tx → unknown\n\
-             4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n\
-             6\tt\tplanned\trules (passed)\n7\tt\tgap\taway (3 events)\n8\tt\tclosed\t(done)\n"
-        );
-    }
 }
