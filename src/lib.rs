@@ -11,6 +11,8 @@ pub mod platform;
 pub mod project_dir;
 pub mod reading;
 
+pub mod answer;
+
 pub mod daemon;
 pub mod folders;
 pub mod view;

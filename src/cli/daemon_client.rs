@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
+use crate::answer::{Ask, Told};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
@@ -18,16 +19,16 @@ const CALL_MAX: Duration = Duration::from_secs(120);
 /// How long a call may take that moves everything of a project.
 const LONG_CALL_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// An operation and its arguments.
+/// An operation and its arguments. `O` is the operation as a type, where its answer has a struct.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    operation: Operation,
+pub struct Request<O = Operation> {
+    operation: O,
     arguments: Map<String, Value>,
 }
 
-impl Request {
+impl<O> Request<O> {
     /// A call without arguments.
-    pub fn new(operation: Operation) -> Self {
+    pub fn new(operation: O) -> Self {
         Self { operation, arguments: Map::new() }
     }
 
@@ -127,6 +128,14 @@ impl Daemon {
     /// The daemon's own words when it refused; else that it did not answer.
     pub async fn ask(&self, request: Request) -> Result<Value> {
         Ok(self.client.call(request.operation, Value::Object(request.arguments)).await?)
+    }
+
+    /// Calls, and reads the answer.
+    ///
+    /// # Errors
+    /// See [`Self::ask`]; also when the answer is not what the operation answers.
+    pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Told<O::Answer>> {
+        Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
 
     /// The whole id of the memory that is meant: by its id, or by a beginning that no other has.

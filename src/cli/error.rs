@@ -170,6 +170,9 @@ impl From<CallError> for Error {
             CallError::Timeout(_) | CallError::Gone | CallError::Protocol { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")
             }
+            CallError::Unreadable(_) => {
+                Self::internal(error).hint("the daemon is of another version: `cerebro daemon stop` ends it")
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::error::{Error, Result};
 use super::screen::Screen;
-use super::table::{self, Table};
+use super::table::{self, Shown, Table};
 use cerebro_core::text;
 
 /// Where a command's results go, and in what form.
@@ -60,7 +60,7 @@ impl Output {
     }
 
     /// A moment as facts show it.
-    pub fn moment(&self, value: &Value) -> String {
+    pub fn moment(&self, value: &(impl Shown + ?Sized)) -> String {
         let value = table::shown(value);
         self.screen.as_ref().map_or_else(|| value.clone(), |screen| screen.moment(&value))
     }

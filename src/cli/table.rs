@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::screen::Screen;
+use crate::answer::Text;
 use crate::tui::fit;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -60,6 +61,15 @@ impl Table {
         let mut table = Self::new(columns);
         for item in list.as_array().into_iter().flatten() {
             table.add(fields.iter().map(|field| shown(&item[*field])).collect());
+        }
+        table
+    }
+
+    /// A table with a row for each item of an answer's list.
+    pub fn listing<T>(columns: &[(&str, Layout)], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Self {
+        let mut table = Self::new(columns);
+        for item in items {
+            table.add(row(item));
         }
         table
     }
@@ -223,16 +233,78 @@ fn one_line(value: &str) -> String {
     text::one_line(&text::strip_control_chars(value))
 }
 
-/// A value as people read it: nothing for null and `false`, lists with commas.
-pub fn shown(value: &Value) -> String {
-    match value {
-        Value::Null | Value::Bool(false) => String::new(),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
+/// A value of an answer, as people read it. What steers a terminal is still in it: tables, facts and texts leave that out
+/// when they are written (`output`).
+pub trait Shown {
+    /// Nothing for a missing value and `false`, lists with commas.
+    fn shown(&self) -> String;
+}
+
+/// A value as people read it.
+pub fn shown(value: &(impl Shown + ?Sized)) -> String {
+    value.shown()
+}
+
+impl Shown for Value {
+    fn shown(&self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Bool(is) => is.shown(),
+            Self::String(text) => text.clone(),
+            Self::Array(items) => items.shown(),
+            other => other.to_string(),
+        }
     }
 }
+
+impl Shown for bool {
+    fn shown(&self) -> String {
+        if *self { "yes".to_owned() } else { String::new() }
+    }
+}
+
+impl Shown for Text {
+    fn shown(&self) -> String {
+        self.raw().to_owned()
+    }
+}
+
+impl<T: Shown + ?Sized> Shown for &T {
+    fn shown(&self) -> String {
+        (**self).shown()
+    }
+}
+
+impl<T: Shown> Shown for Option<T> {
+    fn shown(&self) -> String {
+        self.as_ref().map(Shown::shown).unwrap_or_default()
+    }
+}
+
+impl<T: Shown> Shown for [T] {
+    fn shown(&self) -> String {
+        self.iter().map(Shown::shown).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<T: Shown> Shown for Vec<T> {
+    fn shown(&self) -> String {
+        self.as_slice().shown()
+    }
+}
+
+/// Values that people read as they are displayed.
+macro_rules! displayed {
+    ($($of:ty),+) => {
+        $(impl Shown for $of {
+            fn shown(&self) -> String {
+                self.to_string()
+            }
+        })+
+    };
+}
+
+displayed!(str, String, u32, u64, i64, usize);
 
 /// A moment in RFC 3339 as local date and time; any other text as it is.
 pub fn moment(value: &str, zone: &TimeZone) -> String {

@@ -17,6 +17,7 @@ use super::log::last_line;
 use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
+use crate::answer::{self, Ask, Told, Unreadable};
 use crate::home::Home;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -266,6 +267,9 @@ pub enum CallError {
     /// No answer in time; the call may have been executed.
     #[error("the daemon did not answer within {} s; the same call may be repeated", .0.as_secs())]
     Timeout(Duration),
+    /// The daemon answered something else than the operation answers.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The daemon was gone before it answered.
     #[error("the daemon went away during the call; the same call may be repeated")]
     Gone,
@@ -331,6 +335,14 @@ impl Client {
                 other => CallError::Protocol { message: other.to_string() },
             })?;
         structured(result)
+    }
+
+    /// Calls an operation and reads its answer.
+    ///
+    /// # Errors
+    /// See [`Self::call`]; [`CallError::Unreadable`] when the answer is another.
+    pub async fn ask<O: Ask>(&self, _: O, arguments: Value) -> Result<Told<O::Answer>, CallError> {
+        Ok(answer::told::<O>(self.call(O::OPERATION, arguments).await?)?)
     }
 
     /// Closes the connection in order.

@@ -1,17 +1,15 @@
 //! A person's operations for tidying: archiving, and consolidation with its plans.
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
     operator::changed,
     reply::{Reply, moment},
 };
+use crate::answer::{Ask, Text, consolidation, of};
 use cerebro_core::domain::{CycleId, MemoryId};
-use cerebro_core::redact::RedactedText;
 use cerebro_core::text;
-use cerebro_core::truth::Action;
+use cerebro_core::truth::{Action, Insight};
 use cerebro_service::Consolidation;
 use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 
@@ -34,30 +32,32 @@ async fn set_archived(call: &mut Call, archived: bool) -> Answer {
 
 /// Plans a consolidation; changes no memory.
 pub(super) async fn plan(call: &mut Call) -> Answer {
-    Ok(cycle_reply(&call.service.consolidating.plan(false).await?))
+    Ok(report(of::CyclePlan, &call.service.consolidating.plan(false).await?))
 }
 
 /// Carries a plan out.
 pub(super) async fn apply(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(cycle_reply(&call.service.consolidating.apply(id).await?))
+    Ok(report(of::CycleApply, &call.service.consolidating.apply(id).await?))
 }
 
 /// Undoes a consolidation.
 pub(super) async fn undo(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
-    Ok(cycle_reply(&call.service.consolidating.undo(id).await?))
+    Ok(report(of::CycleUndo, &call.service.consolidating.undo(id).await?))
 }
 
 /// The consolidations, the latest first, or one of them with its steps.
 pub(super) async fn log(call: &mut Call) -> Answer {
     if let Some(id) = cycle_id(call)? {
-        return Ok(cycle_reply(&call.service.consolidating.cycle(id).await?));
+        let found = call.service.consolidating.cycle(id).await?;
+        let answer = consolidation::Log { one: Some(consolidation(&found)), cycles: None };
+        return Ok(Reply::saying(said(&found)).answering(of::CycleLog, answer));
     }
     let limit = call.arguments.clamped("limit", 20, 1..=LOG_MAX)?;
     let cycles = call.service.consolidating.latest(limit).await?;
-    let rows = cycles.iter().map(facts).collect();
-    Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).list("cycles", rows))
+    let answer = consolidation::Log { one: None, cycles: Some(cycles.iter().map(facts).collect()) };
+    Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).answering(of::CycleLog, answer))
 }
 
 fn cycle_id(call: &mut Call) -> Result<Option<CycleId>, ArgumentError> {
@@ -69,42 +69,62 @@ fn cycle_id(call: &mut Call) -> Result<Option<CycleId>, ArgumentError> {
 }
 
 /// A consolidation without its steps.
-fn facts(cycle: &StoredCycle) -> Value {
-    let count = |action| cycle.steps.iter().filter(|stored| stored.step.action == action).count();
-    json!({
-        "id": cycle.id.as_str(), "state": cycle.state.as_str(), "by": cycle.by, "at": moment(cycle.at),
-        "applied_at": cycle.applied_at.map(moment), "undone_at": cycle.undone_at.map(moment),
-        "merge": count(Action::Merge), "compact": count(Action::Compact), "archive": count(Action::Archive),
-        "derive": count(Action::Derive), "requests": cycle.asked.spent.requests, "tokens": cycle.asked.spent.tokens,
-        "dropped": cycle.asked.dropped,
-        "done": cycle.count(StepOutcome::Done), "skipped": cycle.count(StepOutcome::Skipped),
-        "undone": cycle.count(StepOutcome::Undone), "left": cycle.count(StepOutcome::Left),
-    })
+fn facts(cycle: &StoredCycle) -> consolidation::Cycle {
+    let planned = |action| cycle.steps.iter().filter(|stored| stored.step.action == action).count() as u64;
+    let became = |outcome| cycle.count(outcome) as u64;
+    consolidation::Cycle {
+        id: Text::of(cycle.id),
+        state: cycle.state.as_str().into(),
+        by: Text::from(&cycle.by),
+        at: moment(cycle.at).into(),
+        applied_at: cycle.applied_at.map(|at| moment(at).into()),
+        undone_at: cycle.undone_at.map(|at| moment(at).into()),
+        merge: planned(Action::Merge),
+        compact: planned(Action::Compact),
+        archive: planned(Action::Archive),
+        derive: planned(Action::Derive),
+        requests: cycle.asked.spent.requests,
+        tokens: cycle.asked.spent.tokens,
+        dropped: cycle.asked.dropped,
+        done: became(StepOutcome::Done),
+        skipped: became(StepOutcome::Skipped),
+        undone: became(StepOutcome::Undone),
+        left: became(StepOutcome::Left),
+    }
 }
 
-fn cycle_reply(report: &Consolidation) -> Reply {
-    let title = |id: &MemoryId| report.titles.get(id).map(RedactedText::as_str);
+fn report<O: Ask<Answer = consolidation::Report>>(operation: O, found: &Consolidation) -> Reply {
+    Reply::saying(said(found)).answering(operation, consolidation(found))
+}
+
+fn said(found: &Consolidation) -> String {
+    let cycle = &found.cycle;
+    format!("{} is {}: {}", cycle.id, cycle.state.as_str(), text::counted(cycle.steps.len(), "change"))
+}
+
+/// A consolidation with its steps.
+fn consolidation(found: &Consolidation) -> consolidation::Report {
+    let title = |id: &MemoryId| found.titles.get(id).map(Text::of);
     let step = |StoredStep { step, outcome, insight, .. }: &StoredStep| {
         let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
-        let planned = || waits.map(|insight| insight.title.as_str());
-        let sources = insight.iter().flat_map(|insight| &insight.sources).map(MemoryId::as_str);
-        let mut row = json!({
-            "action": step.action.as_str(), "id": step.memory.as_str(),
-            "title": title(&step.memory).or_else(planned),
-            "into": step.into.as_ref().map(MemoryId::as_str), "into_title": step.into.as_ref().and_then(title),
-            "why": step.why, "outcome": outcome.map(StepOutcome::as_str),
-        });
-        if insight.is_some() {
-            row["text"] = json!(waits.map(|insight| insight.text.as_str()));
-            row["sources"] = sources.collect();
+        let drawn = |insight: &Insight| consolidation::Insight {
+            text: waits.map(|insight| Text::of(&insight.text)),
+            sources: insight.sources.iter().map(Text::of).collect(),
+        };
+        consolidation::Step {
+            action: step.action.as_str().into(),
+            id: Text::of(step.memory),
+            title: title(&step.memory).or_else(|| waits.map(|insight| Text::of(&insight.title))),
+            into: step.into.map(Text::of),
+            into_title: step.into.as_ref().and_then(title),
+            why: Text::from(&step.why),
+            outcome: outcome.map(|outcome| outcome.as_str().into()),
+            insight: insight.as_ref().map(drawn),
         }
-        row
     };
-    let cycle = &report.cycle;
-    let words =
-        format!("{} is {}: {}", cycle.id, cycle.state.as_str(), text::counted(cycle.steps.len(), "change"));
-    Reply::saying(words)
-        .fact("cycle", facts(cycle))
-        .fact("asking", report.is_asking.then_some(true))
-        .list("steps", cycle.steps.iter().map(step).collect())
+    consolidation::Report {
+        cycle: facts(&found.cycle),
+        asking: found.is_asking.then_some(true),
+        steps: found.cycle.steps.iter().map(step).collect(),
+    }
 }

@@ -10,6 +10,7 @@ use super::{
     handbook_ops,
     reply::{Reply, moment},
 };
+use crate::answer::{Ask, Text, distil, of};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,
@@ -64,21 +65,22 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         Review::Inbox => "inbox",
         Review::Corroborated => "corroborated",
     };
-    let reply = Reply::saying(format!("distilling is {state}"))
-        .fact("state", state)
-        .fact("detail", report.state.detail().filter(|_| report.enabled))
-        .fact("enabled", report.enabled)
-        .fact("sessions", json!(report.counts.sessions))
-        .fact("candidates", json!(report.counts.candidates))
-        .fact("corroborated", report.counts.corroborated)
-        .fact("arrangements", json!(report.counts.arrangements))
-        .fact("dropped", json!(report.counts.dropped))
-        .fact("review", review)
-        .fact("tokens_today", report.spent.tokens)
-        .fact("requests_today", report.spent.requests)
-        .fact("tokens_per_day", report.budget.tokens.map_or(0, NonZeroU64::get))
-        .fact("requests_per_day", report.budget.requests.map_or(0, NonZeroU64::get));
-    Ok(reply)
+    let answer = distil::Status {
+        state: state.into(),
+        detail: report.state.detail().filter(|_| report.enabled).map(Text::of),
+        enabled: report.enabled,
+        sessions: report.counts.sessions,
+        candidates: report.counts.candidates,
+        corroborated: report.counts.corroborated,
+        arrangements: report.counts.arrangements,
+        dropped: report.counts.dropped,
+        review: review.into(),
+        tokens_today: report.spent.tokens,
+        requests_today: report.spent.requests,
+        tokens_per_day: report.budget.tokens.map_or(0, NonZeroU64::get),
+        requests_per_day: report.budget.requests.map_or(0, NonZeroU64::get),
+    };
+    Ok(Reply::saying(format!("distilling is {state}")).answering(of::DistilStatus, answer))
 }
 
 /// What is due, and an estimate of its cost; nothing is sent.
@@ -86,27 +88,31 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let plan = call.service.distilling.distil_plan(project.as_ref(), limit).await?;
-    let rows: Vec<Value> = plan.sessions.iter().map(planned_row).collect();
-    Ok(Reply::saying(format!(
-        "{} due, about {}",
-        sessions(rows.len()),
-        text::counted(plan.cost.tokens, "token")
-    ))
-    .list("sessions", rows)
-    .fact("tokens", plan.cost.tokens)
-    .fact("requests", plan.cost.requests))
+    let said =
+        format!("{} due, about {}", sessions(plan.sessions.len()), text::counted(plan.cost.tokens, "token"));
+    let answer = distil::Plan {
+        sessions: plan.sessions.iter().map(planned).collect(),
+        tokens: plan.cost.tokens,
+        requests: plan.cost.requests,
+    };
+    Ok(Reply::saying(said).answering(of::DistilPlan, answer))
 }
 
 fn sessions(count: usize) -> String {
     text::counted(count, "session")
 }
 
-fn planned_row(PlannedSession { session, tokens }: &PlannedSession) -> Value {
-    json!({
-        "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
-        "started_at": moment(session.started_at), "exchanges": session.exchanges, "title": session.title,
-        "tokens": tokens, "sent": tokens.is_some(),
-    })
+fn planned(PlannedSession { session, tokens }: &PlannedSession) -> distil::PlannedSession {
+    distil::PlannedSession {
+        session: Text::of(&session.id),
+        agent: Text::of(&session.agent),
+        project: Text::of(&session.project),
+        started_at: moment(session.started_at).into(),
+        exchanges: session.exchanges,
+        title: session.title.as_ref().map(Text::of),
+        tokens: *tokens,
+        sent: tokens.is_some(),
+    }
 }
 
 /// Queues what is due; returns at once.
@@ -114,7 +120,8 @@ pub(super) async fn run(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
-    Ok(Reply::saying(format!("{} queued", sessions(queued))).fact("queued", queued))
+    Ok(Reply::saying(format!("{} queued", sessions(queued)))
+        .answering(of::DistilRun, distil::Queued { queued: queued as u64 }))
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.
@@ -131,17 +138,17 @@ pub(super) async fn review(call: &mut Call) -> Answer {
         Some(state) => call.service.distilling.candidates(state, project.as_ref(), limit).await?,
         None => Vec::new(),
     };
-    let rows: Vec<Value> =
+    let candidates: Vec<distil::Candidate> =
         found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
     let mut arrangements = call.service.distilling.arrangements(wanted, limit).await?;
     // An arrangement without changes only records that somebody asked.
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
     arrangements.retain(is_wanted);
-    let counted = text::counted(rows.len(), "candidate");
-    Ok(Reply::saying(counted)
-        .list("candidates", rows)
-        .fact("arrangements", arrangements.iter().map(handbook_ops::row).collect::<Vec<_>>()))
+    let said = text::counted(candidates.len(), "candidate");
+    let answer =
+        distil::Proposals { candidates, arrangements: arrangements.iter().map(handbook_ops::row).collect() };
+    Ok(Reply::saying(said).answering(of::DistilReview, answer))
 }
 
 pub(super) async fn show(call: &mut Call) -> Answer {
@@ -151,21 +158,33 @@ pub(super) async fn show(call: &mut Call) -> Answer {
     };
     let (candidate, session) = call.service.distilling.candidate(&id).await?;
     let row = candidate_row(&candidate, &session);
-    Ok(Reply::saying(format!("# {}", candidate.title)).line(&candidate.text).fact("candidate", row))
+    Ok(Reply::saying(format!("# {}", candidate.title))
+        .line(&candidate.text)
+        .answering(of::DistilShow, distil::Proposal { candidate: Some(row), arrangement: None }))
 }
 
-fn candidate_row(candidate: &Candidate, session: &PastSession) -> Value {
-    let evidence =
-        |evidence: &Citation| json!({ "id": evidence.exchange.to_string(), "quote": evidence.quote });
-    json!({
-        "id": candidate.id.to_string(), "claim": candidate.kind.as_str(), "title": candidate.title,
-        "text": candidate.text, "evidence": candidate.evidence.iter().map(evidence).collect::<Vec<_>>(),
-        "state": candidate.state.as_str(), "memory": candidate.memory.map(|(memory, _)| memory.to_string()),
-        "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
-        "model": candidate.model, "generation": candidate.generation,
-        "corroborated": candidate.corroborated, "at": moment(candidate.at),
-        "decided_at": candidate.decided_at.map(moment),
-    })
+fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candidate {
+    let evidence = |evidence: &Citation| distil::Evidence {
+        id: Text::of(evidence.exchange),
+        quote: Text::of(&evidence.quote),
+    };
+    distil::Candidate {
+        id: Text::of(candidate.id),
+        claim: candidate.kind.as_str().into(),
+        title: Text::of(&candidate.title),
+        text: Text::of(&candidate.text),
+        evidence: candidate.evidence.iter().map(evidence).collect(),
+        state: candidate.state.as_str().into(),
+        memory: candidate.memory.map(|(memory, _)| Text::of(memory)),
+        session: Text::of(&session.id),
+        agent: Text::of(&session.agent),
+        project: Text::of(&session.project),
+        model: Text::of(&candidate.model),
+        generation: Text::from(&candidate.generation),
+        corroborated: candidate.corroborated,
+        at: moment(candidate.at).into(),
+        decided_at: candidate.decided_at.map(|at| moment(at).into()),
+    }
 }
 
 pub(super) async fn accept(call: &mut Call) -> Answer {
@@ -175,9 +194,7 @@ pub(super) async fn accept(call: &mut Call) -> Answer {
     };
     let decided = call.service.distilling.accept_candidate(&call.caller, &call.session, &id).await?;
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
-    let memory = decided.memory.as_ref().map(|(memory, _)| memory.id.to_string());
-    let saved = decided.memory.as_ref().map(|(_, outcome)| outcome.as_str());
-    Ok(decided_reply(&decided, outcome).fact("memory", memory).fact("saved", saved))
+    Ok(decision(of::DistilAccept, &decided, outcome))
 }
 
 pub(super) async fn reject(call: &mut Call) -> Answer {
@@ -186,13 +203,17 @@ pub(super) async fn reject(call: &mut Call) -> Answer {
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.reject_candidate(&id).await?;
-    Ok(decided_reply(&decided, if decided.changed { "rejected" } else { "unchanged" }))
+    Ok(decision(of::DistilReject, &decided, if decided.changed { "rejected" } else { "unchanged" }))
 }
 
-fn decided_reply(decided: &Decided, outcome: &str) -> Reply {
+fn decision<O: Ask<Answer = distil::Decided>>(operation: O, decided: &Decided, outcome: &str) -> Reply {
     let candidate = &decided.candidate;
-    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title))
-        .fact("id", candidate.id.to_string())
-        .fact("outcome", outcome)
-        .fact("title", candidate.title.as_str())
+    let answer = distil::Decided {
+        id: Text::of(candidate.id),
+        outcome: outcome.into(),
+        title: Text::of(&candidate.title),
+        memory: decided.memory.as_ref().map(|(memory, _)| Text::of(memory.id)),
+        saved: decided.memory.as_ref().map(|(_, outcome)| outcome.as_str().into()),
+    };
+    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title)).answering(operation, answer)
 }

@@ -7,7 +7,10 @@ use super::{
     call::{Answer, Call},
     reply::Reply,
 };
-use cerebro_core::domain::{ChunkId, Document, DocumentId, DocumentImage, limits::LISTING_MAX};
+use crate::answer::{Ask, Text, documents, of};
+use cerebro_core::domain::{
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, limits::LISTING_MAX,
+};
 use cerebro_core::text;
 use cerebro_documents::{Format, Reading};
 use cerebro_service::{DocumentRead, Ingested};
@@ -35,24 +38,26 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.documents.ingest(read, dry_run).await?;
     call.redacted += done.redacted;
-    Ok(outcome(&done))
+    Ok(outcome(of::Ingest, &done))
 }
 
 /// The result of ingesting a document.
-pub(super) fn outcome(done: &Ingested) -> Reply {
+pub(super) fn outcome<O: Ask<Answer = documents::Ingested>>(operation: O, done: &Ingested) -> Reply {
     let outcome = match () {
         () if !done.changed => "unchanged",
         () if done.renamed => "renamed",
         () if done.kept + done.gone == 0 => "new",
         () => "changed",
     };
-    Reply::saying(outcome)
-        .fact("outcome", outcome)
-        .fact("id", done.id.to_string())
-        .fact("added", done.added)
-        .fact("kept", done.kept)
-        .fact("gone", done.gone)
-        .fact("cut", done.cut)
+    let answer = documents::Ingested {
+        outcome: outcome.into(),
+        id: Text::of(done.id),
+        added: done.added as u64,
+        kept: done.kept as u64,
+        gone: done.gone as u64,
+        cut: done.cut,
+    };
+    Reply::saying(outcome).answering(operation, answer)
 }
 
 /// A page of the documents of a project, or of all.
@@ -60,22 +65,29 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let offset = call.arguments.count("offset")?.unwrap_or(0);
-    let documents = call.service.documents.list((!all).then_some(&project), offset, LISTING_MAX).await?;
-    let more = documents.len() == LISTING_MAX;
-    Ok(Reply::saying(text::counted(documents.len(), "document"))
-        .list("documents", documents.iter().map(row).collect())
-        .fact("more", more))
+    let found = call.service.documents.list((!all).then_some(&project), offset, LISTING_MAX).await?;
+    let answer =
+        documents::Listed { documents: found.iter().map(row).collect(), more: found.len() == LISTING_MAX };
+    Ok(Reply::saying(text::counted(found.len(), "document")).answering(of::Documents, answer))
 }
 
-fn row(document: &Document) -> Value {
-    json!({
-        "id": document.id.to_string(), "project": document.project.as_str(), "path": document.path,
-        "format": document.format, "title": document.title, "hash": document.hash, "bytes": document.bytes,
-        "chunks": document.chunks.len(), "images": document.images.len(),
-        "beside": document.images.iter().any(|image| image.beside), "cut": document.cut, "removed": document.removed,
-        "loaded_by": document.loaded_by,
-        "at": document.at.to_string(),
-    })
+fn row(document: &Document) -> documents::Document {
+    documents::Document {
+        id: Text::of(document.id),
+        project: Text::of(&document.project),
+        path: Text::of(&document.path),
+        format: Text::from(&document.format),
+        title: Text::of(&document.title),
+        hash: Text::from(&document.hash),
+        bytes: document.bytes,
+        chunks: document.chunks.len() as u64,
+        images: document.images.len() as u64,
+        beside: document.images.iter().any(|image| image.beside),
+        cut: document.cut,
+        removed: document.removed,
+        loaded_by: document.loaded_by.iter().map(Text::from).collect(),
+        at: Text::of(document.at),
+    }
 }
 
 /// A document with a page of its passages.
@@ -83,45 +95,56 @@ pub(super) async fn show(call: &mut Call) -> Answer {
     let id = document(call).await?;
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let found = call.service.documents.chunks(id, offset, PAGE).await?;
-    let chunk = |chunk: &cerebro_core::domain::DocumentChunk| {
-        let flags: Vec<&str> = chunk.flags.iter().map(|flag| flag.as_str()).collect();
-        json!({
-            "id": chunk.id.to_string(), "heading": chunk.heading, "page": chunk.page, "flags": flags,
-            "text": chunk.text,
-        })
-    };
     let next = offset + found.chunks.len();
-    Ok(Reply::saying(format!("document {id}"))
-        .fact("document", row(&found.document))
-        .list("passages", found.chunks.iter().map(chunk).collect())
-        .list("images", found.document.images.iter().map(image).collect())
-        .fact("next_offset", (next < found.document.chunks.len()).then_some(next)))
+    let answer = documents::Shown {
+        document: row(&found.document),
+        passages: found.chunks.iter().map(passage).collect(),
+        images: found.document.images.iter().map(image).collect(),
+        next_offset: (next < found.document.chunks.len()).then_some(next as u64),
+    };
+    Ok(Reply::saying(format!("document {id}")).answering(of::DocumentShow, answer))
 }
 
-fn image(image: &DocumentImage) -> Value {
-    json!({
-        "caption": image.caption, "page": image.page, "place": image.place, "beside": image.beside,
-        "mime": image.mime, "hash": image.hash, "bytes": image.bytes,
-    })
+fn passage(chunk: &DocumentChunk) -> documents::Passage {
+    documents::Passage {
+        id: Text::of(chunk.id),
+        heading: Text::of(&chunk.heading),
+        page: chunk.page,
+        flags: chunk.flags.iter().map(|flag| flag.as_str().into()).collect(),
+        text: Text::of(&chunk.text),
+    }
+}
+
+fn image(image: &DocumentImage) -> documents::Image {
+    documents::Image {
+        caption: Text::of(&image.caption),
+        page: image.page,
+        place: Text::of(&image.place),
+        beside: image.beside,
+        mime: Text::from(&image.mime),
+        hash: Text::from(&image.hash),
+        bytes: image.bytes,
+    }
 }
 
 /// The file of a document is gone.
 pub(super) async fn remove(call: &mut Call) -> Answer {
     let id = document(call).await?;
     let removed = call.service.documents.remove(id).await?;
-    Ok(Reply::saying(format!("{id} is left out"))
-        .fact("id", id.to_string())
-        .fact("path", removed.path.as_str()))
+    let answer = documents::Removed { id: Text::of(id), path: Text::of(&removed.path) };
+    Ok(Reply::saying(format!("{id} is left out")).answering(of::DocumentRemove, answer))
 }
 
 /// Purges a document.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let id = document(call).await?;
     let gone = call.service.documents.forget(id).await?;
-    Ok(Reply::saying(format!("{id} is gone"))
-        .fact("id", id.to_string())
-        .fact("path", gone.path.as_str())
-        .fact("passages", gone.chunks.len()))
+    let answer = documents::Forgotten {
+        id: Text::of(id),
+        path: Text::of(&gone.path),
+        passages: gone.chunks.len() as u64,
+    };
+    Ok(Reply::saying(format!("{id} is gone")).answering(of::DocumentForget, answer))
 }
 
 /// The document, by its id or by that of one of its passages.

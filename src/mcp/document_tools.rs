@@ -14,6 +14,7 @@ use super::{
     fault::Fault,
     reply::{Reply, moment},
 };
+use crate::answer::of;
 use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::domain::limits::ECHO_CHARS_MAX;
 use cerebro_core::text;
@@ -72,7 +73,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     };
     let done = call.service.documents.ingest(read, false).await?;
     call.redacted += done.redacted;
-    Ok(outcome(&done))
+    Ok(outcome(of::DocIngest, &done))
 }
 
 /// A page of the documents of a project.

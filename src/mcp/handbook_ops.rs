@@ -1,15 +1,17 @@
 //! A person's operations on handbooks: planning an arrangement, showing one, deciding about an arrangement, and
 //! drafts of skills.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
     reply::{Reply, moment},
 };
-use cerebro_core::distil::handbook::owner;
+use crate::answer::{Ask, Text, distil, of};
+use cerebro_core::distil::handbook::{Rendered, owner};
 use cerebro_core::distil::operations::{Handbook, Position};
+use cerebro_core::distil::skill::Skill;
 use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, MemoryId, Project};
 use cerebro_core::text;
 use cerebro_service::ServiceError;
@@ -28,65 +30,73 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
     let items = text::counted(plan.items, "item");
-    Ok(Reply::saying(format!("{items}, {} new, about {} tokens", plan.new, plan.tokens))
-        .fact("handbook", owner(project.as_ref()))
-        .fact("items", plan.items)
-        .fact("new", plan.new)
-        .fact("shown", plan.shown)
-        .fact("tokens", plan.tokens))
+    let said = format!("{items}, {} new, about {} tokens", plan.new, plan.tokens);
+    let answer = distil::ArrangePlan {
+        handbook: owner(project.as_ref()).into(),
+        items: plan.items as u64,
+        new: plan.new as u64,
+        shown: plan.shown as u64,
+        tokens: plan.tokens,
+    };
+    Ok(Reply::saying(said).answering(of::DistilArrangePlan, answer))
 }
 
 /// Queues the arranging; returns at once.
 pub(super) async fn arrange(call: &mut Call) -> Answer {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
-    let of = owner(project.as_ref());
-    Ok(Reply::saying(format!("the handbook of {of} is queued")).fact("handbook", of))
+    let owner = owner(project.as_ref());
+    Ok(Reply::saying(format!("the handbook of {owner} is queued"))
+        .answering(of::DistilArrange, distil::Arranging { handbook: owner.into() }))
 }
 
 /// What a handbook says now, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
-    let texts: Vec<Value> = rendered
-        .iter()
-        .map(|text| json!({ "topic_key": text.topic_key, "title": text.title, "content": text.content }))
-        .collect();
     let first = rendered.first().map_or("no claim was accepted yet", |text| text.content.as_str());
-    Ok(Reply::saying(first)
-        .fact("handbook", owner(project.as_ref()))
-        .fact("items", handbook.shown().count())
-        .list("rendered", texts))
+    let text = |text: &Rendered| distil::Rendered {
+        topic_key: text.topic_key.into(),
+        title: Text::of(&text.title),
+        content: Text::of(&text.content),
+    };
+    let answer = distil::Handbook {
+        handbook: owner(project.as_ref()).into(),
+        items: handbook.shown().count() as u64,
+        rendered: rendered.iter().map(text).collect(),
+    };
+    Ok(Reply::saying(first).answering(of::DistilHandbook, answer))
 }
 
 /// Updates the memories of a handbook to its present state.
 pub(super) async fn render(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let memories = call.service.memories.render_handbook(project.as_ref()).await?;
-    let row = |memory: &Memory| {
-        json!({
-            "id": memory.id.as_str(), "topic_key": memory.topic_key, "revision": memory.revision,
-        })
+    let row = |memory: &Memory| distil::SavedText {
+        id: Text::of(memory.id),
+        topic_key: memory.topic_key.as_ref().map(Text::of),
+        revision: memory.revision,
     };
     Ok(Reply::saying(text::counted(memories.len(), "memory"))
-        .list("memories", memories.iter().map(row).collect()))
+        .answering(of::DistilRender, distil::Saved { memories: memories.iter().map(row).collect() }))
 }
 
 /// The drafts of skills, with their texts.
 pub(super) async fn skills(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let skills = call.service.memories.skills(project.as_ref()).await?;
-    let rows: Vec<Value> = skills
-        .iter()
-        .map(|(project, skill)| {
-            json!({
-                "name": skill.name, "project": project.as_str(), "title": skill.title,
-                "sessions": skill.sessions, "memory": skill.memory.as_str(), "text": skill.text,
-            })
-        })
-        .collect();
+    let row = |(project, skill): &(Project, Skill)| distil::Skill {
+        name: Text::from(&skill.name),
+        project: Text::of(project),
+        title: Text::of(&skill.title),
+        sessions: skill.sessions as u64,
+        memory: Text::of(skill.memory),
+        text: Text::of(&skill.text),
+    };
     // The texts become files.
-    Ok(Reply::saying(text::counted(rows.len(), "draft")).list("skills", rows).exact())
+    Ok(Reply::saying(text::counted(skills.len(), "draft"))
+        .answering(of::DistilSkills, distil::Skills { skills: skills.iter().map(row).collect() })
+        .exact())
 }
 
 /// Undoes an accepted arrangement.
@@ -95,25 +105,34 @@ pub(super) async fn undo(call: &mut Call) -> Answer {
     let id = ArrangementId::parse(&given)
         .map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))?;
     let (arrangement, changed) = call.service.distilling.undo_arrangement(&id).await?;
-    Ok(decided(&arrangement, if changed { "undone" } else { "unchanged" }))
+    Ok(decided(of::DistilUndo, &arrangement, if changed { "undone" } else { "unchanged" }))
 }
 
 pub(super) async fn accept(call: &mut Call, id: &ArrangementId) -> Answer {
     let (arrangement, changed) = call.service.distilling.accept_arrangement(id).await?;
-    Ok(decided(&arrangement, if changed { "accepted" } else { "unchanged" }))
+    Ok(decided(of::DistilAccept, &arrangement, if changed { "accepted" } else { "unchanged" }))
 }
 
 pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> Answer {
     let (arrangement, changed) = call.service.distilling.reject_arrangement(id).await?;
-    Ok(decided(&arrangement, if changed { "rejected" } else { "unchanged" }))
+    Ok(decided(of::DistilReject, &arrangement, if changed { "rejected" } else { "unchanged" }))
 }
 
-fn decided(arrangement: &Arrangement, outcome: &str) -> Reply {
+fn decided<O: Ask<Answer = distil::Decided>>(
+    operation: O,
+    arrangement: &Arrangement,
+    outcome: &str,
+) -> Reply {
     let title = title(arrangement);
-    Reply::saying(format!("{outcome} `{}` {title}", arrangement.id))
-        .fact("id", arrangement.id.to_string())
-        .fact("outcome", outcome)
-        .fact("title", title)
+    let said = format!("{outcome} `{}` {title}", arrangement.id);
+    let answer = distil::Decided {
+        id: Text::of(arrangement.id),
+        outcome: outcome.into(),
+        title: title.into(),
+        memory: None,
+        saved: None,
+    };
+    Reply::saying(said).answering(operation, answer)
 }
 
 fn title(arrangement: &Arrangement) -> String {
@@ -122,44 +141,63 @@ fn title(arrangement: &Arrangement) -> String {
 }
 
 /// An arrangement in a list.
-pub(super) fn row(arrangement: &Arrangement) -> Value {
-    json!({
-        "id": arrangement.id.to_string(), "state": arrangement.state.as_str(), "title": title(arrangement),
-        "handbook": owner(arrangement.project.as_ref()), "changes": arrangement.operations.len(),
-        "dropped": arrangement.dropped.iter().map(|(reason, count)| (reason.clone(), json!(count)))
-            .collect::<serde_json::Map<_, _>>(),
-        "model": arrangement.model, "generation": arrangement.generation, "at": moment(arrangement.at),
-        "decided_at": arrangement.decided_at.map(moment),
-    })
+pub(super) fn row(arrangement: &Arrangement) -> distil::Arrangement {
+    distil::Arrangement {
+        id: Text::of(arrangement.id),
+        state: arrangement.state.as_str().into(),
+        title: title(arrangement).into(),
+        handbook: owner(arrangement.project.as_ref()).into(),
+        changes: arrangement.operations.len() as u64,
+        dropped: arrangement
+            .dropped
+            .iter()
+            .map(|(reason, count)| (reason.clone(), Value::from(*count)))
+            .collect(),
+        model: Text::of(&arrangement.model),
+        generation: Text::from(&arrangement.generation),
+        at: moment(arrangement.at).into(),
+        decided_at: arrangement.decided_at.map(|at| moment(at).into()),
+        operations: None,
+    }
 }
 
 /// An arrangement with what each of its operations would change.
 pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> Result<Reply, ServiceError> {
     let (arrangement, mut handbook) = call.service.distilling.arrangement(id).await?;
-    let mut operations: Vec<Value> = Vec::new();
+    let mut operations = Vec::new();
     for operation in &arrangement.operations {
-        let before = handbook.get(&operation.item).map(|(_, place)| topic(place));
+        let before = handbook.get(&operation.item).and_then(|(_, place)| topic(place));
         let fits = handbook.apply(operation).is_ok();
-        operations.push(operation_row(&handbook, operation, before.flatten(), fits));
+        operations.push(operation_row(&handbook, operation, before, fits));
     }
-    let mut row = row(&arrangement);
-    row["operations"] = Value::Array(operations);
-    Ok(Reply::saying(title(&arrangement)).fact("arrangement", row))
+    let row = distil::Arrangement { operations: Some(operations), ..row(&arrangement) };
+    Ok(Reply::saying(title(&arrangement))
+        .answering(of::DistilShow, distil::Proposal { candidate: None, arrangement: Some(row) }))
 }
 
-fn topic(place: &Position) -> Option<String> {
+fn topic(place: &Position) -> Option<Text> {
     match place {
-        Position::Topic(topic) => Some(topic.to_string()),
+        Position::Topic(topic) => Some(Text::of(topic)),
         _ => None,
     }
 }
 
-fn operation_row(handbook: &Handbook, operation: &ItemOperation, was: Option<String>, fits: bool) -> Value {
-    let title = |id: &MemoryId| handbook.get(id).map(|(item, _)| item.title.to_string());
+fn operation_row(
+    handbook: &Handbook,
+    operation: &ItemOperation,
+    was: Option<Text>,
+    fits: bool,
+) -> distil::Operation {
+    let title = |id: &MemoryId| handbook.get(id).map(|(item, _)| Text::of(&item.title));
     let change = &operation.change;
-    json!({
-        "action": change.name(), "memory": operation.item.as_str(), "title": title(&operation.item),
-        "was": was, "topic": change.topic(), "other": change.other().map(|id| id.as_str().to_owned()),
-        "other_title": change.other().as_ref().and_then(title), "fits": fits,
-    })
+    distil::Operation {
+        action: change.name().into(),
+        memory: Text::of(operation.item),
+        title: title(&operation.item),
+        was,
+        topic: change.topic().map(Text::of),
+        other: change.other().map(Text::of),
+        other_title: change.other().as_ref().and_then(title),
+        fits,
+    }
 }

@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::{ArgumentError, Arguments},
     call::{Answer, Call},
     fault::Fault,
     reply::{Reply, moment},
 };
+use crate::answer::{Text, history, of};
 use cerebro_core::domain::{
-    FullExchange, PastSession, SessionId,
+    FullExchange, PastCommand, PastCommit, PastSession, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
-use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, agent_named};
+use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, agent_named};
 
 /// Most sessions that are named where a part of an id means several.
 const MEANT_MAX: usize = 5;
@@ -24,24 +23,30 @@ const MEANT_MAX: usize = 5;
 pub(super) async fn import(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("it has begun").fact("outcome", "begun"))
+    Ok(Reply::saying("it has begun").answering(of::HistoryImport, history::Begun { outcome: "begun".into() }))
 }
 
 /// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
     let (agents, faults) = call.service.intake.preview(&request).await?;
-    let rows: Vec<Value> = agents
+    let agents: Vec<history::Found> = agents
         .iter()
-        .map(|(agent, found)| {
-            json!({
-                "agent": agent, "files": found.files, "bytes": found.bytes, "fresh": found.fresh,
-                "older": found.older,
-            })
+        .map(|(agent, found)| history::Found {
+            agent: Text::of(agent),
+            files: found.files as u64,
+            bytes: found.bytes,
+            fresh: found.fresh as u64,
+            older: found.older as u64,
         })
         .collect();
-    let faults = faults.iter().map(|(path, why)| json!({ "path": path, "reason": why })).collect();
-    Ok(Reply::saying(format!("{} agents", rows.len())).list("agents", rows).list("faults", faults))
+    let faults = faults.iter().map(|(path, why)| fault(path, why)).collect();
+    Ok(Reply::saying(format!("{} agents", agents.len()))
+        .answering(of::HistoryPreview, history::Preview { agents, faults }))
+}
+
+fn fault(path: &str, why: &str) -> history::Fault {
+    history::Fault { path: path.into(), reason: why.into() }
 }
 
 fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
@@ -72,38 +77,39 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         (true, false) => "idle",
         (false, false) => "off",
     };
-    let reply = Reply::saying(format!("history is {state}"))
-        .fact("state", state)
-        .fact("enabled", enabled)
-        .fact("sessions", counts.sessions)
-        .fact("exchanges", counts.exchanges);
-    Ok(with_progress(reply, &progress))
+    let answer = history::Status {
+        state: state.into(),
+        enabled,
+        sessions: counts.sessions,
+        exchanges: counts.exchanges,
+        files: progress.files as u64,
+        files_done: progress.files_done as u64,
+        bytes: progress.bytes,
+        bytes_done: progress.bytes_done,
+        scanned_at: progress.scanned_at.map(|at| moment(at).into()),
+        scan_ms: millis(progress.scan),
+        read_ms: millis(progress.read),
+        seen: progress.seen as u64,
+        agents: progress.agents.into_iter().map(|(agent, counts)| taken(agent, counts)).collect(),
+        faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
+    };
+    Ok(Reply::saying(format!("history is {state}")).answering(of::HistoryStatus, answer))
 }
 
-fn with_progress(reply: Reply, progress: &Progress) -> Reply {
-    let agents: Vec<Value> = progress
-        .agents
-        .iter()
-        .map(|(agent, counts)| {
-            json!({
-                "agent": agent, "read": counts.read, "exchanges": counts.exchanges, "redacted": counts.redacted,
-                "malformed": counts.malformed, "oversized": counts.oversized, "unknown": counts.unknown,
-            })
-        })
-        .collect();
-    let faults: Vec<Value> =
-        progress.faults.iter().map(|(path, why)| json!({ "path": path, "reason": why })).collect();
-    reply
-        .fact("files", progress.files)
-        .fact("files_done", progress.files_done)
-        .fact("bytes", progress.bytes)
-        .fact("bytes_done", progress.bytes_done)
-        .fact("scanned_at", progress.scanned_at.map(moment))
-        .fact("scan_ms", u64::try_from(progress.scan.as_millis()).unwrap_or(u64::MAX))
-        .fact("read_ms", u64::try_from(progress.read.as_millis()).unwrap_or(u64::MAX))
-        .fact("seen", progress.seen)
-        .list("agents", agents)
-        .list("faults", faults)
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
+    history::Taken {
+        agent: agent.into(),
+        read: counts.read,
+        exchanges: counts.exchanges,
+        redacted: counts.redacted,
+        malformed: counts.malformed,
+        oversized: counts.oversized,
+        unknown: counts.unknown,
+    }
 }
 
 /// The latest past sessions, from a place in their list on.
@@ -114,9 +120,19 @@ async fn sessions(call: &mut Call) -> Answer {
     let sessions = call.service.history.sessions(project.as_ref(), from, limit).await?;
     let mut rows = Vec::with_capacity(sessions.len());
     for session in &sessions {
-        rows.push(titled_row(call, session).await?);
+        let opening = match session.title {
+            Some(_) => None,
+            None => Some(history::Opening { asked: opening(call, session).await? }),
+        };
+        rows.push(history::Row {
+            session: session_row(session),
+            exchanges: u64::from(session.exchanges),
+            opening,
+        });
     }
-    Ok(Reply::saying(text::counted(rows.len(), "session")).fact("from", from).list("sessions", rows))
+    let said = text::counted(rows.len(), "session");
+    let answer = history::History { one: None, from: Some(from as u64), sessions: Some(rows) };
+    Ok(Reply::saying(said).answering(of::HistorySession, answer))
 }
 
 /// A past session with a page of its exchanges; without an id, the latest sessions.
@@ -134,17 +150,14 @@ pub(super) async fn session(call: &mut Call) -> Answer {
         found => found,
     };
     let Some((session, exchanges)) = found else { return Err(unknown(&id).into()) };
-    let rows = exchanges.iter().map(|exchange| exchange_row(exchange, full)).collect();
-    let Value::Object(facts) = titled_row(call, &session).await? else {
-        return Ok(Reply::saying("no session"));
+    let whole = history::Whole {
+        exchanges: exchanges.iter().map(|exchange| exchange_row(exchange, full)).collect(),
+        asked: if session.title.is_none() { opening(call, &session).await? } else { None },
+        total: u64::from(session.exchanges),
+        session: session_row(&session),
     };
-    let reply = Reply::saying(format!("session {}", session.id)).list("exchanges", rows);
-    let named = |name: &str| name != "exchanges";
-    let reply = facts
-        .into_iter()
-        .filter(|(name, _)| named(name))
-        .fold(reply, |reply, (name, value)| reply.fact(&name, value));
-    Ok(reply.fact("total", session.exchanges))
+    let answer = history::History { one: Some(whole), from: None, sessions: None };
+    Ok(Reply::saying(format!("session {}", session.id)).answering(of::HistorySession, answer))
 }
 
 fn unknown(id: &SessionId) -> ArgumentError {
@@ -167,43 +180,46 @@ async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
     }
 }
 
-/// A session, and what it was asked first where nobody gave it a title.
-async fn titled_row(call: &Call, session: &PastSession) -> Result<Value, Fault> {
-    let mut row = session_row(session);
-    if session.title.is_none() {
-        row["asked"] = json!(call.service.history.opening(&session.id).await?);
-    }
-    Ok(row)
+/// What a session was asked first.
+async fn opening(call: &Call, session: &PastSession) -> Result<Option<Text>, Fault> {
+    Ok(call.service.history.opening(&session.id).await?.map(Text::of))
 }
 
-fn session_row(session: &PastSession) -> Value {
+fn session_row(session: &PastSession) -> history::Session {
     let parent = session.parent.as_ref();
-    json!({
-        "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
-        "title": session.title, "directory": session.directory, "branch": session.branch, "model": session.model,
-        "parent": parent.and_then(|parent| parent.session.as_ref()).map(|id| id.as_str().to_owned()),
-        "parent_kind": parent.map(|parent| parent.kind.as_str()), "automated": session.automated,
-        "started_at": session.started_at.to_string(), "ended_at": session.ended_at.to_string(),
-        "exchanges": session.exchanges,
-    })
+    history::Session {
+        session: Text::of(&session.id),
+        agent: Text::of(&session.agent),
+        project: Text::of(&session.project),
+        title: session.title.as_ref().map(Text::of),
+        directory: session.directory.as_ref().map(Text::of),
+        branch: session.branch.as_ref().map(Text::of),
+        model: session.model.as_ref().map(Text::of),
+        parent: parent.and_then(|parent| parent.session.as_ref()).map(Text::of),
+        parent_kind: parent.map(|parent| parent.kind.as_str().into()),
+        automated: session.automated,
+        started_at: Text::of(session.started_at),
+        ended_at: Text::of(session.ended_at),
+    }
 }
 
-fn exchange_row(stored: &FullExchange, full: bool) -> Value {
+fn exchange_row(stored: &FullExchange, full: bool) -> history::Exchange {
     let exchange = &stored.exchange;
-    let commands: Vec<Value> =
-        exchange.commands.iter().map(|command| json!({ "line": command.line, "ok": command.ok })).collect();
-    let mut row = json!({
-        "id": exchange.id.to_string(), "seq": exchange.seq, "part": exchange.part, "at": exchange.at.to_string(),
-        "title": exchange.title, "files": exchange.files, "commands": commands, "errors": exchange.errors,
-        "withdrawn": exchange.withdrawn,
-    });
-    if !stored.proven.is_empty() {
-        row["proven"] = json!(stored.proven);
+    let command = |command: &PastCommand| history::Command { line: Text::of(&command.line), ok: command.ok };
+    let proven = (!stored.proven.is_empty()).then(|| stored.proven.clone());
+    history::Exchange {
+        id: Text::of(exchange.id),
+        seq: u64::from(exchange.seq),
+        part: u64::from(exchange.part),
+        at: Text::of(exchange.at),
+        title: Text::of(&exchange.title),
+        files: exchange.files.iter().map(Text::of).collect(),
+        commands: exchange.commands.iter().map(command).collect(),
+        errors: exchange.errors.iter().map(Text::of).collect(),
+        withdrawn: exchange.withdrawn,
+        proven: proven.map(|proven| proven.map(usize::MAX, Text::of)),
+        text: full.then(|| Text::of(&stored.text)),
     }
-    if full {
-        row["text"] = json!(stored.text);
-    }
-    row
 }
 
 /// The proven facts of past sessions about a file, a command or an error.
@@ -232,34 +248,41 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
             found.facts = vec![found.facts.swap_remove(at)];
         }
     }
-    let rows: Vec<Value> = found.facts.iter().map(fact_row).collect();
-    Ok(Reply::saying(format!("{} answers", rows.len()))
-        .list("facts", rows)
-        .fact("looked", found.looked)
-        .fact("line_found", line_found))
+    let answer = history::Facts {
+        facts: found.facts.iter().map(fact_row).collect(),
+        looked: found.looked as u64,
+        line_found,
+    };
+    Ok(Reply::saying(format!("{} answers", answer.facts.len())).answering(of::HistoryFacts, answer))
 }
 
-fn fact_row(fact: &Fact) -> Value {
-    let fix = fact.fixed.as_ref();
-    let mut row = json!({
-        "id": fact.exchange.id.to_string(), "at": fact.exchange.at.to_string(), "agent": fact.session.agent,
-        "session": fact.session.id.as_str(), "project": fact.session.project.as_str(),
-        "title": fact.exchange.title, "what": fact.what, "ok": fact.ok, "succeeded": fact.succeeded,
-        "failed": fact.failed, "then": fix.map(|fix| &fix.fix.command).into_iter().collect::<Vec<_>>(),
-    });
-    if let Some(fix) = fix {
-        row["mended_in"] = json!(fix.exchange.to_string());
-        row["same_command"] = json!(fix.fix.same);
-        row["changed"] = json!(fix.fix.edited);
-    }
+fn fact_row(fact: &Fact) -> history::Fact {
     let Links { fixed, commits } = &fact.links;
-    if !fixed.is_empty() {
-        row["mended"] = json!(fixed);
+    let commit = |commit: &PastCommit| PastCommit {
+        id: commit.id.as_ref().map(Text::of),
+        subject: Text::of(&commit.subject),
+    };
+    let fix = |fix: &Fix| history::Fix {
+        mended_in: Text::of(fix.exchange),
+        same_command: fix.fix.same,
+        changed: fix.fix.edited.iter().map(Text::of).collect(),
+    };
+    history::Fact {
+        id: Text::of(fact.exchange.id),
+        at: Text::of(fact.exchange.at),
+        agent: Text::of(&fact.session.agent),
+        session: Text::of(&fact.session.id),
+        project: Text::of(&fact.session.project),
+        title: Text::of(&fact.exchange.title),
+        what: Text::from(&fact.what),
+        ok: fact.ok,
+        succeeded: fact.succeeded as u64,
+        failed: fact.failed as u64,
+        then: fact.fixed.iter().map(|fixed| Text::of(&fixed.fix.command)).collect(),
+        fix: fact.fixed.as_ref().map(fix),
+        mended: fixed.iter().map(Text::of).collect(),
+        commits: commits.iter().map(commit).collect(),
     }
-    if !commits.is_empty() {
-        row["commits"] = json!(commits);
-    }
-    row
 }
 
 /// Purges parts of the history.
@@ -275,7 +298,8 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
     };
     let dry_run = arguments.flag(&["dry_run"])?;
     let forgotten = call.service.history.forget(&what, dry_run).await?;
+    let answer =
+        history::Forgotten { sessions: forgotten.sessions as u64, exchanges: forgotten.exchanges as u64 };
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
-        .fact("sessions", forgotten.sessions)
-        .fact("exchanges", forgotten.exchanges))
+        .answering(of::HistoryForget, answer))
 }

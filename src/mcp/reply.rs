@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
+use crate::answer::Ask;
 use cerebro_core::domain::{
     Timestamp,
     limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
@@ -46,6 +47,16 @@ impl Reply {
         let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         if !empty {
             self.facts.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// Adds the answer of an operation; at its top, what is null is left out.
+    #[must_use]
+    pub fn answering<O: Ask>(mut self, _: O, answer: O::Answer) -> Self {
+        let answer = serde_json::to_value(answer).expect("an answer is a struct of plain values");
+        if let Value::Object(facts) = answer {
+            self.facts.extend(facts.into_iter().filter(|(_, fact)| !fact.is_null()));
         }
         self
     }

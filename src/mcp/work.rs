@@ -11,15 +11,19 @@ use super::{
     fault::Fault,
     reply::{Reply, moment},
 };
+use crate::answer::{
+    Text, name, of,
+    work::{self, Piece},
+};
 use cerebro_core::code::Code;
-use cerebro_core::domain::{SessionId, WorkId};
+use cerebro_core::domain::{Memory, WorkId};
 use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Work, World};
 use cerebro_service::work::{
     Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
-    WorkQuery,
+    WorkFinding, WorkQuery,
 };
 use cerebro_service::{Caller, Retention, ServiceError};
 
@@ -83,22 +87,31 @@ async fn named(call: &mut Call) -> Result<WorkId, Fault> {
 }
 
 /// One piece of work in a list.
-pub(super) fn row(listed: &ListedWork) -> Value {
-    facts(&listed.work, listed.stale)
+pub(super) fn row(listed: &ListedWork) -> Piece {
+    piece(&listed.work, listed.stale)
 }
 
-fn facts(work: &Work, stale: Option<Stale>) -> Value {
-    json!({
-        "work": work.id.as_str(), "project": work.project.as_str(), "kind": work.kind,
-        "title": work.title.as_str(), "status": work.status.as_str(),
-        "outcome": work.outcome.map(Outcome::as_str), "stale": stale.map(Stale::as_str),
-        "agent": work.agent.as_str(), "session_id": work.session.as_ref().map(SessionId::as_str),
-        "key": work.key, "parent": work.parent.map(|id| id.to_string()),
-        "forked_from": work.forked_from.map(|(id, seq)| format!("{id}@{seq}")),
-        "created_at": moment(work.created_at), "active_at": moment(work.active_at), "seq": work.seq,
-        "holder": work.lease.as_ref().map(|lease| lease.holder.as_str()),
-        "until": work.lease.as_ref().map(|lease| moment(lease.until)), "fence": work.fence,
-    })
+fn piece(work: &Work, stale: Option<Stale>) -> Piece {
+    Piece {
+        work: work.id.as_str().into(),
+        project: work.project.as_str().into(),
+        kind: work.kind.as_str().into(),
+        title: work.title.as_str().into(),
+        status: work.status.as_str().into(),
+        outcome: work.outcome.map(|outcome| outcome.as_str().into()),
+        stale: stale.map(|stale| stale.as_str().into()),
+        agent: work.agent.as_str().into(),
+        session_id: work.session.as_ref().map(|id| id.as_str().into()),
+        key: work.key.as_ref().map(Text::from),
+        parent: work.parent.map(|id| id.as_str().into()),
+        forked_from: work.forked_from.map(|(id, seq)| format!("{id}@{seq}").into()),
+        created_at: moment(work.created_at).into(),
+        active_at: moment(work.active_at).into(),
+        seq: work.seq,
+        holder: work.lease.as_ref().map(|lease| lease.holder.as_str().into()),
+        until: work.lease.as_ref().map(|lease| moment(lease.until).into()),
+        fence: work.fence,
+    }
 }
 
 /// The state of the journal, if the store is open.
@@ -115,12 +128,17 @@ pub(super) fn degraded(call: &Call) -> Option<String> {
 }
 
 /// One event.
-pub(super) fn event(entry: &Entry) -> Value {
-    json!({
-        "seq": entry.seq, "at": entry.at.to_string(), "kind": entry.kind, "late": entry.late,
-        "step": entry.step, "purged": entry.step.is_none(),
-        "full_bytes": entry.artifact.is_some().then_some(entry.full), "artifact": entry.artifact,
-    })
+fn event(entry: &Entry) -> work::Event {
+    work::Event {
+        seq: entry.seq,
+        at: entry.at.to_string().into(),
+        kind: entry.kind.as_str().into(),
+        late: entry.late,
+        step: entry.step.as_ref().map(|step| json!(step)),
+        purged: entry.step.is_none(),
+        full_bytes: entry.artifact.is_some().then_some(entry.full),
+        artifact: entry.artifact.as_ref().map(Text::from),
+    }
 }
 
 /// The filter for pieces of work.
@@ -148,22 +166,27 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let query = WorkQuery { project: (!all).then_some(project), filter, before, limit };
     let listed = call.service.journal.list(&person(call), query).await?;
     let report = call.service.journal.report();
-    Ok(Reply::saying(pieces(listed.len()))
-        .fact("enabled", report.enabled)
-        .fact("degraded_until", report.degraded_until.map(moment))
-        .fact("missed", (report.missed > 0).then_some(report.missed))
-        .list("works", listed.iter().map(row).collect()))
+    let answer = work::Listed {
+        enabled: report.enabled,
+        degraded_until: report.degraded_until.map(|until| moment(until).into()),
+        missed: (report.missed > 0).then_some(report.missed),
+        works: listed.iter().map(row).collect(),
+    };
+    Ok(Reply::saying(pieces(listed.len())).answering(of::WorkList, answer))
 }
 
 pub(super) async fn show(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let shown = call.service.journal.show(&person(call), &id).await?;
     let memories = call.service.journal.memories_of_work(&id).await?;
-    let memories = memories.iter().map(|memory| json!({ "id": memory.id.as_str(), "title": memory.title }));
-    Ok(Reply::saying(shown.work.title.to_string())
-        .fact("work", facts(&shown.work, shown.stale))
-        .fact("state", json!(shown.state))
-        .list("memories", memories.collect()))
+    let memory =
+        |memory: &Memory| work::Memory { id: memory.id.as_str().into(), title: memory.title.as_str().into() };
+    let answer = work::Shown {
+        work: piece(&shown.work, shown.stale),
+        state: shown.state,
+        memories: memories.iter().map(memory).collect(),
+    };
+    Ok(Reply::saying(shown.work.title.to_string()).answering(of::WorkShow, answer))
 }
 
 /// Events after a number, oldest first; without a number, the last ones.
@@ -179,9 +202,8 @@ pub(super) async fn tail(call: &mut Call) -> Answer {
         }
     };
     let entries = call.service.journal.tail(&actor, &id, after, limit).await?;
-    Ok(Reply::saying(text::counted(entries.len(), "event"))
-        .fact("work", id.as_str())
-        .list("events", entries.iter().map(event).collect()))
+    let answer = work::Events { work: id.as_str().into(), events: entries.iter().map(event).collect() };
+    Ok(Reply::saying(text::counted(entries.len(), "event")).answering(of::WorkTail, answer))
 }
 
 pub(super) async fn resume(call: &mut Call) -> Answer {
@@ -193,10 +215,12 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     let max_bytes = call.arguments.clamped("max_bytes", HINT_BYTES, least..=most)?;
     let resumed = resumed(call, &person(call), id.as_ref(), max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
-    Ok(Reply::saying(resumed.text.clone())
-        .fact("work", facts(&resumed.work, None))
-        .fact("action", resumed.action.as_str())
-        .fact("text", resumed.text))
+    let answer = work::Resumed {
+        work: Some(piece(&resumed.work, None)),
+        action: Some(resumed.action.as_str().into()),
+        text: Some(Text::from(&resumed.text)),
+    };
+    Ok(Reply::saying(resumed.text).answering(of::WorkResume, answer))
 }
 
 /// The hint for a piece of work, checked against the files of the caller's folder if that answers in time.
@@ -229,21 +253,22 @@ pub(super) async fn claim(call: &mut Call) -> Answer {
     let takeover = call.arguments.flag(&["takeover"])?;
     let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
     let said = if claimed.held { "claimed" } else { "held by another" };
-    Ok(Reply::saying(format!("{said} `{id}`"))
-        .fact("work", id.as_str())
-        .fact("held", claimed.held)
-        .fact("holder", claimed.holder)
-        .fact("fence", claimed.fence)
-        .fact("until", moment(claimed.until)))
+    let answer = work::Claimed {
+        work: id.as_str().into(),
+        held: claimed.held,
+        holder: claimed.holder.into(),
+        fence: claimed.fence,
+        until: moment(claimed.until).into(),
+    };
+    Ok(Reply::saying(format!("{said} `{id}`")).answering(of::WorkClaim, answer))
 }
 
 pub(super) async fn release(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let work = call.service.journal.release(&person(call), &id).await?;
-    let is_free = work.lease.is_none();
-    Ok(Reply::saying(if is_free { "nobody holds it" } else { "another one holds it" })
-        .fact("work", facts(&work, None))
-        .fact("free", is_free))
+    let free = work.lease.is_none();
+    Ok(Reply::saying(if free { "nobody holds it" } else { "another one holds it" })
+        .answering(of::WorkRelease, work::Released { work: piece(&work, None), free }))
 }
 
 /// The whole body of an event that does not fit into its row.
@@ -255,26 +280,33 @@ pub(super) async fn artifact(call: &mut Call) -> Answer {
         .ok_or_else(|| ArgumentError::new("seq", None, "it must be the number of an event"))?
         as u64;
     let found = call.service.journal.artifact(&person(call), &id, seq).await?;
-    Ok(Reply::saying(if found.is_some() { "an artifact" } else { "all of the event is in its row" })
-        .fact("work", id.as_str())
-        .fact("seq", seq)
-        .fact("artifact", found.as_ref().map(|found| found.id.clone()))
-        .fact("full_bytes", found.as_ref().map(|found| found.full))
-        .fact("text", found.map(|found| found.text)))
+    let said = if found.is_some() { "an artifact" } else { "all of the event is in its row" };
+    let answer = work::Artifact {
+        work: id.as_str().into(),
+        seq,
+        artifact: found.as_ref().map(|found| found.id.as_str().into()),
+        full_bytes: found.as_ref().map(|found| found.full),
+        text: found.map(|found| found.text.into()),
+    };
+    Ok(Reply::saying(said).answering(of::WorkArtifact, answer))
 }
 
 /// Effects of unknown outcome, in all projects.
 pub(super) async fn unsettled(call: &mut Call) -> Answer {
     let found = call.service.journal.unsettled(&person(call)).await?;
-    let row = |work: &Work, intent: &IntentState| {
-        json!({
-            "work": work.id.as_str(), "project": work.project.as_str(), "title": work.title.as_str(),
-            "key": intent.key, "text": intent.text, "repeat": intent.repeat, "seq": intent.seq,
-        })
+    let row = |work: &Work, intent: &IntentState| work::Effect {
+        work: work.id.as_str().into(),
+        project: work.project.as_str().into(),
+        title: work.title.as_str().into(),
+        key: Text::from(&intent.key),
+        text: Text::from(&intent.text),
+        repeat: name(&intent.repeat).into(),
+        seq: intent.seq,
     };
-    let rows: Vec<Value> =
+    let effects: Vec<work::Effect> =
         found.iter().flat_map(|(work, intents)| intents.iter().map(|intent| row(work, intent))).collect();
-    Ok(Reply::saying(format!("{} effects of unknown outcome", rows.len())).list("effects", rows))
+    Ok(Reply::saying(format!("{} effects of unknown outcome", effects.len()))
+        .answering(of::WorkUnsettled, work::Unsettled { effects }))
 }
 
 pub(super) async fn close(call: &mut Call) -> Answer {
@@ -289,9 +321,9 @@ pub(super) async fn close(call: &mut Call) -> Answer {
     let text = call.arguments.text("text")?;
     let actor = person(call);
     let (work, taken) = closed(call, &call.caller, &actor, &id, CloseWork { outcome, text }).await?;
-    Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title))
-        .fact("work", facts(&work, None))
-        .fact("memories", taken))
+    let answer =
+        work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() };
+    Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title)).answering(of::WorkClose, answer))
 }
 
 /// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
@@ -311,7 +343,8 @@ pub(super) async fn fork(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let at = call.arguments.count("at")?.map(|at| at as u64);
     let work = call.service.journal.fork(&person(call), &id, at).await?;
-    Ok(Reply::saying(format!("forked as `{}`", work.id)).fact("work", facts(&work, None)))
+    Ok(Reply::saying(format!("forked as `{}`", work.id))
+        .answering(of::WorkFork, work::Forked { work: piece(&work, None) }))
 }
 
 /// A page of one piece of work, in the format of an export.
@@ -321,8 +354,7 @@ pub(super) async fn export(call: &mut Call) -> Answer {
     let page = call.service.work_export(&person(call), &id, after).await?;
     let next = page.next.and_then(|next| next.parse::<u64>().ok());
     Ok(Reply::saying(text::counted(page.lines.len(), "line"))
-        .list("lines", page.lines.into_iter().map(Value::String).collect())
-        .fact("next", next))
+        .answering(of::WorkExport, work::Exported { lines: page.lines, next }))
 }
 
 /// A number of pieces of work, in words.
@@ -340,10 +372,8 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
     let kept = call.service.journal.retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
     let pruned = call.service.journal.prune(retention).await?;
-    Ok(Reply::saying(format!("{} gone", pieces(pruned.works)))
-        .fact("works", pruned.works)
-        .fact("texts", pruned.texts)
-        .fact("artifacts", pruned.artifacts))
+    let answer = work::Pruned { works: pruned.works, texts: pruned.texts, artifacts: pruned.artifacts };
+    Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(of::WorkPrune, answer))
 }
 
 /// Verifies everything. `heads` are texts with heads that were written down: from `work head`, `work anchor` or a
@@ -364,44 +394,47 @@ pub(super) async fn verify(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("heads", Some(&heads.len().to_string()), problem).into());
     }
     let found = call.service.journal.verify(&heads).await?;
-    let findings = found.findings.iter().map(|finding| {
-        json!({ "work": finding.work.map(|id| id.to_string()), "finding": finding.finding.name(), "detail": finding.finding.to_string() })
-    });
-    Ok(Reply::saying(format!("{} findings", found.findings.len()))
-        .fact("works", found.works)
-        .fact("events", found.events)
-        .fact("artifacts", found.artifacts)
-        .fact("seals", found.seals)
-        .fact("purged", found.purged)
-        .fact("foreign", found.foreign)
-        .fact("more", found.more)
-        .list("findings", findings.collect()))
+    let finding = |found: &WorkFinding| work::Finding {
+        work: found.work.map(|id| id.as_str().into()),
+        finding: found.finding.name().into(),
+        detail: found.finding.to_string().into(),
+    };
+    let answer = work::Verified {
+        works: found.works,
+        events: found.events,
+        artifacts: found.artifacts,
+        seals: found.seals,
+        purged: found.purged,
+        foreign: found.foreign,
+        more: found.more,
+        findings: found.findings.iter().map(finding).collect(),
+    };
+    Ok(Reply::saying(format!("{} findings", found.findings.len())).answering(of::WorkVerify, answer))
 }
 
 pub(super) async fn head(call: &mut Call) -> Answer {
     let head = call.service.journal.head().await?;
-    Ok(Reply::saying(format!("{} {}", head.size, head.root))
-        .fact("size", head.size)
-        .fact("root", head.root)
-        .fact("note", head.note))
+    let said = format!("{} {}", head.size, head.root);
+    let answer = work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) };
+    Ok(Reply::saying(said).answering(of::WorkHead, answer))
 }
 
 pub(super) async fn prove(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let proof = call.service.journal.prove(&person(call), &id).await?;
-    let Some(proof) = proof else {
-        return Ok(
-            Reply::saying("it is not under a seal yet; `cerebro work head` seals").fact("sealed", false)
-        );
+    let said = match &proof {
+        Some(proof) => format!("event {} is under a seal", proof.seq),
+        None => "it is not under a seal yet; `cerebro work head` seals".to_owned(),
     };
-    Ok(Reply::saying(format!("event {} is under a seal", proof.seq))
-        .fact("sealed", true)
-        .fact("work", proof.work.as_str())
-        .fact("seq", proof.seq)
-        .fact("leaf", proof.leaf)
-        .fact("index", proof.index)
-        .fact("size", proof.size)
-        .fact("path", json!(proof.path))
-        .fact("note", proof.note)
-        .fact("key", proof.key))
+    let proof = proof.map(|proof| work::Proof {
+        work: proof.work.to_string(),
+        seq: proof.seq,
+        leaf: proof.leaf,
+        index: proof.index,
+        size: proof.size,
+        path: proof.path,
+        note: proof.note,
+        key: proof.key,
+    });
+    Ok(Reply::saying(said).answering(of::WorkProve, work::Proved { sealed: proof.is_some(), proof }))
 }

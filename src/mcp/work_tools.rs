@@ -227,7 +227,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         .lines(lines)
         .fact("next_cursor", cursor)
         .fact("degraded_until", degraded(call))
-        .list("works", listed.iter().map(row).collect()))
+        .list("works", listed.iter().map(|one| json!(row(one))).collect()))
 }
 
 /// The hint for a piece of work; claims or releases it if asked to.

@@ -6,13 +6,17 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::Slot;
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
-use crate::view::{items, text};
+use crate::answer::{
+    Text,
+    distil::{Arrangement, Candidate, Proposal, Proposals},
+    line as line_of,
+};
 use cerebro_core::operation::Operation;
 
 /// Proposals of one answer.
@@ -60,62 +64,61 @@ fn want(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
-pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+/// Takes in what waits.
+pub fn listed(state: &mut State, proposals: &Proposals) {
     let inbox = &mut state.inbox;
-    if slot == Slot::Proposal {
-        let (id, body) = if value["arrangement"].is_object() {
-            (text(&value["arrangement"], "id"), arrangement(&value["arrangement"]))
-        } else {
-            (text(&value["candidate"], "id"), candidate(&value["candidate"]))
-        };
-        (inbox.shown, inbox.body) = (id, ScrolledText::new(&body));
-    } else {
-        let candidate = |row: &Value| Row {
-            id: text(row, "id"),
-            kind: text(row, "claim"),
-            project: text(row, "project"),
-            title: text(row, "title"),
-        };
-        let arrangement = |row: &Value| Row {
-            id: text(row, "id"),
-            kind: "handbook".to_owned(),
-            project: text(row, "handbook"),
-            title: text(row, "title"),
-        };
-        inbox.rows = items(value, "arrangements").map(arrangement).collect();
-        inbox.rows.extend(items(value, "candidates").map(candidate));
-        inbox.cursor.fit(inbox.rows.len());
-    }
+    let candidate = |one: &Candidate| Row {
+        id: one.id.line(),
+        kind: one.claim.line(),
+        project: one.project.line(),
+        title: one.title.line(),
+    };
+    let arrangement = |one: &Arrangement| Row {
+        id: one.id.line(),
+        kind: "handbook".to_owned(),
+        project: one.handbook.line(),
+        title: one.title.line(),
+    };
+    inbox.rows = proposals.arrangements.iter().map(arrangement).collect();
+    inbox.rows.extend(proposals.candidates.iter().map(candidate));
+    inbox.cursor.fit(inbox.rows.len());
+    want(state);
+}
+
+/// Takes in the chosen one.
+pub fn shown(state: &mut State, proposal: &Proposal) {
+    let (id, body) = match (&proposal.candidate, &proposal.arrangement) {
+        (_, Some(one)) => (one.id.line(), arrangement(one)),
+        (Some(one), _) => (one.id.line(), candidate(one)),
+        (None, None) => return,
+    };
+    (state.inbox.shown, state.inbox.body) = (id, ScrolledText::new(&body));
     want(state);
 }
 
 /// A claim with the words that it cites, as Markdown.
-fn candidate(value: &Value) -> String {
-    let mut out = format!("# {}\n\n{}\n\n", text(value, "title"), text(value, "text"));
-    for (name, field) in
-        [("claim", "claim"), ("project", "project"), ("agent", "agent"), ("session", "session")]
-    {
-        let _ = writeln!(out, "- {name}: {}", text(value, field));
+fn candidate(one: &Candidate) -> String {
+    let mut out = format!("# {}\n\n{}\n\n", one.title.line(), one.text.line());
+    let facts =
+        [("claim", &one.claim), ("project", &one.project), ("agent", &one.agent), ("session", &one.session)];
+    for (name, fact) in facts {
+        let _ = writeln!(out, "- {name}: {}", fact.line());
     }
     out.push_str("\n## It rests on\n\n");
-    for evidence in items(value, "evidence") {
-        let _ = writeln!(out, "> {} ({})\n", text(evidence, "quote"), text(evidence, "id"));
+    for evidence in &one.evidence {
+        let _ = writeln!(out, "> {} ({})\n", evidence.quote.line(), evidence.id.line());
     }
     out
 }
 
 /// What an arrangement changes, as Markdown.
-fn arrangement(value: &Value) -> String {
-    let mut out = format!("# {}\n\n", text(value, "title"));
-    for operation in items(value, "operations") {
-        let (action, title) = (text(operation, "action"), text(operation, "title"));
-        let to = match (text(operation, "topic"), text(operation, "other_title")) {
-            (topic, _) if !topic.is_empty() => format!(" → {topic}"),
-            (_, other) if !other.is_empty() => format!(" → {other}"),
-            _ => String::new(),
-        };
-        let _ = writeln!(out, "- **{action}** {title}{to}");
+fn arrangement(one: &Arrangement) -> String {
+    let mut out = format!("# {}\n\n", one.title.line());
+    for operation in one.operations.iter().flatten() {
+        let to = [&operation.topic, &operation.other_title].into_iter().flatten();
+        let to = to.map(Text::line).find(|to| !to.is_empty()).map(|to| format!(" → {to}"));
+        let (action, title) = (operation.action.line(), line_of(operation.title.as_ref()));
+        let _ = writeln!(out, "- **{action}** {title}{}", to.unwrap_or_default());
     }
     out
 }

@@ -15,6 +15,7 @@ mod editor;
 pub(crate) mod fit;
 mod graph;
 mod input;
+mod lanes;
 mod link;
 mod live;
 mod markdown;

@@ -9,9 +9,14 @@ use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
+use super::lanes::{Lanes, lanes};
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
-use super::{fit, paint};
+use super::{fit, paint, update};
+use crate::answer::{
+    history::{History, Whole},
+    of,
+};
 use crate::view::{self, Entry, Exchange, Past, Session, clock, date, items, span};
 use cerebro_core::operation::Operation;
 
@@ -56,16 +61,16 @@ impl SessionDetail {
         }
     }
 
-    /// From `op_history_session`.
-    fn read_past(value: &Value) -> Self {
-        let mut detail = Self { session: Past::read(value).session, ..Self::default() };
-        detail.take_exchanges(value);
+    /// From a past session.
+    fn read_past(whole: &Whole) -> Self {
+        let mut detail = Self { session: Past::whole(whole).session, ..Self::default() };
+        detail.take_exchanges(whole);
         detail
     }
 
     /// Takes in a page of exchanges behind those that are held.
-    fn take_exchanges(&mut self, value: &Value) {
-        let new: Vec<Exchange> = items(value, "exchanges").map(Exchange::read).collect();
+    fn take_exchanges(&mut self, whole: &Whole) {
+        let new: Vec<Exchange> = whole.exchanges.iter().map(Exchange::listed).collect();
         self.more = new.len() == EXCHANGES_PAGE;
         self.entries.extend(new.iter().map(|exchange| Entry {
             what: "exchange".to_owned(),
@@ -212,12 +217,10 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
             }
             return;
         }
-        Slot::SessionDetail if sessions.past => take_exchanges(sessions, value),
-        Slot::SessionDetail => sessions.detail = Some(SessionDetail::read(value)),
-        _ if sessions.past => {
-            take_past(sessions, value);
-            want_more(state);
+        Slot::SessionDetail | Slot::Sessions if sessions.past => {
+            return update::take::<of::HistorySession>(state, value, past);
         }
+        Slot::SessionDetail => sessions.detail = Some(SessionDetail::read(value)),
         _ => {
             take_sessions(sessions, value);
             want_more(state);
@@ -228,20 +231,35 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     }
 }
 
+/// Takes in past sessions: a page of the list, or of one.
+fn past(state: &mut State, history: &History) {
+    match &history.one {
+        Some(whole) => take_exchanges(&mut state.sessions, whole),
+        None => {
+            take_past(&mut state.sessions, history);
+            want_more(state);
+        }
+    }
+    if !state.sessions.inside {
+        want_detail(state);
+    }
+}
+
 /// Takes in a page of the exchanges of a past session: the first, or one that goes on behind those that are held.
-fn take_exchanges(sessions: &mut Sessions, value: &Value) {
-    let first = items(value, "exchanges").next().map(|exchange| exchange["seq"].as_u64().unwrap_or(0));
-    let same = sessions.detail.as_mut().filter(|detail| detail.session.id == view::text(value, "session"));
+fn take_exchanges(sessions: &mut Sessions, whole: &Whole) {
+    let first = whole.exchanges.first().map(|exchange| exchange.seq);
+    let id = whole.session.session.line();
+    let same = sessions.detail.as_mut().filter(|detail| detail.session.id == id);
     match same.filter(|detail| first.is_none_or(|first| first > 0 && first >= detail.next())) {
-        Some(detail) => detail.take_exchanges(value),
-        None => sessions.detail = Some(SessionDetail::read_past(value)),
+        Some(detail) => detail.take_exchanges(whole),
+        None => sessions.detail = Some(SessionDetail::read_past(whole)),
     }
 }
 
 /// Takes in a page of past sessions: the latest, or those behind the ones that are held.
-fn take_past(sessions: &mut Sessions, value: &Value) {
-    let new: Vec<Session> = items(value, "sessions").map(|past| Past::read(past).session).collect();
-    let from = value["from"].as_u64().and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
+fn take_past(sessions: &mut Sessions, history: &History) {
+    let new: Vec<Session> = history.sessions.iter().flatten().map(|row| Past::listed(row).session).collect();
+    let from = history.from.and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
     sessions.complete = new.len() < PAST_PAGE;
     sessions.rows.truncate(from);
     sessions.rows.extend(new);
@@ -271,43 +289,6 @@ fn take_sessions(sessions: &mut Sessions, value: &Value) {
     sessions.rows.truncate(SESSIONS_MAX);
     sessions.lanes = lanes(&sessions.rows);
     sessions.cursor.fit(sessions.rows.len());
-}
-
-/// The threads beside one session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Lanes {
-    own: usize,
-    /// The lanes that pass it or begin above it.
-    above: Vec<bool>,
-    /// The lanes that go on below it.
-    below: Vec<bool>,
-}
-
-/// Gives each session a lane, the newest first: that of a later session that follows it, or a free one.
-fn lanes(rows: &[Session]) -> Vec<Lanes> {
-    let mut waiting: Vec<Option<&str>> = Vec::new();
-    let mut lanes = Vec::with_capacity(rows.len());
-    for session in rows {
-        let above: Vec<bool> = waiting.iter().map(Option::is_some).collect();
-        let expected = waiting.iter().position(|id| *id == Some(session.id.as_str()));
-        let own = expected.unwrap_or_else(|| {
-            waiting.iter().position(Option::is_none).unwrap_or_else(|| {
-                waiting.push(None);
-                waiting.len() - 1
-            })
-        });
-        // Others that follow the same session end here too.
-        for lane in &mut waiting {
-            lane.take_if(|id| *id == session.id);
-        }
-        waiting[own] = Some(session.follows.as_str()).filter(|id| !id.is_empty());
-        let below = waiting.iter().map(Option::is_some).collect();
-        lanes.push(Lanes { own, above, below });
-        while waiting.last().is_some_and(Option::is_none) {
-            waiting.pop();
-        }
-    }
-    lanes
 }
 
 /// Handles a key.
@@ -628,30 +609,22 @@ fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::history;
 
-    fn session(id: &str, follows: &str) -> Session {
-        Session { id: id.to_owned(), follows: follows.to_owned(), ..Session::default() }
-    }
-
-    #[test]
-    fn sessions_that_follow_each_other_share_a_lane() {
-        // d follows b, c follows a, b follows a; a begins it all.
-        let rows =
-            [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
-        let lanes = lanes(&rows);
-        assert_eq!(lanes.iter().map(|lane| lane.own).collect::<Vec<_>>(), [0, 1, 0, 0, 0]);
-        assert_eq!(lanes[1].above, [true]);
-        assert_eq!(lanes[1].below, [true, true]);
-        assert_eq!(lanes[3].above, [true, true]);
-        assert_eq!(lanes[3].below, [false, false], "both threads end where they began");
-        assert_eq!(lanes[4].above, [false; 0]);
-    }
-
-    fn past_page(from: u64, count: u64) -> Value {
-        let exchanges: Vec<Value> = (from..from + count)
-            .map(|seq| json!({ "id": format!("x{seq}"), "seq": seq, "title": "Go on", "files": ["a.rs"] }))
-            .collect();
-        json!({ "session": "s", "title": "Mend it", "agent": "codex", "total": 70, "exchanges": exchanges })
+    fn past_page(from: u64, count: u64) -> Whole {
+        let exchange = |seq: u64| history::Exchange {
+            id: format!("x{seq}").into(),
+            seq,
+            title: "Go on".into(),
+            files: vec!["a.rs".into()],
+            ..history::Exchange::default()
+        };
+        let session = history::Session {
+            session: "s".into(),
+            title: Some("Mend it".into()),
+            ..history::Session::default()
+        };
+        Whole { exchanges: (from..from + count).map(exchange).collect(), session, asked: None, total: 70 }
     }
 
     #[test]
@@ -670,8 +643,14 @@ mod tests {
     #[test]
     fn past_sessions_go_on_where_the_list_ended() {
         let page = |from: usize, count: usize| {
-            let row = |n: usize| json!({ "session": format!("s{n}"), "started_at": "2026-11-22T10:00:00Z" });
-            json!({ "from": from, "sessions": (from..from + count).map(row).collect::<Vec<_>>() })
+            let row = |n: usize| {
+                let mut row = history::Row::default();
+                row.session.session = format!("s{n}").into();
+                row.session.started_at = "2026-11-22T10:00:00Z".into();
+                row
+            };
+            let sessions = Some((from..from + count).map(row).collect());
+            History { one: None, from: Some(from as u64), sessions }
         };
         let mut sessions = Sessions { past: true, ..Sessions::default() };
         take_past(&mut sessions, &page(0, PAST_PAGE));

@@ -8,6 +8,7 @@ use super::input::Input;
 use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, distil, graph, live, memories, sessions, works};
+use crate::answer::{self, Ask, of};
 use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -111,13 +112,23 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         }
         Slot::Sessions | Slot::SessionDetail | Slot::Exchange => sessions::answer(state, slot, &value),
         Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
-        Slot::Works | Slot::Work => works::answer(state, slot, &value),
-        Slot::Proposals | Slot::Proposal => distil::answer(state, slot, &value),
+        Slot::Works => take::<of::WorkList>(state, &value, works::listed),
+        Slot::Work => take::<of::WorkShow>(state, &value, works::shown),
+        Slot::Proposals => take::<of::DistilReview>(state, &value, distil::listed),
+        Slot::Proposal => take::<of::DistilShow>(state, &value, distil::shown),
         Slot::Change => {
             state.notify(crate::view::text(&value, "outcome"));
             refresh(state);
         }
         Slot::Save => saved(state, &value),
+    }
+}
+
+/// Has a screen take in an answer; complains about one that cannot be read.
+pub fn take<O: Ask>(state: &mut State, value: &Value, takes: fn(&mut State, &O::Answer)) {
+    match answer::read::<O>(value) {
+        Ok(answer) => takes(state, &answer),
+        Err(unreadable) => state.complain(&unreadable.to_string()),
     }
 }
 

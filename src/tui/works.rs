@@ -6,13 +6,14 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::Slot;
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
-use crate::view::{Work, ago, items, no_work, text, work_facts};
+use crate::answer::work::{Listed, Shown};
+use crate::view::{Work, ago, no_work, work_facts};
 use cerebro_core::operation::Operation;
 
 /// Pieces of work of one answer.
@@ -66,34 +67,36 @@ fn want(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
-pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+/// Takes in a list.
+pub fn listed(state: &mut State, listed: &Listed) {
     let works = &mut state.works;
-    if slot == Slot::Work {
-        let id = text(&value["work"], "work");
-        let is_other = works.shown.as_ref().is_none_or(|(shown, _)| *shown != id);
-        let facts = facts(value);
-        let scroll = std::mem::take(&mut works.facts.scroll);
-        works.facts = ScrolledText::new(&facts);
-        if !is_other {
-            works.facts.scroll = scroll;
-        }
-        works.shown = Some((id, value["work"]["seq"].as_u64().unwrap_or_default()));
-    } else {
-        let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
-        works.rows = items(value, "works").map(Work::read).collect();
-        let same = works.rows.iter().position(|row| Some(&row.id) == chosen.as_ref());
-        works.cursor.at = same.unwrap_or(works.cursor.at);
-        works.cursor.fit(works.rows.len());
-        works.note = no_work(value);
+    let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
+    works.rows = listed.works.iter().map(Work::read).collect();
+    let same = works.rows.iter().position(|row| Some(&row.id) == chosen.as_ref());
+    works.cursor.at = same.unwrap_or(works.cursor.at);
+    works.cursor.fit(works.rows.len());
+    works.note = no_work(listed);
+    want(state);
+}
+
+/// Takes in what a piece of work comes to.
+pub fn shown(state: &mut State, shown: &Shown) {
+    let works = &mut state.works;
+    let id = shown.work.work.line();
+    let is_other = works.shown.as_ref().is_none_or(|(shown, _)| *shown != id);
+    let scroll = std::mem::take(&mut works.facts.scroll);
+    works.facts = ScrolledText::new(&facts(shown));
+    if !is_other {
+        works.facts.scroll = scroll;
     }
+    works.shown = Some((id, shown.work.seq));
     want(state);
 }
 
 /// The state of a piece of work, as Markdown.
-fn facts(value: &Value) -> String {
-    let mut out = format!("# {}\n", text(&value["work"], "title"));
-    for (name, value) in work_facts(value) {
+fn facts(shown: &Shown) -> String {
+    let mut out = format!("# {}\n", shown.work.title.line());
+    for (name, value) in work_facts(shown) {
         let _ = writeln!(out, "- {name}: {value}");
     }
     out

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+pub use crate::answer::{clean, clean_line};
 use cerebro_core::operation::Operation;
-use cerebro_core::text as plain;
 pub use cerebro_core::text::bytes;
 
 pub use overview::{Client, DAYS_MAX, Fact, days_of, facts, saves_by_day};
@@ -20,22 +20,6 @@ pub use past::{Exchange, Past, Ran};
 pub use question::{history, saves, whole};
 pub use vitals::{ills, spent, vitals};
 pub use work::{Work, no_work, work_facts};
-
-/// Whether a character changes the direction of the following text, which could make a line read as another.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-/// A text of several lines, safe to show: no control characters, tabs as blanks.
-pub fn clean(given: &str) -> String {
-    let kept = plain::strip_control_chars(given);
-    kept.chars().filter(|c| !turns(*c)).collect::<String>().replace('\t', "    ")
-}
-
-/// The same on one line.
-pub fn clean_line(given: &str) -> String {
-    plain::one_line(&clean(given))
-}
 
 /// A text in an answer, on one line; empty if it is missing.
 pub fn text(value: &Value, name: &str) -> String {

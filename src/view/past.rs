@@ -4,6 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Session, clean, clean_line, items, moment, number, text};
+use crate::answer::{
+    Text,
+    history::{self, Row, Whole},
+    line,
+};
 
 /// A past session.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,24 +24,34 @@ pub struct Past {
 }
 
 impl Past {
-    /// From `op_history_session`.
-    pub fn read(value: &Value) -> Self {
+    /// From a list.
+    pub fn listed(row: &Row) -> Self {
+        Self::of(&row.session, row.title(), row.exchanges)
+    }
+
+    /// From a session with its exchanges.
+    pub fn whole(whole: &Whole) -> Self {
+        let title = whole.session.title.as_ref().or(whole.asked.as_ref());
+        Self::of(&whole.session, title, whole.total)
+    }
+
+    fn of(past: &history::Session, title: Option<&Text>, exchanges: u64) -> Self {
         Self {
             session: Session {
-                id: text(value, "session"),
-                project: text(value, "project"),
-                agent: text(value, "agent"),
-                directory: text(value, "directory"),
-                started_at: moment(value, "started_at"),
-                ended_at: moment(value, "ended_at"),
+                id: past.session.line(),
+                project: past.project.line(),
+                agent: past.agent.line(),
+                directory: line(past.directory.as_ref()),
+                started_at: past.started_at.moment(),
+                ended_at: past.ended_at.moment(),
                 end_reason: String::new(),
-                summary: value["title"].as_str().or(value["asked"].as_str()).unwrap_or_default().to_owned(),
-                follows: text(value, "parent"),
+                summary: title.map(|title| title.raw().to_owned()).unwrap_or_default(),
+                follows: line(past.parent.as_ref()),
             },
-            branch: text(value, "branch"),
-            model: text(value, "model"),
-            exchanges: value["total"].as_u64().unwrap_or_else(|| number(value, "exchanges")),
-            automated: value["automated"] == true,
+            branch: line(past.branch.as_ref()),
+            model: line(past.model.as_ref()),
+            exchanges,
+            automated: past.automated,
         }
     }
 }
@@ -83,7 +98,23 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// From the exchanges of `op_history_session`, or from `mem_get_observation`.
+    /// From the exchanges of a session.
+    pub fn listed(exchange: &history::Exchange) -> Self {
+        let ran = |command: &history::Command| Ran { line: command.line.line(), ok: command.ok };
+        Self {
+            id: exchange.id.line(),
+            seq: exchange.seq,
+            title: exchange.title.line(),
+            at: exchange.at.moment(),
+            files: exchange.files.iter().map(Text::line).collect(),
+            commands: exchange.commands.iter().map(ran).collect(),
+            errors: exchange.errors.iter().map(Text::line).collect(),
+            withdrawn: exchange.withdrawn,
+            ..Self::default()
+        }
+    }
+
+    /// From `mem_get_observation`.
     pub fn read(value: &Value) -> Self {
         let texts = |name: &str| items(value, name).filter_map(Value::as_str).map(clean_line).collect();
         let ran = |command: &Value| Ran { line: text(command, "line"), ok: command["ok"].as_bool() };
@@ -120,12 +151,18 @@ mod tests {
 
     #[test]
     fn a_past_session_is_read_from_a_list_and_alone() {
-        let listed =
-            Past::read(&json!({ "session": "s", "title": "Mend it", "exchanges": 7, "parent": null }));
+        let session = |title: Option<&str>| history::Session {
+            session: "s".into(),
+            title: title.map(Text::from),
+            ..history::Session::default()
+        };
+        let row = Row { session: session(Some("Mend it")), exchanges: 7, opening: None };
+        let listed = Past::listed(&row);
         assert_eq!((listed.exchanges, listed.session.headline()), (7, "Mend it".to_owned()));
-        assert_eq!(Past::read(&json!({ "session": "s", "exchanges": [{}], "total": 9 })).exchanges, 9);
-        let untitled = json!({ "session": "s", "title": null, "asked": "Why does it fail?" });
-        assert_eq!(Past::read(&untitled).session.summary, "Why does it fail?");
+        let exchanges = vec![history::Exchange::default()];
+        let whole = Whole { exchanges, session: session(None), asked: Some("Why?".into()), total: 9 };
+        let whole = Past::whole(&whole);
+        assert_eq!((whole.exchanges, whole.session.summary.as_str()), (9, "Why?"));
     }
 
     #[test]

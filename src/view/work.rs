@@ -1,9 +1,12 @@
 //! Pieces of work, and the states to which their events lead.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
-use super::{items, moment, number, text};
+use crate::answer::{
+    clean_line, line, name,
+    work::{Listed, Piece, Shown},
+};
+use cerebro_ledger::{IntentStanding, TimedText};
 
 /// A piece of work.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,19 +26,19 @@ pub struct Work {
 }
 
 impl Work {
-    /// From `op_work_list`, or the work of `op_work_show`.
-    pub fn read(value: &Value) -> Self {
+    /// From an answer.
+    pub fn read(piece: &Piece) -> Self {
         Self {
-            id: text(value, "work"),
-            title: text(value, "title"),
-            agent: text(value, "agent"),
-            project: text(value, "project"),
-            session: text(value, "session_id"),
-            status: text(value, "status"),
-            stale: text(value, "stale"),
-            holder: text(value, "holder"),
-            events: number(value, "seq"),
-            active_at: moment(value, "active_at"),
+            id: piece.work.line(),
+            title: piece.title.line(),
+            agent: piece.agent.line(),
+            project: piece.project.line(),
+            session: line(piece.session_id.as_ref()),
+            status: piece.status.line(),
+            stale: line(piece.stale.as_ref()),
+            holder: line(piece.holder.as_ref()),
+            events: piece.seq,
+            active_at: piece.active_at.moment(),
         }
     }
 
@@ -45,60 +48,60 @@ impl Work {
     }
 }
 
-/// Why an answer of `op_work_list` may contain no work.
-pub fn no_work(value: &Value) -> &'static str {
-    match value["enabled"].as_bool() {
-        Some(false) => "The journal of work is off: `[work] enabled = false`.",
-        _ if !value["degraded_until"].is_null() => "The journal answers too slowly at present.",
-        _ => "No work yet. Agents report what they do by the hooks that “cerebro setup” adds.",
+/// Why a list may contain no work.
+pub fn no_work(listed: &Listed) -> &'static str {
+    if !listed.enabled {
+        "The journal of work is off: `[work] enabled = false`."
+    } else if listed.degraded_until.is_some() {
+        "The journal answers too slowly at present."
+    } else {
+        "No work yet. Agents report what they do by the hooks that “cerebro setup” adds."
     }
 }
 
-/// The state of a piece of work from `op_work_show`: a name and a text each.
-pub fn work_facts(value: &Value) -> Vec<(String, String)> {
-    let (work, state) = (&value["work"], &value["state"]);
+/// The state of a piece of work: a name and a text each, on one line and safe to show.
+pub fn work_facts(shown: &Shown) -> Vec<(String, String)> {
+    let (work, state) = (&shown.work, &shown.state);
     let mut out = Vec::new();
     let mut add = |name: &str, value: String| {
-        let value = value.trim();
+        let value = clean_line(&value);
         if !value.is_empty() {
-            out.push((name.to_owned(), value.to_owned()));
+            out.push((name.to_owned(), value));
         }
     };
-    let said = |name: &str| text(&state[name], "text");
-    add("state", [text(work, "status"), text(work, "stale"), text(work, "outcome")].join(" "));
-    add("held by", text(work, "holder"));
-    add("goal", text(state, "goal"));
-    add("last request", said("request"));
-    add("turn", if state["turn_open"] == true { "open".to_owned() } else { String::new() });
-    add("turn failed", said("turn_failed"));
-    add("blocked", said("blocked"));
-    for call in items(state, "under_way") {
-        add("outcome unknown", text(call, "what"));
+    let said = |text: &Option<TimedText>| text.as_ref().map(|said| said.text.clone()).unwrap_or_default();
+    let words = [work.status.line(), line(work.stale.as_ref()), line(work.outcome.as_ref())];
+    add("state", words.join(" "));
+    add("held by", line(work.holder.as_ref()));
+    add("goal", state.goal.clone().unwrap_or_default());
+    add("last request", said(&state.request));
+    add("turn", if state.turn_open { "open".to_owned() } else { String::new() });
+    add("turn failed", said(&state.turn_failed));
+    add("blocked", said(&state.blocked));
+    for call in &state.under_way {
+        add("outcome unknown", call.what.clone());
     }
-    for intent in items(state, "intents").filter(|intent| intent["standing"] == "open") {
-        add("outcome unknown", format!("{} (key {})", text(intent, "text"), text(intent, "key")));
+    for intent in state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open) {
+        add("outcome unknown", format!("{} (key {})", intent.text, intent.key));
     }
-    for gate in items(state, "gates") {
-        add("gate", [text(gate, "name"), text(gate, "standing"), text(gate, "text")].join(" "));
+    for gate in &state.gates {
+        let text = gate.text.as_deref().unwrap_or_default();
+        add("gate", format!("{} {} {text}", gate.name, name(&gate.standing)));
     }
-    let test = &state["test"];
-    let names: Vec<&str> = items(&test["tests"], "names").filter_map(Value::as_str).collect();
-    let names = super::clean_line(&names.join(", "));
-    add("tests", format!("{} {} {names}", text(test, "command"), text(test, "ending")));
-    for file in items(state, "files") {
-        add(
-            "edited",
-            format!("{} +{} −{}", text(file, "path"), number(file, "added"), number(file, "removed")),
-        );
+    if let Some(test) = &state.test {
+        let names = test.tests.names.join(", ");
+        add("tests", format!("{} {} {names}", test.command, name(&test.ending)));
     }
-    for step in items(state, "steps") {
-        let name = format!("step {}", number(step, "number"));
-        add(&name, format!("{} {}", text(step, "standing"), text(step, "text")));
+    for file in &state.files {
+        add("edited", format!("{} +{} −{}", file.path, file.added, file.removed));
     }
-    for done in items(state, "last") {
-        add("last", text(done, "text"));
+    for step in &state.steps {
+        add(&format!("step {}", step.number), format!("{} {}", name(&step.standing), step.text));
     }
-    let gaps = number(&state["gaps"], "times");
+    for done in &state.last {
+        add("last", done.text.clone());
+    }
+    let gaps = state.gaps.times;
     add("gaps", if gaps > 0 { gaps.to_string() } else { String::new() });
     out
 }
@@ -111,17 +114,17 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_shown_and_what_is_not_there_is_not() {
-        let facts = work_facts(&json!({
-            "work": { "title": "Mend", "status": "open", "stale": "lost" },
-            "state": {
-                "request": { "text": "Go\non" }, "turn_open": true, "goal": null,
-                "under_way": [{ "what": "gh pr create" }],
-                "intents": [{ "text": "release", "key": "r-1", "standing": "open" },
-                            { "text": "old", "key": "o", "standing": "confirmed" }],
-                "gates": [{ "name": "review", "standing": "pending" }],
-                "files": [{ "path": "a.rs", "added": 2, "removed": 1 }], "gaps": { "times": 0 },
-            },
+        let at = "2026-11-25T12:00:00Z";
+        let state = serde_json::from_value(json!({
+            "request": { "text": "Go\non", "at": at }, "turn_open": true, "goal": null,
+            "under_way": [{ "call": "c", "tool": "Bash", "what": "gh pr create", "at": at }],
+            "intents": [{ "text": "release", "key": "r-1", "standing": "open", "repeat": "check", "seq": 1 },
+                        { "text": "old", "key": "o", "standing": "confirmed", "repeat": "check", "seq": 2 }],
+            "gates": [{ "name": "review", "standing": "pending" }],
+            "files": [{ "path": "a.rs", "added": 2, "removed": 1, "at": at }],
         }));
+        let work = Piece { status: "open".into(), stale: Some("lost".into()), ..Piece::default() };
+        let facts = work_facts(&Shown { work, state: state.unwrap(), memories: Vec::new() });
         let lines: Vec<String> = facts.iter().map(|(name, text)| format!("{name}: {text}")).collect();
         assert_eq!(
             lines,

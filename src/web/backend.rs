@@ -14,6 +14,7 @@ use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
 use crate::{
+    answer::Ask,
     daemon::client::Client as Daemon,
     view::{self, Call, Client, Row, items},
 };
@@ -104,12 +105,34 @@ impl Backend {
         Ok(self.0.daemon.call(operation, arguments).await?)
     }
 
+    /// Calls an operation of the daemon and reads its answer.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or an answer of another version.
+    pub(super) async fn read<O: Ask>(&self, operation: O, arguments: Value) -> Result<O::Answer, Failure> {
+        Ok(self.0.daemon.ask(operation, arguments).await?.into_answer())
+    }
+
     /// Calls an operation that changes something, and counts again in the background.
     ///
     /// # Errors
     /// The daemon's refusal.
     pub(super) async fn change(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         let changed = self.ask(operation, arguments).await;
+        self.count_soon();
+        changed
+    }
+
+    /// The same, and reads the answer.
+    ///
+    /// # Errors
+    /// The daemon's refusal, or an answer of another version.
+    pub(super) async fn change_and_read<O: Ask>(
+        &self,
+        operation: O,
+        arguments: Value,
+    ) -> Result<O::Answer, Failure> {
+        let changed = self.read(operation, arguments).await;
         self.count_soon();
         changed
     }

@@ -89,6 +89,9 @@ impl From<CallError> for Failure {
             CallError::Protocol { message } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", message)
             }
+            CallError::Unreadable(other) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", other.to_string())
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The table of every operation that the daemon answers.
 //!
 //! An operation is one row here and one line in the program's `mcp::dispatch`, which names the function that
-//! answers it. Every other list of operations is derived from this table: the published hints, the permissions that
-//! `setup` writes, the calls that the pump may repeat, and the names that the commands and the screens send.
+//! answers it; where a command or a screen reads the answer, also one line in `answer`, which names its struct. Every
+//! other list of operations is derived from this table: the published hints, the permissions that `setup` writes, the
+//! calls that the pump may repeat, and the names that the commands and the screens send.
 
 use std::fmt;
 

@@ -1,13 +1,12 @@
 //! `cerebro consolidate`: plans what may be merged or archived, carries it out, and undoes it.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::{CommandContext, Outcome};
+use crate::answer::{Ask, Told, consolidation::Report, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// Plan what to merge or archive, carry a plan out, or undo it
@@ -58,86 +57,130 @@ const LOG: &[(&str, Layout)] = &[
 ];
 
 pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outcome> {
-    let (operation, id) = match (args.apply, args.undo, args.log) {
-        (Some(id), ..) => (Operation::CycleApply, Some(id)),
-        (_, Some(id), _) => (Operation::CycleUndo, Some(id)),
-        (.., Some(id)) => (Operation::CycleLog, Some(id)),
-        _ => (Operation::CyclePlan, None),
-    };
-    let id = id.filter(|id| !id.is_empty());
-    let is_list = operation == Operation::CycleLog && id.is_none();
+    let nothing = "there is nothing to merge or archive";
+    match (args.apply, args.undo, args.log) {
+        (Some(id), ..) => report(context, request(of::CycleApply, id), nothing).await,
+        (_, Some(id), _) => {
+            report(context, request(of::CycleUndo, id), "there was nothing in it to take back").await
+        }
+        (.., Some(id)) => log(context, request(of::CycleLog, id), nothing).await,
+        _ => report(context, Request::new(of::CyclePlan), nothing).await,
+    }
+}
+
+/// A request about the plan with an id; without one, about the plan that is meant by itself.
+fn request<O>(operation: O, id: String) -> Request<O> {
+    Request::new(operation).with("id", Some(id).filter(|id| !id.is_empty()))
+}
+
+async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let answer = daemon.ask(Request::new(operation).with("id", id)).await?;
+    let answer = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
-    if is_list {
-        let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "derive", "done", "left"];
-        context.output.table(
-            &Table::of(LOG, &fields, &answer["cycles"]),
-            "no plans yet; `cerebro consolidate` makes one",
-        )?;
-        return Ok(Outcome::Done);
-    }
-    let fields = ["action", "id", "title", "into", "outcome", "why"];
-    let nothing = match operation {
-        Operation::CycleUndo => "there was nothing in it to take back",
-        _ => "there is nothing to merge or archive",
-    };
-    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), nothing)?;
-    for step in answer["steps"].as_array().into_iter().flatten().filter(|step| step["text"].is_string()) {
-        let sources: Vec<String> = step["sources"].as_array().into_iter().flatten().map(shown).collect();
-        let (id, text) = (shown(&step["id"]), shown(&step["text"]));
-        context.output.text(&format!("\n{id}  {text}\n{:14}from {}", "", sources.join(", ")))?;
-    }
-    for words in [in_short(&answer), asked(&answer)].into_iter().flatten() {
-        context.output.note(&words);
+    Ok(answer)
+}
+
+async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str) -> Result<Outcome>
+where
+    O: Ask<Answer = Report>,
+{
+    let answer = ask(context, request).await?;
+    if !context.output.json(answer.raw())? {
+        show(context, &answer, nothing)?;
     }
     Ok(Outcome::Done)
 }
 
+async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
+    let answer = ask(context, request).await?;
+    if context.output.json(answer.raw())? {
+        return Ok(Outcome::Done);
+    }
+    if let Some(one) = &answer.one {
+        show(context, one, nothing)?;
+        return Ok(Outcome::Done);
+    }
+    let table = Table::listing(LOG, answer.cycles.as_deref().unwrap_or_default(), |cycle| {
+        vec![
+            shown(&cycle.id),
+            shown(&cycle.at),
+            shown(&cycle.by),
+            shown(&cycle.state),
+            shown(&cycle.merge),
+            shown(&cycle.compact),
+            shown(&cycle.archive),
+            shown(&cycle.derive),
+            shown(&cycle.done),
+            shown(&cycle.left),
+        ]
+    });
+    context.output.table(&table, "no plans yet; `cerebro consolidate` makes one")?;
+    Ok(Outcome::Done)
+}
+
+fn show(context: &CommandContext, report: &Report, nothing: &str) -> Result<()> {
+    let table = Table::listing(STEPS, &report.steps, |step| {
+        vec![
+            shown(&step.action),
+            shown(&step.id),
+            shown(&step.title),
+            shown(&step.into),
+            shown(&step.outcome),
+            shown(&step.why),
+        ]
+    });
+    context.output.table(&table, nothing)?;
+    for step in &report.steps {
+        let Some((text, sources)) = step.waiting() else { continue };
+        let (id, text) = (step.id.raw(), text.raw());
+        context.output.text(&format!("\n{id}  {text}\n{:14}from {}", "", shown(sources)))?;
+    }
+    for words in [in_short(report), asked(report)].into_iter().flatten() {
+        context.output.note(&words);
+    }
+    Ok(())
+}
+
 /// What a chat model is asked, or was.
-fn asked(answer: &Value) -> Option<String> {
-    let cycle = &answer["cycle"];
-    if answer["asking"] == true {
-        let id = shown(&cycle["id"]);
+fn asked(report: &Report) -> Option<String> {
+    let cycle = &report.cycle;
+    if report.asking == Some(true) {
+        let id = cycle.id.raw();
         return Some(format!(
             "a chat model is asked for insights; `cerebro consolidate --log {id}` shows what joins the plan"
         ));
     }
-    let requests = cycle["requests"].as_u64().filter(|requests| *requests > 0)?;
-    let (tokens, dropped) = (shown(&cycle["tokens"]), shown(&cycle["dropped"]));
-    let requests = text::counted(requests, "request");
+    if cycle.requests == 0 {
+        return None;
+    }
+    let (tokens, dropped) = (cycle.tokens, cycle.dropped);
+    let requests = text::counted(cycle.requests, "request");
     Some(format!("insights: {requests} to the chat model, {tokens} tokens, {dropped} dropped by the check"))
 }
 
 /// What became of a consolidation, and what comes next.
-fn in_short(answer: &Value) -> Option<String> {
-    let cycle = &answer["cycle"];
-    let id = shown(&cycle["id"]);
-    let changes = |name: &str| text::counted(cycle[name].as_u64().unwrap_or_default(), "change");
-    let steps = answer["steps"].as_array().map_or(0, Vec::len);
-    if steps == 0 {
+fn in_short(report: &Report) -> Option<String> {
+    let cycle = &report.cycle;
+    if report.steps.is_empty() {
         return None;
     }
-    let rest = |name: &str, why: &str| {
-        if cycle[name] == json!(0) { String::new() } else { format!("; {} {why}", shown(&cycle[name])) }
-    };
-    Some(match cycle["state"].as_str()? {
+    let id = cycle.id.raw();
+    let changes = |count: u64| text::counted(count, "change");
+    let rest = |count: u64, why: &str| if count == 0 { String::new() } else { format!("; {count} {why}") };
+    Some(match cycle.state.raw() {
         "planned" => format!(
             "{} planned, none made; `cerebro consolidate --apply {id}` makes them",
-            text::counted(steps, "change")
+            text::counted(report.steps.len(), "change")
         ),
         "applied" => format!(
             "{} made{}; `cerebro consolidate --undo {id}` takes them back",
-            changes("done"),
-            rest("skipped", "left out, since the memories are not what they were")
+            changes(cycle.done),
+            rest(cycle.skipped, "left out, since the memories are not what they were")
         ),
         _ => format!(
             "{} taken back{}",
-            changes("undone"),
-            rest("left", "left, since the memories were changed since")
+            changes(cycle.undone),
+            rest(cycle.left, "left, since the memories were changed since")
         ),
     })
 }

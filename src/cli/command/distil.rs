@@ -1,15 +1,18 @@
 //! `cerebro distil`: what a chat model found worth keeping of past sessions, until a person accepts or rejects it.
 //! Handbooks of accepted claims are in [`handbook`].
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use super::list::read;
 use super::{CommandContext, Outcome, handbook, within};
+use crate::answer::{Ask, Told, distil::Decided, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// What to do with what was distilled.
@@ -108,8 +111,8 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
         DistilCommand::Run(args) => distil(context, args).await,
         DistilCommand::Review(args) => review(context, args).await,
         DistilCommand::Show(args) => show(context, args).await,
-        DistilCommand::Accept(args) => decide(context, args, Operation::DistilAccept).await,
-        DistilCommand::Reject(args) => decide(context, args, Operation::DistilReject).await,
+        DistilCommand::Accept(args) => decide(context, args, of::DistilAccept).await,
+        DistilCommand::Reject(args) => decide(context, args, of::DistilReject).await,
         DistilCommand::Arrange(args) => handbook::arrange(context, args).await,
         DistilCommand::Undo(args) => handbook::undo(context, args.id).await,
         DistilCommand::Handbook(args) => handbook::handbook(context, args).await,
@@ -117,133 +120,140 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
     }
 }
 
-pub(super) async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
-    daemon.close().await;
-    Ok(answer)
-}
-
 async fn status(context: &CommandContext) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::DistilStatus)).await?;
-    if context.output.json(&answer)? {
+    let answer = read(context, Request::new(of::DistilStatus)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let counts = |counts: &Value| {
-        let counts = counts.as_object().into_iter().flatten();
-        counts
-            .map(|(name, count)| format!("{count} {}", name.replace('_', " ")))
-            .collect::<Vec<_>>()
-            .join(", ")
+    let counts = |counts: &BTreeMap<String, u64>| {
+        let counts = counts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " ")));
+        counts.collect::<Vec<_>>().join(", ")
     };
-    let spent = |today: &str, day: &str| match answer[day].as_u64() {
-        Some(0) | None => format!("{}, without a bound", shown(&answer[today])),
-        Some(most) => format!("{} of {most}", shown(&answer[today])),
+    let spent = |today: u64, most: u64| match most {
+        0 => format!("{today}, without a bound"),
+        most => format!("{today} of {most}"),
     };
     context.output.facts(&[
-        ("distilling", shown(&answer["state"])),
-        ("note", shown(&answer["detail"])),
-        ("sessions", counts(&answer["sessions"])),
-        ("candidates", counts(&answer["candidates"])),
-        ("review", shown(&answer["review"])),
-        ("accepted without a person", shown(&answer["corroborated"])),
-        ("arrangements of handbooks", counts(&answer["arrangements"])),
-        ("claims and changes that did not pass the check", counts(&answer["dropped"])),
-        ("tokens today", spent("tokens_today", "tokens_per_day")),
-        ("requests today", spent("requests_today", "requests_per_day")),
+        ("distilling", shown(&answer.state)),
+        ("note", shown(&answer.detail)),
+        ("sessions", counts(&answer.sessions)),
+        ("candidates", counts(&answer.candidates)),
+        ("review", shown(&answer.review)),
+        ("accepted without a person", shown(&answer.corroborated)),
+        ("arrangements of handbooks", counts(&answer.arrangements)),
+        ("claims and changes that did not pass the check", counts(&answer.dropped)),
+        ("tokens today", spent(answer.tokens_today, answer.tokens_per_day)),
+        ("requests today", spent(answer.requests_today, answer.requests_per_day)),
     ])?;
     Ok(Outcome::Done)
 }
 
 async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
-    let operation = if args.dry_run { Operation::DistilPlan } else { Operation::DistilRun };
-    let request = Request::new(operation).with("project", args.project).with("limit", args.limit);
-    let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
     if args.dry_run {
-        let fields = ["session", "started_at", "project", "exchanges", "tokens", "title"];
-        context
-            .output
-            .table(&Table::of(PLANNED, &fields, &answer["sessions"]), "no session waits to be distilled")?;
-        let (requests, tokens) = (&answer["requests"], &answer["tokens"]);
-        context.output.note(&format!(
-            "about {tokens} tokens in {requests} requests; a session without tokens is not sent"
-        ));
+        return plan(context, args).await;
+    }
+    let request = Request::new(of::DistilRun).with("project", args.project).with("limit", args.limit);
+    let answer = read(context, request).await?;
+    if !context.output.json(answer.raw())? {
+        let queued = text::counted(answer.queued, "session");
+        context.output.note(&format!("{queued} queued; `cerebro distil status` shows how it goes"));
+    }
+    Ok(Outcome::Done)
+}
+
+async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+    let request = Request::new(of::DistilPlan).with("project", args.project).with("limit", args.limit);
+    let answer = read(context, request).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let queued = answer["queued"].as_u64().unwrap_or_default();
-    let words =
-        format!("{} queued; `cerebro distil status` shows how it goes", text::counted(queued, "session"));
-    context.output.note(&words);
+    let table = Table::listing(PLANNED, &answer.sessions, |session| {
+        vec![
+            shown(&session.session),
+            shown(&session.started_at),
+            shown(&session.project),
+            shown(&session.exchanges),
+            shown(&session.tokens),
+            shown(&session.title),
+        ]
+    });
+    context.output.table(&table, "no session waits to be distilled")?;
+    let (requests, tokens) = (answer.requests, answer.tokens);
+    context
+        .output
+        .note(&format!("about {tokens} tokens in {requests} requests; a session without tokens is not sent"));
     Ok(Outcome::Done)
 }
 
 async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
     let state =
         args.state.and_then(|state| state.to_possible_value()).map(|value| value.get_name().to_owned());
-    let request = Request::new(Operation::DistilReview)
+    let request = Request::new(of::DistilReview)
         .with("project", args.project)
         .with("state", state)
         .with("limit", args.limit);
-    let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
+    let answer = read(context, request).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let fields = ["id", "claim", "project", "title", "text"];
-    context.output.table(&Table::of(CANDIDATES, &fields, &answer["candidates"]), "none to list")?;
-    for arrangement in answer["arrangements"].as_array().into_iter().flatten() {
-        let [id, state, title] = ["id", "state", "title"].map(|field| shown(&arrangement[field]));
-        context.output.outcome(&id, &state, &format!(": {title}"))?;
+    let table = Table::listing(CANDIDATES, &answer.candidates, |one| {
+        vec![shown(&one.id), shown(&one.claim), shown(&one.project), shown(&one.title), shown(&one.text)]
+    });
+    context.output.table(&table, "none to list")?;
+    for one in &answer.arrangements {
+        context.output.outcome(one.id.raw(), one.state.raw(), &format!(": {}", one.title.raw()))?;
     }
     Ok(Outcome::Done)
 }
 
 async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::DistilShow).with("id", args.id)).await?;
-    if answer["arrangement"].is_object() {
-        return handbook::show(context, &answer["arrangement"]);
+    let answer = read(context, Request::new(of::DistilShow).with("id", args.id)).await?;
+    if let Some(arrangement) = &answer.arrangement {
+        return handbook::show(context, arrangement, &answer.raw()["arrangement"]);
     }
-    let candidate = &answer["candidate"];
-    if context.output.json(candidate)? {
+    if context.output.json(&answer.raw()["candidate"])? {
         return Ok(Outcome::Done);
     }
+    let Some(candidate) = &answer.candidate else { return Ok(Outcome::Short) };
     context.output.facts(&[
-        ("candidate", shown(&candidate["id"])),
-        ("state", shown(&candidate["state"])),
-        ("memory", shown(&candidate["memory"])),
-        ("claim", shown(&candidate["claim"])),
-        ("title", shown(&candidate["title"])),
-        ("text", shown(&candidate["text"])),
-        ("project", shown(&candidate["project"])),
-        ("session", shown(&candidate["session"])),
-        ("agent", shown(&candidate["agent"])),
-        ("model", shown(&candidate["model"])),
-        ("proposed", context.output.moment(&candidate["at"])),
-        ("decided", context.output.moment(&candidate["decided_at"])),
+        ("candidate", shown(&candidate.id)),
+        ("state", shown(&candidate.state)),
+        ("memory", shown(&candidate.memory)),
+        ("claim", shown(&candidate.claim)),
+        ("title", shown(&candidate.title)),
+        ("text", shown(&candidate.text)),
+        ("project", shown(&candidate.project)),
+        ("session", shown(&candidate.session)),
+        ("agent", shown(&candidate.agent)),
+        ("model", shown(&candidate.model)),
+        ("proposed", context.output.moment(&candidate.at)),
+        ("decided", context.output.moment(&candidate.decided_at)),
     ])?;
-    for evidence in candidate["evidence"].as_array().into_iter().flatten() {
-        context.output.text(&format!("{}: “{}”", shown(&evidence["id"]), shown(&evidence["quote"])))?;
+    for evidence in &candidate.evidence {
+        context.output.text(&format!("{}: “{}”", evidence.id.raw(), evidence.quote.raw()))?;
     }
     Ok(Outcome::Done)
 }
 
 /// Decides on each in turn; the first that cannot be ends it.
-async fn decide(context: &CommandContext, args: ManyArgs, operation: Operation) -> Result<Outcome> {
+async fn decide<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<Outcome>
+where
+    O: Ask<Answer = Decided> + Copy,
+{
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut decided = Vec::new();
     for id in args.ids {
-        decided.push(daemon.ask(Request::new(operation).with("id", id)).await?);
+        decided.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
     daemon.close().await;
-    if context.output.json(&json!({ "candidates": decided }))? {
+    let raw: Vec<&Value> = decided.iter().map(Told::raw).collect();
+    if context.output.json(&json!({ "candidates": raw }))? {
         return Ok(Outcome::Done);
     }
     for one in &decided {
-        let memory = one["memory"].as_str().map(|memory| format!(", memory {memory}")).unwrap_or_default();
-        let detail = format!(": {}{memory}", shown(&one["title"]));
-        context.output.outcome(&shown(&one["id"]), &shown(&one["outcome"]), &detail)?;
+        let memory = one.memory.as_ref().map(|memory| format!(", memory {}", memory.raw()));
+        let detail = format!(": {}{}", one.title.raw(), memory.unwrap_or_default());
+        context.output.outcome(one.id.raw(), one.outcome.raw(), &detail)?;
     }
     Ok(Outcome::Done)
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use super::distil::ask;
+use super::list::read;
 use super::setup::{FILES, SetupContext, add_files, files};
 use super::{CommandContext, Outcome};
+use crate::answer::{distil::Arrangement, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use crate::setup::{Change, skill};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// Whose handbook.
@@ -83,65 +83,63 @@ const OPERATIONS: &[(&str, Layout)] = &[
 ];
 
 impl WhoseArgs {
-    fn request(self, operation: Operation) -> Request {
+    fn request<O>(self, operation: O) -> Request<O> {
         let request = Request::new(operation).with("project", self.project);
         request.with("all_projects", self.all_projects)
     }
 }
 
 pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
-    let operation = if args.dry_run { Operation::DistilArrangePlan } else { Operation::DistilArrange };
-    let answer = ask(context, args.whose.request(operation)).await?;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
     if args.dry_run {
-        context.output.facts(&[
-            ("handbook", shown(&answer["handbook"])),
-            ("items", shown(&answer["items"])),
-            ("new", shown(&answer["new"])),
-            ("shown to the model", shown(&answer["shown"])),
-            ("tokens, about", shown(&answer["tokens"])),
-        ])?;
+        let answer = read(context, args.whose.request(of::DistilArrangePlan)).await?;
+        if !context.output.json(answer.raw())? {
+            context.output.facts(&[
+                ("handbook", shown(&answer.handbook)),
+                ("items", shown(&answer.items)),
+                ("new", shown(&answer.new)),
+                ("shown to the model", shown(&answer.shown)),
+                ("tokens, about", shown(&answer.tokens)),
+            ])?;
+        }
         return Ok(Outcome::Done);
     }
-    let of = shown(&answer["handbook"]);
-    context
-        .output
-        .note(&format!("the handbook of {of} is queued; `cerebro distil review` shows what comes of it"));
+    let answer = read(context, args.whose.request(of::DistilArrange)).await?;
+    if !context.output.json(answer.raw())? {
+        let owner = answer.handbook.raw();
+        context.output.note(&format!(
+            "the handbook of {owner} is queued; `cerebro distil review` shows what comes of it"
+        ));
+    }
     Ok(Outcome::Done)
 }
 
 pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::DistilUndo).with("id", id)).await?;
-    if !context.output.json(&answer)? {
-        context.output.outcome(
-            &shown(&answer["id"]),
-            &shown(&answer["outcome"]),
-            &format!(": {}", shown(&answer["title"])),
-        )?;
+    let answer = read(context, Request::new(of::DistilUndo).with("id", id)).await?;
+    if !context.output.json(answer.raw())? {
+        let detail = format!(": {}", answer.title.raw());
+        context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
     }
     Ok(Outcome::Done)
 }
 
 pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
     if args.save {
-        let answer = ask(context, args.whose.request(Operation::DistilRender)).await?;
-        if context.output.json(&answer)? {
+        let answer = read(context, args.whose.request(of::DistilRender)).await?;
+        if context.output.json(answer.raw())? {
             return Ok(Outcome::Done);
         }
-        for memory in answer["memories"].as_array().into_iter().flatten() {
-            let revision = format!(", revision {}", shown(&memory["revision"]));
-            context.output.outcome(&shown(&memory["id"]), &shown(&memory["topic_key"]), &revision)?;
+        for memory in &answer.memories {
+            let revision = format!(", revision {}", memory.revision);
+            context.output.outcome(memory.id.raw(), &shown(&memory.topic_key), &revision)?;
         }
         return Ok(Outcome::Done);
     }
-    let answer = ask(context, args.whose.request(Operation::DistilHandbook)).await?;
-    if context.output.json(&answer)? {
+    let answer = read(context, args.whose.request(of::DistilHandbook)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    match answer["rendered"].as_array().and_then(|rendered| rendered.first()) {
-        Some(first) => context.output.text(&shown(&first["content"]))?,
+    match answer.rendered.first() {
+        Some(first) => context.output.text(first.content.raw())?,
         None => {
             context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait");
         }
@@ -149,31 +147,30 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
     Ok(Outcome::Done)
 }
 
-/// An arrangement, with what each of its operations changes.
-pub fn show(context: &CommandContext, arrangement: &Value) -> Result<Outcome> {
-    if context.output.json(arrangement)? {
+/// An arrangement, with what each of its operations changes. `raw` is the same as it came.
+pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<Outcome> {
+    if context.output.json(raw)? {
         return Ok(Outcome::Done);
     }
     context.output.facts(&[
-        ("arrangement", shown(&arrangement["id"])),
-        ("state", shown(&arrangement["state"])),
-        ("handbook", shown(&arrangement["handbook"])),
-        ("model", shown(&arrangement["model"])),
-        ("proposed", context.output.moment(&arrangement["at"])),
-        ("decided", context.output.moment(&arrangement["decided_at"])),
+        ("arrangement", shown(&arrangement.id)),
+        ("state", shown(&arrangement.state)),
+        ("handbook", shown(&arrangement.handbook)),
+        ("model", shown(&arrangement.model)),
+        ("proposed", context.output.moment(&arrangement.at)),
+        ("decided", context.output.moment(&arrangement.decided_at)),
     ])?;
-    let mut table = Table::new(OPERATIONS);
-    for operation in arrangement["operations"].as_array().into_iter().flatten() {
-        let action = shown(&operation["action"]);
-        let fits = operation["fits"] == json!(true);
-        table.add(vec![
-            if fits { action } else { format!("{action} (fits no more)") },
-            shown(&operation["memory"]),
-            shown(&operation["title"]),
-            shown(&operation["topic"]),
-            shown(&operation["other_title"]),
-        ]);
-    }
+    let operations = arrangement.operations.as_deref().unwrap_or_default();
+    let table = Table::listing(OPERATIONS, operations, |operation| {
+        let action = operation.action.raw();
+        vec![
+            if operation.fits { action.to_owned() } else { format!("{action} (fits no more)") },
+            shown(&operation.memory),
+            shown(&operation.title),
+            shown(&operation.topic),
+            shown(&operation.other_title),
+        ]
+    });
     context.output.table(&table, "nothing changes")?;
     Ok(Outcome::Done)
 }
@@ -186,10 +183,10 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let (changes, edited) = skill::remove(&setup.folder, Some(&path), is_dry)?;
         return print(context, &setup, &changes, &edited, is_dry);
     }
-    let answer = ask(context, Request::new(Operation::DistilSkills).with("project", args.project)).await?;
-    let drafts = answer["skills"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let answer = read(context, Request::new(of::DistilSkills).with("project", args.project)).await?;
+    let drafts = &answer.skills;
     let draft = |name: &str| {
-        let found = drafts.iter().find(|draft| draft["name"] == name);
+        let found = drafts.iter().find(|draft| draft.name == name);
         let missing = || Error::user(format!("there is no draft of a skill `{name}`"));
         found.ok_or_else(|| missing().hint("`cerebro distil skills` lists them"))
     };
@@ -198,20 +195,22 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let path = file_of(&setup, names)?;
         let draft = draft(names.first().map_or("", String::as_str))?;
         // The folder of the memory is there: the daemon has just answered from it.
-        let changes = skill::install(&setup.folder, &path, &shown(&draft["text"]), is_dry)?;
+        let changes = skill::install(&setup.folder, &path, draft.text.raw(), is_dry)?;
         return print(context, &setup, &changes, &[], is_dry);
     }
     if let Some(name) = &args.show {
         let draft = draft(name)?;
-        if !context.output.json(draft)? {
-            context.output.text(&shown(&draft["text"]))?;
+        if !context.output.json(&json!(draft))? {
+            context.output.text(draft.text.raw())?;
         }
         return Ok(Outcome::Done);
     }
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let table = Table::of(SKILLS, &["name", "project", "sessions", "title"], &answer["skills"]);
+    let table = Table::listing(SKILLS, drafts, |draft| {
+        vec![shown(&draft.name), shown(&draft.project), shown(&draft.sessions), shown(&draft.title)]
+    });
     context.output.table(&table, "no procedure was seen in three sessions yet")?;
     if !drafts.is_empty() {
         let count = text::counted(drafts.len(), "draft");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::selection::{Conditions, ProjectArgs};
 use super::{CommandContext, Outcome, explore, suggest, within};
+use crate::answer::{Ask, Told};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown as shown_text};
@@ -150,7 +151,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
 
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = args.of.request(Operation::Prompts).with("limit", args.limit);
-    let (answer, meant) = ask_of_project(context, request, "prompts", args.of.project.as_deref()).await?;
+    let (answer, meant) = ask_raw_of_project(context, request, "prompts", args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no prompts yet; the hooks that `cerebro setup` adds to an agent keep them"
     } else {
@@ -206,8 +207,30 @@ pub async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
     Ok(answer)
 }
 
+/// Asks the daemon one thing, and reads its answer.
+pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(request).await?;
+    daemon.close().await;
+    Ok(answer)
+}
+
 /// Asks the daemon for a list; if it is empty, also what to say of the project that was named.
-pub async fn ask_of_project(
+pub async fn ask_of_project<O: Ask>(
+    context: &CommandContext,
+    request: Request<O>,
+    is_empty: impl Fn(&O::Answer) -> bool,
+    project: Option<&str>,
+) -> Result<(Told<O::Answer>, Vec<String>)> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(request).await?;
+    let meant = if is_empty(&answer) { suggest::instead(&daemon, project, None).await? } else { Vec::new() };
+    daemon.close().await;
+    Ok((answer, meant))
+}
+
+/// The same where the answer has no struct; its list is the field `list`.
+pub async fn ask_raw_of_project(
     context: &CommandContext,
     request: Request,
     list: &str,

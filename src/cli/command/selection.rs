@@ -24,7 +24,7 @@ pub struct ProjectArgs {
 
 impl ProjectArgs {
     /// A request about these projects.
-    pub fn request(&self, operation: Operation) -> Request {
+    pub fn request<O>(&self, operation: O) -> Request<O> {
         Request::new(operation)
             .with("project", self.project.as_deref())
             .with("all_projects", self.all_projects)

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::list::{Columns, ask_of_project, print};
+use super::list::{Columns, ask_raw_of_project, print};
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -77,7 +77,8 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = args.of.request(Operation::Sessions).with("limit", args.limit);
-    let (answer, meant) = ask_of_project(context, request, "sessions", args.of.project.as_deref()).await?;
+    let (answer, meant) =
+        ask_raw_of_project(context, request, "sessions", args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no sessions yet; `cerebro setup` connects an agent, and each of its sessions is listed here"
     } else {

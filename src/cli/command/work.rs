@@ -1,18 +1,21 @@
 //! `cerebro work`: the journal of what agents do.
 
+mod events;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::Value;
 
+use self::events::events;
 use super::list::ask_of_project;
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
+use crate::answer::{Ask, Text, Told, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::operation::Operation;
 use cerebro_ledger::anchor::anchors;
+use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
 
 /// Most pieces of work, and most events, of one answer.
 const WORKS_MAX: usize = 100;
@@ -223,12 +226,12 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
                 Ending::Failed => "failed",
                 Ending::Abandoned => "abandoned",
             });
-            let request = Request::new(Operation::WorkClose).with("outcome", outcome).with("text", args.text);
-            change(context, request.with("work", args.work), "closed").await
+            let request = Request::new(of::WorkClose).with("outcome", outcome).with("text", args.text);
+            close(context, request.with("work", args.work)).await
         }
         Some(Action::Fork(args)) => {
-            let request = Request::new(Operation::WorkFork).with("at", args.at);
-            change(context, request.with("work", args.work), "forked").await
+            let request = Request::new(of::WorkFork).with("at", args.at);
+            fork(context, request.with("work", args.work)).await
         }
         Some(Action::Export(args)) => export(context, args).await,
         Some(Action::Prune(args)) => prune(context, args).await,
@@ -242,9 +245,9 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
     }
 }
 
-async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
+async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
+    let answer = daemon.read(request).await?;
     daemon.close().await;
     Ok(answer)
 }
@@ -261,133 +264,132 @@ const WORKS: &[(&str, Layout)] = &[
 ];
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = args
-        .of
-        .request(Operation::WorkList)
-        .with("state", args.state.map(State::name))
-        .with("limit", args.limit);
-    let (answer, meant) = ask_of_project(context, request, "works", args.of.project.as_deref()).await?;
-    if context.output.json(&answer)? {
+    let request =
+        args.of.request(of::WorkList).with("state", args.state.map(State::name)).with("limit", args.limit);
+    let project = args.of.project.as_deref();
+    let (answer, meant) = ask_of_project(context, request, |answer| answer.works.is_empty(), project).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    if answer["enabled"] == false {
+    if !answer.enabled {
         context.output.note("the journal of work is off: `[work] enabled = false`");
     }
-    if !answer["degraded_until"].is_null() {
+    if answer.degraded_until.is_some() {
         context.output.note("the journal answered too slowly; for a minute nobody waits for it");
     }
-    let fields = ["work", "active_at", "status", "stale", "agent", "project", "seq", "title"];
+    let row = |piece: &work::Piece| {
+        vec![
+            shown(&piece.work),
+            shown(&piece.active_at),
+            shown(&piece.status),
+            shown(&piece.stale),
+            shown(&piece.agent),
+            shown(&piece.project),
+            shown(&piece.seq),
+            shown(&piece.title),
+        ]
+    };
     let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
-    context.output.table(&Table::of(WORKS, &fields, &answer["works"]), nothing)?;
+    context.output.table(&Table::listing(WORKS, &answer.works, row), nothing)?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 
-/// A text under a key, and the rest of its object in brackets behind it.
-fn said(value: &Value) -> String {
-    shown(&value["text"])
+/// A text that may be missing.
+fn said(text: Option<&TimedText>) -> &str {
+    text.map_or("", |said| &said.text)
+}
+
+/// What is said of several things, on one line.
+fn listed<'a, T: 'a>(things: impl IntoIterator<Item = &'a T>, line: impl Fn(&T) -> String) -> String {
+    things.into_iter().map(line).collect::<Vec<_>>().join(" · ")
 }
 
 async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if let Some(seq) = args.artifact {
         return artifact(context, args.work, seq).await;
     }
-    let answer = ask(context, Request::new(Operation::WorkShow).with("work", args.work)).await?;
-    if context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkShow).with("work", args.work)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let (work, state) = (&answer["work"], &answer["state"]);
-    let list = |name: &str, line: fn(&Value) -> String| {
-        let lines: Vec<String> = state[name].as_array().into_iter().flatten().map(line).collect();
-        lines.join(" · ")
-    };
-    let memories = answer["memories"].as_array().into_iter().flatten();
-    let remembered: Vec<String> =
-        memories.map(|memory| format!("{} {}", shown(&memory["id"]), shown(&memory["title"]))).collect();
+    let (work, state) = (&answer.work, &answer.state);
     context.output.facts(&[
-        ("work", shown(&work["work"])),
-        ("title", shown(&work["title"])),
-        ("goal", shown(&state["goal"])),
-        ("state", shown(&work["status"])),
-        ("but", shown(&work["stale"])),
-        ("outcome", shown(&work["outcome"])),
-        ("agent", shown(&work["agent"])),
-        ("session", shown(&work["session_id"])),
-        ("project", shown(&work["project"])),
-        ("folder", shown(&state["directory"])),
-        ("commit", shown(&state["commit"])),
-        ("begun", context.output.moment(&work["created_at"])),
-        ("active", context.output.moment(&work["active_at"])),
-        ("events", shown(&work["seq"])),
-        ("held by", shown(&work["holder"])),
-        ("first request", said(&state["first_request"])),
-        ("last request", said(&state["request"])),
-        ("turn open", shown(&state["turn_open"])),
-        ("turn failed", said(&state["turn_failed"])),
-        ("last words", said(&state["said"])),
-        ("blocked", said(&state["blocked"])),
-        ("failed", said(&state["failed"])),
-        ("tests", tests(&state["test"])),
-        ("under way", list("under_way", |call| shown(&call["what"]))),
+        ("work", shown(&work.work)),
+        ("title", shown(&work.title)),
+        ("goal", shown(&state.goal)),
+        ("state", shown(&work.status)),
+        ("but", shown(&work.stale)),
+        ("outcome", shown(&work.outcome)),
+        ("agent", shown(&work.agent)),
+        ("session", shown(&work.session_id)),
+        ("project", shown(&work.project)),
+        ("folder", shown(&state.directory)),
+        ("commit", shown(&state.commit)),
+        ("begun", context.output.moment(&work.created_at)),
+        ("active", context.output.moment(&work.active_at)),
+        ("events", shown(&work.seq)),
+        ("held by", shown(&work.holder)),
+        ("first request", shown(said(state.first_request.as_ref()))),
+        ("last request", shown(said(state.request.as_ref()))),
+        ("turn open", shown(&state.turn_open)),
+        ("turn failed", shown(said(state.turn_failed.as_ref()))),
+        ("last words", shown(said(state.said.as_ref()))),
+        ("blocked", shown(said(state.blocked.as_ref()))),
+        ("failed", shown(said(state.failed.as_ref()))),
+        ("tests", state.test.as_ref().map(tests).unwrap_or_default()),
+        ("under way", listed(&state.under_way, |call| call.what.clone())),
         ("outcome unknown", intents(state)),
-        ("gates", list("gates", gate)),
-        ("files", list("files", file)),
-        ("last", list("last", said)),
-        ("gaps", gaps(&state["gaps"])),
-        ("remembered", remembered.join(" · ")),
+        ("gates", listed(&state.gates, gate)),
+        ("files", listed(&state.files, |file| format!("{} +{} −{}", file.path, file.added, file.removed))),
+        ("last", listed(&state.last, |done| done.text.clone())),
+        ("gaps", gaps(&state.gaps)),
+        ("remembered", listed(&answer.memories, |one| format!("{} {}", one.id.raw(), one.title.raw()))),
     ])?;
-    steps(context, state)
+    steps(context, &state.steps)
 }
 
 /// The last run of tests.
-fn tests(test: &Value) -> String {
-    let counted = |key: &str| test["tests"][key].as_u64().map(|count| format!("{count} {key}"));
-    let counts: Vec<String> = ["failed", "passed"].into_iter().filter_map(counted).collect();
-    let outcome = if counts.is_empty() { shown(&test["ending"]) } else { counts.join(", ") };
-    let parts = [shown(&test["command"]), outcome, shown(&test["tests"]["names"])];
+fn tests(test: &TestState) -> String {
+    let counted = |count: Option<u32>, word| count.map(|count| format!("{count} {word}"));
+    let counts = [counted(test.tests.failed, "failed"), counted(test.tests.passed, "passed")];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let outcome = if counts.is_empty() { name(&test.ending) } else { counts.join(", ") };
+    let parts = [test.command.clone(), outcome, shown(&test.tests.names)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" → ")
 }
 
-/// A file that was edited.
-fn file(file: &Value) -> String {
-    format!("{} +{} −{}", shown(&file["path"]), shown(&file["added"]), shown(&file["removed"]))
-}
-
 /// Events that were not recorded.
-fn gaps(gaps: &Value) -> String {
-    match gaps["times"].as_u64() {
-        None | Some(0) => String::new(),
-        Some(_) => format!("{} events not recorded: {}", shown(&gaps["events"]), shown(&gaps["reason"])),
+fn gaps(gaps: &Gaps) -> String {
+    match gaps.times {
+        0 => String::new(),
+        _ => format!("{} events not recorded: {}", gaps.events, shown(&gaps.reason)),
     }
 }
 
 /// A gate with its standing.
-fn gate(gate: &Value) -> String {
-    [shown(&gate["name"]), shown(&gate["standing"]), shown(&gate["text"])].join(" ").trim().to_owned()
+fn gate(gate: &GateState) -> String {
+    format!("{} {} {}", gate.name, name(&gate.standing), shown(&gate.text)).trim().to_owned()
 }
 
 /// The effects of which nobody knows whether they took place.
-fn intents(state: &Value) -> String {
-    let open =
-        state["intents"].as_array().into_iter().flatten().filter(|intent| intent["standing"] == "open");
-    let line = |intent: &Value| {
-        format!("{} (key {}, {})", said(intent), shown(&intent["key"]), shown(&intent["repeat"]))
-    };
-    open.map(line).collect::<Vec<_>>().join(" · ")
+fn intents(state: &Facts) -> String {
+    let open = state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open);
+    listed(open, |intent| format!("{} (key {}, {})", intent.text, intent.key, name(&intent.repeat)))
 }
 
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
-    let request = Request::new(Operation::WorkArtifact).with("work", work).with("seq", seq);
+    let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
     let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let Some(text) = answer["text"].as_str() else {
+    let Some(text) = answer.text.as_ref().map(Text::raw) else {
         context.output.note("all of the event stands in its row; `cerebro work tail` shows it");
         return Ok(Outcome::Short);
     };
     context.output.text(text)?;
-    let full = answer["full_bytes"].as_u64().unwrap_or_default();
+    let full = answer.full_bytes.unwrap_or_default();
     if full > text.len() as u64 {
         context.output.note(&format!("{} of {full} bytes are kept", text.len()));
     }
@@ -395,35 +397,33 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
 }
 
 async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::WorkClaim).with("work", args.work).with("takeover", args.takeover);
+    let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
     let answer = ask(context, request).await?;
-    let is_held = answer["held"] == true;
-    let outcome = if is_held { Outcome::Done } else { Outcome::Short };
-    if context.output.json(&answer)? {
+    let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
+    if context.output.json(answer.raw())? {
         return Ok(outcome);
     }
-    let until = context.output.moment(&answer["until"]);
-    if is_held {
-        context.output.outcome(&shown(&answer["work"]), "claimed", &format!(" until {until}"))?;
+    let until = context.output.moment(&answer.until);
+    if answer.held {
+        context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
     } else {
-        let holder = shown(&answer["holder"]);
+        let holder = answer.holder.raw();
         context.output.note(&format!("{holder} holds it until {until}; --takeover takes it"));
     }
     Ok(outcome)
 }
 
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::WorkRelease).with("work", args.work)).await?;
-    let is_free = answer["free"] == true;
-    let outcome = if is_free { Outcome::Done } else { Outcome::Short };
-    if context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkRelease).with("work", args.work)).await?;
+    let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
+    if context.output.json(answer.raw())? {
         return Ok(outcome);
     }
-    let work = &answer["work"];
-    if is_free {
-        context.output.outcome(&shown(&work["work"]), "released", &format!(" {}", shown(&work["title"])))?;
+    let work = &answer.work;
+    if answer.free {
+        context.output.outcome(work.work.raw(), "released", &format!(" {}", work.title.raw()))?;
     } else {
-        context.output.note(&format!("{} holds it; nothing was changed", shown(&work["holder"])));
+        context.output.note(&format!("{} holds it; nothing was changed", shown(&work.holder)));
     }
     Ok(outcome)
 }
@@ -438,101 +438,58 @@ const EFFECTS: &[(&str, Layout)] = &[
 ];
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::WorkUnsettled)).await?;
-    if context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkUnsettled)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let fields = ["work", "seq", "project", "key", "repeat", "text"];
-    context.output.table(&Table::of(EFFECTS, &fields, &answer["effects"]), "no effect of unknown outcome")?;
+    let row = |effect: &work::Effect| {
+        vec![
+            shown(&effect.work),
+            shown(&effect.seq),
+            shown(&effect.project),
+            shown(&effect.key),
+            shown(&effect.repeat),
+            shown(&effect.text),
+        ]
+    };
+    let table = Table::listing(EFFECTS, &answer.effects, row);
+    context.output.table(&table, "no effect of unknown outcome")?;
     Ok(Outcome::Done)
 }
 
 const STEPS: &[(&str, Layout)] =
     &[("step", Layout::Count), ("state", Layout::Fixed), ("text", Layout::Flexible)];
 
-fn steps(context: &CommandContext, state: &Value) -> Result<Outcome> {
-    let table = Table::of(STEPS, &["number", "standing", "text"], &state["steps"]);
+fn steps(context: &CommandContext, steps: &[PlanStep]) -> Result<Outcome> {
+    let row = |step: &PlanStep| vec![shown(&step.number), name(&step.standing), step.text.clone()];
+    let table = Table::listing(STEPS, steps, row);
     if !table.is_empty() {
         context.output.table(&table, "")?;
     }
     Ok(Outcome::Done)
 }
 
-const EVENTS: &[(&str, Layout)] =
-    &[("seq", Layout::Count), ("at", Layout::Moment), ("kind", Layout::Fixed), ("what", Layout::Flexible)];
-
-/// What an event says, on one line.
-fn what(event: &Value) -> String {
-    if event["purged"] == true {
-        return "(its text was removed)".to_owned();
-    }
-    let step = &event["step"];
-    let words = [
-        "text", "command", "what", "path", "title", "error", "said", "name", "key", "reason", "trigger",
-        "holder", "from", "call", "place",
-    ];
-    let word =
-        words.into_iter().map(|key| shown(&step[key])).find(|word| !word.is_empty()).unwrap_or_default();
-    let more = match step["kind"].as_str() {
-        Some("planned") => planned(&step["steps"]),
-        Some("gate") => format!(" {}", shown(&step["standing"])),
-        Some("step_set") => format!(" (step {} {})", shown(&step["step"]), shown(&step["standing"])),
-        Some("gap") => match step["count"].as_u64() {
-            Some(count) => format!(" ({count} events)"),
-            None => String::new(),
-        },
-        Some("closed") => format!(" ({})", shown(&step["outcome"])),
-        Some("forked") => format!(" at event {}", shown(&step["at"])),
-        Some("ran") => match step["exit"].as_i64() {
-            Some(exit) => format!(" → exit {exit}"),
-            None => format!(" → {}", shown(&step["ending"])),
-        },
-        Some("edited") => format!(" +{} −{}", shown(&step["added"]), shown(&step["removed"])),
-        _ => String::new(),
-    };
-    let late = if event["late"] == true { " (late)" } else { "" };
-    let cut = match event["full_bytes"].as_u64() {
-        Some(full) => format!(" (cut; {full} bytes: work show ID --artifact {})", shown(&event["seq"])),
-        None => String::new(),
-    };
-    format!("{word}{more}{late}{cut}").trim_start().to_owned()
-}
-
-/// An agent's own list of steps.
-fn planned(steps: &Value) -> String {
-    let step = |step: &Value| format!("{} ({})", shown(&step["text"]), shown(&step["standing"]));
-    steps.as_array().into_iter().flatten().map(step).collect::<Vec<_>>().join("; ")
-}
-
-fn events(list: &Value) -> Table {
-    let mut table = Table::new(EVENTS);
-    for event in list.as_array().into_iter().flatten() {
-        table.add(vec![shown(&event["seq"]), shown(&event["at"]), shown(&event["kind"]), what(event)]);
-    }
-    table
-}
-
 async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = |after: Option<u64>| {
-        Request::new(Operation::WorkTail)
+        Request::new(of::WorkTail)
             .with("work", args.work.clone())
             .with("limit", args.limit)
             .with("after", after)
     };
-    let mut answer = daemon.ask(request(None)).await?;
+    let mut answer = daemon.read(request(None)).await?;
     let mut last = 0;
     loop {
-        let newest = answer["events"].as_array().and_then(|events| events.last()?["seq"].as_u64());
+        let newest = answer.events.last().map(|event| event.seq);
         last = newest.unwrap_or(last);
-        if newest.is_some() && !context.output.json(&answer)? {
-            context.output.table(&events(&answer["events"]), "")?;
+        if newest.is_some() && !context.output.json(answer.raw())? {
+            context.output.table(&events(&answer.events), "")?;
         }
         if !args.follow {
             break;
         }
         tokio::time::sleep(GLANCE).await;
-        answer = daemon.ask(request(Some(last))).await?;
+        answer = daemon.read(request(Some(last))).await?;
     }
     daemon.close().await;
     if last == 0 {
@@ -542,41 +499,50 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
 }
 
 async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
+    let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
     let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    match answer["text"].as_str() {
-        Some(text) => context.output.text(text)?,
+    match &answer.text {
+        Some(text) => context.output.text(text.raw())?,
         None => context.output.note("nothing is unfinished here"),
     }
     Ok(Outcome::Done)
 }
 
-async fn change(context: &CommandContext, request: Request, outcome: &str) -> Result<Outcome> {
+async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
     let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let work = &answer["work"];
-    context.output.outcome(&shown(&work["work"]), outcome, &format!(" {}", shown(&work["title"])))?;
-    for id in answer["memories"].as_array().into_iter().flatten() {
-        context.output.outcome(&shown(id), "remembered", " what was found out in it")?;
+    changed(context, &answer.work, "closed")?;
+    for id in &answer.memories {
+        context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
     }
     Ok(Outcome::Done)
+}
+
+async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
+    let answer = ask(context, request).await?;
+    if !context.output.json(answer.raw())? {
+        changed(context, &answer.work, "forked")?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn changed(context: &CommandContext, work: &work::Piece, outcome: &str) -> Result<()> {
+    context.output.outcome(work.work.raw(), outcome, &format!(" {}", work.title.raw()))
 }
 
 async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let mut after = None;
     loop {
-        let request =
-            Request::new(Operation::WorkExport).with("work", args.work.clone()).with("after", after);
-        let page = daemon.ask(request).await?;
-        let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        context.output.write(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
-        after = page["next"].as_u64();
+        let request = Request::new(of::WorkExport).with("work", args.work.clone()).with("after", after);
+        let page = daemon.read(request).await?;
+        context.output.write(&page.lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        after = page.next;
         if after.is_none() {
             break;
         }
@@ -591,14 +557,13 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
         context.output.note("nothing was removed");
         return Ok(Outcome::Short);
     }
-    let request =
-        Request::new(Operation::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
+    let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
     let answer = ask(context, request).await?;
-    if !context.output.json(&answer)? {
+    if !context.output.json(answer.raw())? {
         context.output.facts(&[
-            ("pieces of work", shown(&answer["works"])),
-            ("texts", shown(&answer["texts"])),
-            ("artifacts", shown(&answer["artifacts"])),
+            ("pieces of work", shown(&answer.works)),
+            ("texts", shown(&answer.texts)),
+            ("artifacts", shown(&answer.artifacts)),
         ])?;
     }
     Ok(Outcome::Done)
@@ -617,80 +582,52 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         }
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
-    let answer = ask(context, Request::new(Operation::WorkVerify).with("heads", heads)).await?;
-    let findings = answer["findings"].as_array().cloned().unwrap_or_default();
-    let outcome = if findings.is_empty() { Outcome::Done } else { Outcome::Short };
-    if context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkVerify).with("heads", heads)).await?;
+    let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
+    if context.output.json(answer.raw())? {
         return Ok(outcome);
     }
     context.output.facts(&[
-        ("pieces of work", shown(&answer["works"])),
-        ("events", shown(&answer["events"])),
-        ("artifacts", shown(&answer["artifacts"])),
-        ("seals", shown(&answer["seals"])),
-        ("texts removed", shown(&answer["purged"])),
-        ("of another key", shown(&answer["foreign"])),
+        ("pieces of work", shown(&answer.works)),
+        ("events", shown(&answer.events)),
+        ("artifacts", shown(&answer.artifacts)),
+        ("seals", shown(&answer.seals)),
+        ("texts removed", shown(&answer.purged)),
+        ("of another key", shown(&answer.foreign)),
     ])?;
     let columns = [("work", Layout::Fixed), ("finding", Layout::Fixed), ("detail", Layout::Flexible)];
-    let table = Table::of(&columns, &["work", "finding", "detail"], &answer["findings"]);
+    let table = Table::listing(&columns, &answer.findings, |found| {
+        vec![shown(&found.work), shown(&found.finding), shown(&found.detail)]
+    });
     context.output.table(&table, "nothing was changed, as far as this home shows")?;
-    if answer["more"] == true {
+    if answer.more {
         context.output.note("more was found than is shown");
     }
     Ok(outcome)
 }
 
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::WorkHead)).await?;
-    if context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkHead)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    match answer["note"].as_str().filter(|_| as_note) {
-        Some(note) => context.output.text(note)?,
+    match answer.note.as_ref().filter(|_| as_note) {
+        Some(note) => context.output.text(note.raw())?,
         None if as_note => context.output.note("nothing is sealed yet"),
-        None => context.output.text(&format!("{} {}", answer["size"], shown(&answer["root"])))?,
+        None => context.output.text(&format!("{} {}", answer.size, answer.root.raw()))?,
     }
     Ok(Outcome::Done)
 }
 
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = ask(context, Request::new(Operation::WorkProve).with("work", args.work)).await?;
-    let is_sealed = answer["sealed"] == true;
-    if !context.output.json(&answer)? {
+    let answer = ask(context, Request::new(of::WorkProve).with("work", args.work)).await?;
+    let is_sealed = answer.sealed;
+    if !context.output.json(answer.raw())? {
         if is_sealed {
-            context.output.text(&format!("{answer:#}"))?;
+            context.output.text(&format!("{:#}", answer.raw()))?;
         } else {
             context.output.note("it is not under a seal yet; `cerebro work head` seals");
         }
     }
     Ok(if is_sealed { Outcome::Done } else { Outcome::Short })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_event_is_shown_on_one_line() {
-        let list = json!([
-            { "seq": 1, "at": "t", "kind": "prompt", "step": { "kind": "prompt", "text": "Mend\nit" } },
-            { "seq": 2, "at": "t", "kind": "ran", "step": { "kind": "ran", "command": "cargo test", "exit": 101 } },
-            { "seq": 3, "at": "t", "kind": "ran", "step": { "kind": "ran", "command": "x", "ending": "unknown" } },
-            { "seq": 4, "at": "t", "kind": "edited", "late": true,
-              "step": { "kind": "edited", "path": "a.rs", "added": 3, "removed": 1 } },
-            { "seq": 5, "at": "t", "kind": "note", "step": null, "purged": true },
-            { "seq": 6, "at": "t", "kind": "planned",
-              "step": { "kind": "planned", "steps": [{ "text": "rules", "standing": "passed" }] } },
-            { "seq": 7, "at": "t", "kind": "gap", "step": { "kind": "gap", "count": 3, "reason": "away" } },
-            { "seq": 8, "at": "t", "kind": "closed", "step": { "kind": "closed", "outcome": "done" } },
-        ]);
-        assert_eq!(
-            events(&list).plain(),
-            "1\tt\tprompt\tMend it\n2\tt\tran\tcargo test → exit 101\n3\tt\tran\tx → unknown\n\
-             4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n\
-             6\tt\tplanned\trules (passed)\n7\tt\tgap\taway (3 events)\n8\tt\tclosed\t(done)\n"
-        );
-    }
 }

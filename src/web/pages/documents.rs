@@ -5,10 +5,15 @@ use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{FACT_BYTES_MAX, Parts, about, counted, known_projects, named, part};
-use crate::view::{self, bytes, items};
+use crate::answer::{
+    Text,
+    documents::{self, Document},
+    of,
+};
+use crate::view::bytes;
 use crate::web::{
     Shared,
     access::Posted,
@@ -20,7 +25,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Documents of a page.
 const PAGE: usize = 40;
@@ -45,21 +49,20 @@ struct Line {
 }
 
 impl Line {
-    fn of(document: &Value, locale: &Locale) -> Self {
-        let number = |name: &str| document[name].as_u64().unwrap_or(0);
-        let (title, path) = (view::text(document, "title"), view::text(document, "path"));
-        let passages = usize::try_from(number("chunks")).unwrap_or(usize::MAX);
+    fn of(document: &Document, locale: &Locale) -> Self {
+        let (title, path) = (document.title.line(), document.path.line());
+        let passages = usize::try_from(document.chunks).unwrap_or(usize::MAX);
         Self {
-            href: link::document(&view::text(document, "id")),
+            href: link::document(&document.id.line()),
             title: super::titled(if title.is_empty() { &path } else { &title }),
             path: byte_budget::cut(&path, FACT_BYTES_MAX).into_owned(),
-            project: named(&view::text(document, "project")),
-            format: view::text(document, "format"),
+            project: named(&document.project.line()),
+            format: document.format.line(),
             passages: counted(locale, passages, "passage", "passages"),
-            size: bytes(number("bytes")),
-            removed: document["removed"] == true,
-            cut: document["cut"] == true,
-            when: locale.moment(view::moment(document, "at")),
+            size: bytes(document.bytes),
+            removed: document.removed,
+            cut: document.cut,
+            when: locale.moment(document.at.moment()),
         }
     }
 }
@@ -109,12 +112,11 @@ pub(in crate::web) async fn list(
 ) -> Result<Response, Failure> {
     let (project, from) = (part(&parts, "project"), super::from::<usize>(&parts));
     let question = about(&project, json!({ "offset": from }));
-    let answer = shared.backend.ask(Operation::Documents, question).await?;
-    let documents: Vec<Line> =
-        items(&answer, "documents").take(PAGE).map(|one| Line::of(one, &locale)).collect();
+    let answer = shared.backend.read(of::Documents, question).await?;
+    let documents: Vec<Line> = answer.documents.iter().take(PAGE).map(|one| Line::of(one, &locale)).collect();
     let counts = shared.backend.counts().await;
     let next = (from + PAGE).to_string();
-    let more = items(&answer, "documents").nth(PAGE).is_some();
+    let more = answer.documents.len() > PAGE;
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Documents", "/documents").done(parts.get("done")),
         projects: known_projects(&counts),
@@ -133,14 +135,14 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let from: usize = super::from(&parts);
     let question = json!({ "id": id, "offset": from });
-    let answer = shared.backend.ask(Operation::DocumentShow, question).await.map_err(Failure::absent)?;
-    let line = Line::of(&answer["document"], &locale);
+    let answer = shared.backend.read(of::DocumentShow, question).await.map_err(Failure::absent)?;
+    let line = Line::of(&answer.document, &locale);
     let weight = |passage: &Passage| {
         byte_budget::weight(&passage.text) + byte_budget::weight(&passage.heading) + AROUND_BYTES
     };
-    let passages = ByteBudget(PASSAGES_BYTES).fill(items(&answer, "passages").map(passage), weight);
+    let passages = ByteBudget(PASSAGES_BYTES).fill(answer.passages.iter().map(passage), weight);
     let next = from + passages.len();
-    let more = next < usize::try_from(answer["document"]["chunks"].as_u64().unwrap_or(0)).unwrap_or(0);
+    let more = next < usize::try_from(answer.document.chunks).unwrap_or(0);
     let later = (more && !passages.is_empty()).then(|| link::onward(&line.href, next));
     Ok(shell::ok(&DocumentPage {
         shell: Shell::titled(&line.title, "/documents"),
@@ -151,15 +153,14 @@ pub(in crate::web) async fn show(
     }))
 }
 
-fn passage(value: &Value) -> Passage {
-    let flags: Vec<&str> = items(value, "flags").filter_map(Value::as_str).collect();
-    let text = view::clean(value["text"].as_str().unwrap_or_default());
+fn passage(one: &documents::Passage) -> Passage {
+    let flags: Vec<String> = one.flags.iter().map(Text::line).collect();
     Passage {
-        id: view::text(value, "id"),
-        heading: super::titled(&view::text(value, "heading")),
-        page: value["page"].as_u64().map(|page| page.to_string()).unwrap_or_default(),
+        id: one.id.line(),
+        heading: super::titled(&one.heading.line()),
+        page: one.page.map(|page| page.to_string()).unwrap_or_default(),
         flags: flags.join(", "),
-        text: byte_budget::cut(&text, PASSAGES_BYTES / 2).into_owned(),
+        text: byte_budget::cut(&one.text.lines(), PASSAGES_BYTES / 2).into_owned(),
     }
 }
 
@@ -169,11 +170,10 @@ pub(in crate::web) async fn ask(
     Path(id): Path<String>,
     locale: Locale,
 ) -> Result<Response, Failure> {
-    let answer =
-        shared.backend.ask(Operation::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
+    let answer = shared.backend.read(of::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(shell::ok(&ForgetPage {
         shell: Shell::titled("Forget a document", "/documents").token(shared.access.token()),
-        line: Line::of(&answer["document"], &locale),
+        line: Line::of(&answer.document, &locale),
     }))
 }
 
@@ -182,6 +182,6 @@ pub(in crate::web) async fn forget(
     Path(id): Path<String>,
     _: Posted,
 ) -> Result<Response, Failure> {
-    shared.backend.change(Operation::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
+    shared.backend.change_and_read(of::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(Redirect::to("/documents?done=forgotten").into_response())
 }

@@ -5,13 +5,16 @@ use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Parts, counted, named,
     tabs::{self, Tab},
 };
-use crate::view::{self, items};
+use crate::answer::{
+    distil::{Candidate, Evidence, Status},
+    of,
+};
 use crate::web::{
     Shared,
     access::Posted,
@@ -56,24 +59,23 @@ struct Claim {
 }
 
 impl Claim {
-    fn of(row: &Value, locale: &Locale) -> Self {
-        let quote = |one: &Value| Quote {
-            href: link::exchange(&view::text(one, "id")),
-            words: byte_budget::cut(&view::text(one, "quote"), QUOTE_BYTES_MAX).into_owned(),
+    fn of(one: &Candidate, locale: &Locale) -> Self {
+        let quote = |evidence: &Evidence| Quote {
+            href: link::exchange(&evidence.id.line()),
+            words: byte_budget::cut(&evidence.quote.line(), QUOTE_BYTES_MAX).into_owned(),
         };
-        let text = view::clean(row["text"].as_str().unwrap_or_default());
         Self {
-            id: view::text(row, "id"),
-            title: super::titled(&view::text(row, "title")),
-            kind: view::text(row, "claim"),
-            text: byte_budget::cut(&text, TEXT_BYTES_MAX).into_owned(),
-            project: named(&view::text(row, "project")),
-            agent: named(&view::text(row, "agent")),
-            model: named(&view::text(row, "model")),
-            session: link::past(&view::text(row, "session")),
-            when: locale.moment(view::moment(row, "at")),
-            quotes: items(row, "evidence").map(quote).collect(),
-            memory: row["memory"].as_str().map(link::memory),
+            id: one.id.line(),
+            title: super::titled(&one.title.line()),
+            kind: one.claim.line(),
+            text: byte_budget::cut(&one.text.lines(), TEXT_BYTES_MAX).into_owned(),
+            project: named(&one.project.line()),
+            agent: named(&one.agent.line()),
+            model: named(&one.model.line()),
+            session: link::past(&one.session.line()),
+            when: locale.moment(one.at.moment()),
+            quotes: one.evidence.iter().map(quote).collect(),
+            memory: one.memory.as_ref().map(|memory| link::memory(memory.raw())),
         }
     }
 
@@ -109,13 +111,13 @@ pub(in crate::web) async fn list(
         parts.get("state").and_then(|state| STATES.into_iter().find(|known| *known == state.as_str()));
     let state = state.unwrap_or("waiting");
     let (status, answer) = tokio::try_join!(
-        shared.backend.ask(Operation::DistilStatus, json!({})),
-        shared.backend.ask(Operation::DistilReview, json!({ "state": state, "limit": CLAIMS })),
+        shared.backend.read(of::DistilStatus, json!({})),
+        shared.backend.read(of::DistilReview, json!({ "state": state, "limit": CLAIMS })),
     )?;
-    let found = items(&answer, "candidates").count();
-    let claims = items(&answer, "candidates").map(|one| Claim::of(one, &locale));
+    let claims = answer.candidates.iter().map(|one| Claim::of(one, &locale));
     let claims = ByteBudget(CLAIMS_BYTES).fill(claims, Claim::weight);
-    let all = status["candidates"][state].as_u64().and_then(|all| usize::try_from(all).ok()).unwrap_or(found);
+    let all = status.candidates.get(state).and_then(|all| usize::try_from(*all).ok());
+    let all = all.unwrap_or(answer.candidates.len());
     Ok(shell::ok(&InboxPage {
         shell: Shell::titled("Distilled", tabs::PLACE).done(parts.get("done")).token(shared.access.token()),
         tabs: tabs::at("/inbox"),
@@ -124,19 +126,18 @@ pub(in crate::web) async fn list(
         more: all > claims.len(),
         claims,
         standing: standing(&status, &locale),
-        is_off: status["enabled"] != true,
+        is_off: !status.enabled,
     }))
 }
 
 /// What distilling did today, in words.
-fn standing(status: &Value, locale: &Locale) -> String {
-    let number = |name: &str| status[name].as_u64().unwrap_or(0);
-    let requests = usize::try_from(number("requests_today")).unwrap_or(usize::MAX);
+fn standing(status: &Status, locale: &Locale) -> String {
+    let requests = usize::try_from(status.requests_today).unwrap_or(usize::MAX);
     format!(
         "{}: {} of {} tokens today, in {}",
-        view::text(status, "state"),
-        locale.count(number("tokens_today")),
-        locale.count(number("tokens_per_day")),
+        status.state.line(),
+        locale.count(status.tokens_today),
+        locale.count(status.tokens_per_day),
         counted(locale, requests, "request", "requests")
     )
 }

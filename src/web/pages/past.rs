@@ -8,6 +8,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{Item, Parts, counted, fitting, part};
+use crate::answer::of;
 use crate::view::{self, Exchange, Past, Row, items};
 use crate::web::{
     Shared,
@@ -128,8 +129,9 @@ pub(in crate::web) async fn list(
     };
     if page.query.is_empty() {
         let question = json!({ "project": named(&page.project), "from": from, "limit": PAGE });
-        let answer = shared.backend.ask(Operation::HistorySession, question).await?;
-        page.sessions = items(&answer, "sessions").map(|past| Line::of(&Past::read(past), &locale)).collect();
+        let answer = shared.backend.read(of::HistorySession, question).await?;
+        let rows = answer.sessions.iter().flatten();
+        page.sessions = rows.map(|row| Line::of(&Past::listed(row), &locale)).collect();
         let next = (from + PAGE).to_string();
         page.earlier = (page.sessions.len() == PAGE)
             .then(|| link::with_query("/history", &[("project", &page.project), ("from", &next)]));
@@ -164,9 +166,10 @@ pub(in crate::web) async fn session(
 ) -> Result<Response, Failure> {
     let from: u64 = super::from(&parts);
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
-    let answer = shared.backend.ask(Operation::HistorySession, question).await.map_err(Failure::absent)?;
-    let past = Past::read(&answer);
-    let exchanges: Vec<Exchange> = items(&answer, "exchanges").map(Exchange::read).collect();
+    let answer = shared.backend.read(of::HistorySession, question).await.map_err(Failure::absent)?;
+    let whole = answer.one.ok_or_else(Failure::nothing)?;
+    let past = Past::whole(&whole);
+    let exchanges: Vec<Exchange> = whole.exchanges.iter().map(Exchange::listed).collect();
     let next = exchanges.last().filter(|_| exchanges.len() == EXCHANGES).map(|last| last.seq + 1);
     let line = Line::of(&past, &locale);
     let line_of = |exchange: &Exchange| ExchangeLine {

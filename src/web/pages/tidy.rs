@@ -7,13 +7,17 @@ use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     FACT_BYTES_MAX, Parts,
     tabs::{self, Tab},
 };
-use crate::view::{self, items};
+use crate::answer::{
+    Text,
+    consolidation::{self, Cycle},
+    line, of,
+};
 use crate::web::{
     Shared,
     access::Posted,
@@ -51,31 +55,30 @@ struct Line {
 }
 
 impl Line {
-    fn of(cycle: &Value, locale: &Locale) -> Self {
-        let number = |name: &str| cycle[name].as_u64().unwrap_or(0);
-        let listed = |parts: &[(&str, &str)]| {
-            let value = parts.iter().filter(|(name, _)| number(name) > 0);
-            let value = value.map(|(name, words)| format!("{} {words}", locale.count(number(name))));
-            value.collect::<Vec<_>>().join(", ")
+    fn of(cycle: &Cycle, locale: &Locale) -> Self {
+        let listed = |parts: &[(u64, &str)]| {
+            let parts = parts.iter().filter(|(count, _)| *count > 0);
+            let parts = parts.map(|(count, words)| format!("{} {words}", locale.count(*count)));
+            parts.collect::<Vec<_>>().join(", ")
         };
         let changes = listed(&[
-            ("merge", "to merge"),
-            ("compact", "to compact"),
-            ("archive", "to archive"),
-            ("derive", "to add as insights"),
+            (cycle.merge, "to merge"),
+            (cycle.compact, "to compact"),
+            (cycle.archive, "to archive"),
+            (cycle.derive, "to add as insights"),
         ]);
         Self {
-            href: link::cycle(&view::text(cycle, "id")),
-            id: view::text(cycle, "id"),
-            state: view::text(cycle, "state"),
-            by: view::text(cycle, "by"),
-            when: locale.moment(view::moment(cycle, "at")),
+            href: link::cycle(&cycle.id.line()),
+            id: cycle.id.line(),
+            state: cycle.state.line(),
+            by: cycle.by.line(),
+            when: locale.moment(cycle.at.moment()),
             changes: if changes.is_empty() { "Nothing to change".to_owned() } else { changes },
             outcome: listed(&[
-                ("done", "done"),
-                ("skipped", "skipped"),
-                ("undone", "taken back"),
-                ("left", "left as they are"),
+                (cycle.done, "done"),
+                (cycle.skipped, "skipped"),
+                (cycle.undone, "taken back"),
+                (cycle.left, "left as they are"),
             ]),
         }
     }
@@ -97,25 +100,25 @@ struct Step {
 }
 
 impl Step {
-    fn of(value: &Value) -> Self {
-        let title = |name: &str| {
-            let title = view::text(value, name);
-            super::titled(&title)
-        };
-        let into = view::text(value, "into");
-        let insight = view::text(value, "text");
-        let sources = items(value, "sources").filter_map(Value::as_str);
+    fn of(step: &consolidation::Step) -> Self {
+        let into = line(step.into.as_ref());
+        let insight = step.waiting().map(|(text, _)| text.line()).unwrap_or_default();
+        let sources = step.insight.iter().flat_map(|insight| &insight.sources).map(Text::raw);
         Self {
-            action: view::text(value, "action"),
-            title: title("title"),
+            action: step.action.line(),
+            title: super::titled(&line(step.title.as_ref())),
             // An insight that waits is no memory yet.
-            href: if insight.is_empty() { link::memory(&view::text(value, "id")) } else { String::new() },
+            href: if insight.is_empty() { link::memory(&step.id.line()) } else { String::new() },
             into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
-            into: if into.is_empty() { String::new() } else { title("into_title") },
-            why: byte_budget::cut(&view::text(value, "why"), FACT_BYTES_MAX).into_owned(),
+            into: if into.is_empty() {
+                String::new()
+            } else {
+                super::titled(&line(step.into_title.as_ref()))
+            },
+            why: byte_budget::cut(&step.why.line(), FACT_BYTES_MAX).into_owned(),
             insight,
             sources: sources.map(|id| (link::memory(id), id.to_owned())).collect(),
-            outcome: view::text(value, "outcome"),
+            outcome: line(step.outcome.as_ref()),
         }
     }
 
@@ -156,7 +159,7 @@ pub(in crate::web) async fn list(
 ) -> Result<Response, Failure> {
     // Before the list is read, so that a plan that is ready at this moment is in it.
     let progress = shared.planning.progress();
-    let answer = shared.backend.ask(Operation::CycleLog, json!({ "limit": CYCLES })).await?;
+    let answer = shared.backend.read(of::CycleLog, json!({ "limit": CYCLES })).await?;
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Consolidation", tabs::PLACE)
             .done(parts.get("done"))
@@ -167,18 +170,18 @@ pub(in crate::web) async fn list(
             Progress::Failed(failure) => Some(failure.words().to_owned()),
             Progress::Idle | Progress::UnderWay => None,
         },
-        cycles: items(&answer, "cycles").map(|cycle| Line::of(cycle, &locale)).collect(),
+        cycles: answer.cycles.iter().flatten().map(|cycle| Line::of(cycle, &locale)).collect(),
     }))
 }
 
 /// Has a plan made, which changes nothing. It is shown if it is there soon; otherwise the list says that it is under way.
 pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
     let backend = shared.backend.clone();
-    let making = async move { backend.change(Operation::CyclePlan, json!({})).await };
+    let making = async move { backend.change_and_read(of::CyclePlan, json!({})).await };
     let place = match shared.planning.start(making, PLAN_WAIT).await? {
         Some(answer) => {
-            let asking = if answer["asking"] == true { "asking" } else { "" };
-            link::with_query(&link::cycle(&view::text(&answer["cycle"], "id")), &[("done", asking)])
+            let asking = if answer.asking == Some(true) { "asking" } else { "" };
+            link::with_query(&link::cycle(&answer.cycle.id.line()), &[("done", asking)])
         }
         None => "/tidy".to_owned(),
     };
@@ -192,12 +195,12 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let from: usize = super::from(&parts);
-    let answer =
-        shared.backend.ask(Operation::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
-    let line = Line::of(&answer["cycle"], &locale);
-    let steps = ByteBudget(STEPS_BYTES).fill(items(&answer, "steps").skip(from).map(Step::of), Step::weight);
+    let answer = shared.backend.read(of::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
+    let report = answer.one.ok_or_else(Failure::nothing)?;
+    let line = Line::of(&report.cycle, &locale);
+    let steps = ByteBudget(STEPS_BYTES).fill(report.steps.iter().skip(from).map(Step::of), Step::weight);
     let next = from + steps.len();
-    let more = items(&answer, "steps").nth(next).is_some();
+    let more = next < report.steps.len();
     Ok(shell::ok(&CyclePage {
         shell: Shell::titled("A consolidation", tabs::PLACE)
             .done(parts.get("done"))

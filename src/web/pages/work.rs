@@ -8,7 +8,8 @@ use axum::{
 use serde_json::json;
 
 use super::{Parts, counted};
-use crate::view::{self, Work, items};
+use crate::answer::of;
+use crate::view::{self, Work};
 use crate::web::{
     Shared,
     failure::Failure,
@@ -18,7 +19,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Pieces of work of a page.
 const PAGE: usize = 30;
@@ -89,8 +89,8 @@ pub(in crate::web) async fn list(
     let question = json!({
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });
-    let answer = shared.backend.ask(Operation::WorkList, question).await?;
-    let works: Vec<Work> = items(&answer, "works").map(Work::read).collect();
+    let answer = shared.backend.read(of::WorkList, question).await?;
+    let works: Vec<Work> = answer.works.iter().map(Work::read).collect();
     let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
     let all_part = if all { "1" } else { "" };
     Ok(shell::ok(&ListPage {
@@ -109,9 +109,9 @@ pub(in crate::web) async fn show(
     Path(id): Path<String>,
     locale: Locale,
 ) -> Result<Response, Failure> {
-    let answer = shared.backend.ask(Operation::WorkShow, json!({ "work": id })).await;
+    let answer = shared.backend.read(of::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
-    let work = Work::read(&answer["work"]);
+    let work = Work::read(&answer.work);
     let mut facts = view::work_facts(&answer);
     let facts_more = super::bounded(&mut facts, FACTS_MAX);
     let line = Line::of(&work, &locale);

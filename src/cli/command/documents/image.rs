@@ -8,11 +8,10 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{super::CommandContext, super::Outcome, id_of, ingest::look};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
 use crate::reading::{Reader, beside};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_durable as durable;
@@ -36,25 +35,25 @@ pub struct ImageArgs {
 pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
-    let answer = daemon.ask(Request::new(Operation::DocumentShow).with("id", id)).await?;
+    let answer = daemon.read(Request::new(of::DocumentShow).with("id", id)).await?;
     daemon.close().await;
-    let images = answer["images"].as_array().map_or(&[][..], Vec::as_slice);
+    let images = &answer.images;
     let image = args.number.checked_sub(1).and_then(|at| images.get(at)).ok_or_else(|| {
         Error::user(format!("there is no image {}; the document has {}", args.number, images.len()))
             .hint("`cerebro documents show` names them")
     })?;
-    let document = &answer["document"];
-    let path = PathBuf::from(shown(&document["path"]));
-    let place = shown(&image["place"]);
-    let bytes = if image["beside"] == true {
-        same(&beside(&path, &place), &shown(&image["hash"]))?
+    let document = &answer.document;
+    let path = PathBuf::from(document.path.raw());
+    let place = image.place.raw();
+    let bytes = if image.beside {
+        same(&beside(&path, place), image.hash.raw())?
     } else {
-        let whole = same(&path, &shown(&document["hash"]))?;
-        let format = serde_json::from_value::<Format>(document["format"].clone()).map_err(Error::internal)?;
-        let found = Reader::default().image(format, &whole, &place).await;
+        let whole = same(&path, document.hash.raw())?;
+        let format = serde_json::from_value::<Format>(json!(document.format)).map_err(Error::internal)?;
+        let found = Reader::default().image(format, &whole, place).await;
         found.map_err(|why| Error::user(format!("{place}: {why}")))?
     };
-    if text::hex(&Sha256::digest(&bytes)) != shown(&image["hash"]) {
+    if image.hash != text::hex(&Sha256::digest(&bytes)).as_str() {
         return Err(changed(&path));
     }
     write(context, args, &bytes)

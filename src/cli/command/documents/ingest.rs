@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use super::super::{CommandContext, Outcome};
 use super::all;
+use crate::answer::{documents::Document, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use crate::platform;
 use crate::reading::{Reader, images_beside, saw_image};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
 
@@ -54,7 +54,7 @@ const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not 
 struct Report {
     done: Vec<Value>,
     /// The documents whose files are gone from where they were.
-    gone: Vec<Value>,
+    gone: Vec<Document>,
     unchanged: usize,
     faults: Vec<Value>,
     /// Whether the files were read without a network; `None` where none was read.
@@ -64,20 +64,19 @@ struct Report {
 impl Report {
     /// What was done with each document. One whose file is gone and that was read elsewhere was renamed, not removed.
     fn documents(&self) -> Vec<Value> {
-        let is_elsewhere = |gone: &Value| self.done.iter().any(|done| done["id"] == gone["id"]);
+        let is_elsewhere =
+            |gone: &Document| self.done.iter().any(|done| gone.id == shown(&done["id"]).as_str());
         let gone = self.gone.iter().filter(|gone| !is_elsewhere(gone));
-        let removed =
-            gone.map(|gone| json!({ "path": gone["path"], "id": gone["id"], "outcome": "removed" }));
+        let removed = gone.map(|gone| json!({ "path": gone.path, "id": gone.id, "outcome": "removed" }));
         removed.chain(self.done.iter().cloned()).collect()
     }
 
     /// The document whose file is gone and that a file with these bytes is, where nothing is written: what
-    /// [`Operation::Ingest`] says of it once that document is left out.
+    /// [`of::Ingest`] says of it once that document is left out.
     fn renamed(&self, hash: &str) -> Option<Value> {
-        let is_it =
-            |gone: &&Value| gone["hash"] == hash && !self.done.iter().any(|done| done["id"] == gone["id"]);
-        let gone = self.gone.iter().find(is_it)?;
-        Some(json!({ "outcome": "renamed", "id": gone["id"], "added": 0, "kept": gone["chunks"], "gone": 0 }))
+        let is_done = |gone: &Document| self.done.iter().any(|done| gone.id == shown(&done["id"]).as_str());
+        let gone = self.gone.iter().find(|gone| gone.hash == hash && !is_done(gone))?;
+        Some(json!({ "outcome": "renamed", "id": gone.id, "added": 0, "kept": gone.chunks, "gone": 0 }))
     }
 
     fn fault(&mut self, path: &Path, reason: impl ToString) {
@@ -95,13 +94,13 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
     let mut report = Report::default();
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let project = args.project.clone();
-    let known = all(&daemon, || Request::new(Operation::Documents).with("project", project.clone())).await?;
+    let known = all(&daemon, || Request::new(of::Documents).with("project", project.clone())).await?;
     sweep(&daemon, &roots, &known, args.dry_run, &mut report).await?;
     let hashes: HashMap<&str, &str> = known
         .iter()
         // An image beside a document changes without it.
-        .filter(|document| document["removed"] != true && document["beside"] != true)
-        .filter_map(|document| Some((document["path"].as_str()?, document["hash"].as_str()?)))
+        .filter(|document| !document.removed && !document.beside)
+        .map(|document| (document.path.raw(), document.hash.raw()))
         .collect();
     let mut reader = Reader::default();
     for path in found(&roots, &mut report) {
@@ -124,7 +123,7 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
 async fn sweep(
     daemon: &Daemon,
     roots: &[PathBuf],
-    known: &[Value],
+    known: &[Document],
     dry_run: bool,
     report: &mut Report,
 ) -> Result<()> {
@@ -132,17 +131,19 @@ async fn sweep(
     let within = |path: &Path| {
         roots.iter().any(|root| path.starts_with(root) || (root.is_file() && path.parent() == root.parent()))
     };
-    for document in known.iter().filter(|document| document["removed"] != true) {
+    for document in known.iter().filter(|document| !document.removed) {
         // Where a path was redacted, nobody knows any more where the file is.
-        let stored = document["path"].as_str().filter(|path| !path.contains("[REDACTED:"));
-        let Some(path) = stored.map(Path::new) else { continue };
+        if document.path.raw().contains("[REDACTED:") {
+            continue;
+        }
+        let path = Path::new(document.path.raw());
         let is_gone =
             fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         if !within(path) || !is_gone {
             continue;
         }
         if !dry_run {
-            daemon.ask(Request::new(Operation::DocumentRemove).with("id", document["id"].clone())).await?;
+            daemon.read(Request::new(of::DocumentRemove).with("id", document.id.raw())).await?;
         }
         report.gone.push(document.clone());
     }
@@ -167,7 +168,7 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
             found.extend(files);
         } else if root.exists() {
             found.push(root.clone());
-        } else if !report.gone.iter().any(|gone| gone["path"].as_str() == root.to_str()) {
+        } else if !report.gone.iter().any(|gone| Some(gone.path.raw()) == root.to_str()) {
             report.fault(root, "there is no such file");
         }
     }
@@ -229,7 +230,7 @@ async fn one(
         }
     }
     let reading = serde_json::to_value(&reading).map_err(Error::internal)?;
-    let request = Request::new(Operation::Ingest)
+    let request = Request::new(of::Ingest)
         .with("project", args.project.clone())
         .with("path", name)
         .with("format", format.as_str())
@@ -237,11 +238,12 @@ async fn one(
         .with("bytes", size)
         .with("reading", reading)
         .with("dry_run", args.dry_run);
-    let mut done = daemon.ask(request).await?;
-    if done["outcome"] == "unchanged" {
+    let answer = daemon.read(request).await?;
+    if answer.outcome == "unchanged" {
         report.unchanged += 1;
         return Ok(());
     }
+    let mut done = answer.raw().clone();
     done["path"] = json!(name);
     report.done.push(done);
     Ok(())

@@ -10,14 +10,17 @@ pub use reader::{ReadArgs, run as read};
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::json;
 
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, suggest};
+use crate::answer::{
+    documents::{Document, Shown},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::operation::Operation;
 
 /// What to do with documents that were read.
 #[derive(Debug, Subcommand)]
@@ -75,15 +78,12 @@ pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<
 }
 
 /// All documents that a request asks for, page by page.
-async fn all(daemon: &Daemon, request: impl Fn() -> Request) -> Result<Vec<Value>> {
+async fn all(daemon: &Daemon, request: impl Fn() -> Request<of::Documents>) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
     loop {
-        let mut answer = daemon.ask(request().with("offset", documents.len())).await?;
-        let more = answer["more"] == true;
-        if let Value::Array(page) = answer["documents"].take() {
-            documents.extend(page);
-        }
-        if !more {
+        let page = daemon.read(request().with("offset", documents.len())).await?.into_answer();
+        documents.extend(page.documents);
+        if !page.more {
             return Ok(documents);
         }
     }
@@ -91,27 +91,24 @@ async fn all(daemon: &Daemon, request: impl Fn() -> Request) -> Result<Vec<Value
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = || args.of.request(Operation::Documents);
+    let request = || args.of.request(of::Documents);
     let documents = all(&daemon, request).await?;
     let project = args.of.project.as_deref().filter(|_| documents.is_empty());
     let meant = suggest::instead(&daemon, project, None).await?;
     daemon.close().await;
-    let answer = serde_json::json!({ "documents": documents });
-    if context.output.json(&answer)? {
+    if context.output.json(&json!({ "documents": documents }))? {
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new(DOCUMENTS);
-    for document in answer["documents"].as_array().into_iter().flatten() {
-        let file = if document["removed"] == true { "gone" } else { "there" };
-        table.add(vec![
-            shown(&document["id"]),
-            shown(&document["at"]),
-            shown(&document["format"]),
-            shown(&document["chunks"]),
-            file.to_owned(),
-            near(context, &shown(&document["path"])),
-        ]);
-    }
+    let table = Table::listing(DOCUMENTS, &documents, |document| {
+        vec![
+            shown(&document.id),
+            shown(&document.at),
+            shown(&document.format),
+            shown(&document.chunks),
+            if document.removed { "gone" } else { "there" }.to_owned(),
+            near(context, document.path.raw()),
+        ]
+    });
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
@@ -131,51 +128,48 @@ async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
         return Ok(given.to_owned());
     }
     let path = ingest::place(Path::new(given));
-    let documents = all(daemon, || Request::new(Operation::Documents).with("all_projects", true)).await?;
-    let found = documents.iter().find(|document| document["path"].as_str() == path.to_str());
+    let documents = all(daemon, || Request::new(of::Documents).with("all_projects", true)).await?;
+    let found = documents.iter().find(|document| Some(document.path.raw()) == path.to_str());
     let none = || {
         Error::user(format!("no document was read from {}", path.display()))
             .hint("`cerebro documents list --all-projects` names them")
     };
-    found.map(|document| shown(&document["id"])).ok_or_else(none)
+    found.map(|document| shown(&document.id)).ok_or_else(none)
 }
 
 async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let mut passages = Vec::new();
-    let mut whole = loop {
-        let request = Request::new(Operation::DocumentShow).with("id", id.clone());
-        let mut answer = daemon.ask(request.with("offset", passages.len())).await?;
-        if let Value::Array(page) = answer["passages"].take() {
-            passages.extend(page);
-        }
-        if answer["next_offset"].is_null() {
-            break answer;
+    let whole = loop {
+        let request = Request::new(of::DocumentShow).with("id", id.clone());
+        let mut page = daemon.read(request.with("offset", passages.len())).await?.into_answer();
+        passages.append(&mut page.passages);
+        if page.next_offset.is_none() {
+            break Shown { passages, ..page };
         }
     };
     daemon.close().await;
-    whole["passages"] = Value::Array(passages);
-    if context.output.json(&whole)? {
+    if context.output.json(&json!(whole))? {
         return Ok(Outcome::Done);
     }
-    let document = &whole["document"];
+    let document = &whole.document;
     context.output.facts(&[
-        ("document", shown(&document["id"])),
-        ("title", shown(&document["title"])),
-        ("path", shown(&document["path"])),
-        ("project", shown(&document["project"])),
-        ("format", shown(&document["format"])),
-        ("read", context.output.moment(&document["at"])),
+        ("document", shown(&document.id)),
+        ("title", shown(&document.title)),
+        ("path", shown(&document.path)),
+        ("project", shown(&document.project)),
+        ("format", shown(&document.format)),
+        ("read", context.output.moment(&document.at)),
     ])?;
-    for (number, image) in (1..).zip(whole["images"].as_array().into_iter().flatten()) {
-        let page = image["page"].as_u64().map_or_else(String::new, |page| format!(", page {page}"));
-        let (caption, mime) = (shown(&image["caption"]), shown(&image["mime"]));
+    for (number, image) in (1..).zip(&whole.images) {
+        let page = image.page.map(|page| format!(", page {page}")).unwrap_or_default();
+        let (caption, mime) = (image.caption.raw(), image.mime.raw());
         context.output.text(&format!("image {number}: {caption} ({mime}{page})"))?;
     }
-    for passage in whole["passages"].as_array().into_iter().flatten() {
-        let (id, heading) = (shown(&passage["id"]), shown(&passage["heading"]));
-        context.output.text(&format!("\n--- {id} {heading} ---\n{}", shown(&passage["text"])))?;
+    for passage in &whole.passages {
+        let (id, heading) = (passage.id.raw(), passage.heading.raw());
+        context.output.text(&format!("\n--- {id} {heading} ---\n{}", passage.text.raw()))?;
     }
     Ok(Outcome::Done)
 }
@@ -188,11 +182,10 @@ async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> 
     }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
-    let gone = daemon.ask(Request::new(Operation::DocumentForget).with("id", id)).await?;
+    let gone = daemon.read(Request::new(of::DocumentForget).with("id", id)).await?;
     daemon.close().await;
-    if context.output.json(&gone)? {
-        return Ok(Outcome::Done);
+    if !context.output.json(gone.raw())? {
+        context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
     }
-    context.output.outcome(&shown(&gone["id"]), "forgotten", &format!(": {}", shown(&gone["path"])))?;
     Ok(Outcome::Done)
 }

@@ -5,14 +5,20 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::super::list::read;
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, within};
+use crate::answer::{
+    Text,
+    history::{Exchange, Fact, Status, Whole},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::domain::limits::LIMIT_MAX;
+use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
 use cerebro_core::operation::Operation;
 
 /// Exchanges of a session that are asked for at once.
@@ -92,7 +98,7 @@ struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    fn request(&self, operation: Operation) -> Request {
+    fn request<O>(&self, operation: O) -> Request<O> {
         self.of.request(operation).with("limit", self.limit)
     }
 }
@@ -158,7 +164,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut answer = daemon.ask(request).await?;
     if answer["hits"].as_array().is_none_or(Vec::is_empty) {
-        let status = daemon.ask(Request::new(Operation::HistoryStatus)).await?;
+        let status = daemon.read(Request::new(of::HistoryStatus)).await?;
         context.output.note(nothing_found(&status, &args));
     }
     for hit in answer["hits"].as_array_mut().into_iter().flatten() {
@@ -180,191 +186,209 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
 }
 
 /// Why a search found nothing, and what to try next.
-fn nothing_found(status: &Value, args: &SearchArgs) -> &'static str {
-    match status["exchanges"].as_u64() {
-        Some(0) | None if status["enabled"] != json!(true) => {
-            "past sessions are not taken in; `cerebro history import` asks and does"
-        }
-        Some(0) | None => "nothing was taken in yet; `cerebro history status` says how far it is",
-        Some(_) if !args.scope.of.all_projects => {
-            "`--all-projects` looks into past sessions of every project"
-        }
-        Some(_) if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
-        Some(_) => "other words may find it; `cerebro history show` lists the sessions",
+fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
+    match status.exchanges {
+        0 if !status.enabled => "past sessions are not taken in; `cerebro history import` asks and does",
+        0 => "nothing was taken in yet; `cerebro history status` says how far it is",
+        _ if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
+        _ if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
+        _ => "other words may find it; `cerebro history show` lists the sessions",
     }
-}
-
-async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
-    daemon.close().await;
-    Ok(answer)
 }
 
 pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     let Some(session) = args.session else { return list(context).await };
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut exchanges: Vec<Value> = Vec::new();
-    let mut whole = loop {
-        let from = exchanges.last().and_then(|last| last["seq"].as_u64()).map_or(0, |seq| seq + 1);
-        let request = Request::new(Operation::HistorySession)
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    let (whole, mut raw) = loop {
+        let from = exchanges.last().map_or(0, |last| last.seq + 1);
+        let request = Request::new(of::HistorySession)
             .with("session", session.clone())
             .with("from", from)
             .with("limit", PAGE)
             .with("full", args.full);
-        let mut answer = daemon.ask(request).await?;
-        let Value::Array(page) = answer["exchanges"].take() else { break answer };
-        let is_last = page.len() < PAGE;
-        exchanges.extend(page);
+        let page = daemon.read(request).await?;
+        let raw = page.raw().clone();
+        let whole = page.into_answer().one;
+        let mut whole = whole.ok_or_else(|| Error::internal("the daemon told nothing of the session"))?;
+        let is_last = whole.exchanges.len() < PAGE;
+        exchanges.append(&mut whole.exchanges);
         if is_last {
-            break answer;
+            break (Whole { exchanges, ..whole }, raw);
         }
     };
     daemon.close().await;
-    whole["exchanges"] = Value::Array(exchanges);
-    if context.output.json(&whole)? {
+    raw["exchanges"] = json!(whole.exchanges);
+    if context.output.json(&raw)? {
         return Ok(Outcome::Done);
     }
+    let session = &whole.session;
     context.output.facts(&[
-        ("session", shown(&whole["session"])),
-        ("title", shown(&whole["title"])),
-        ("asked", shown(&whole["asked"])),
-        ("agent", shown(&whole["agent"])),
-        ("project", shown(&whole["project"])),
-        ("folder", shown(&whole["directory"])),
-        ("branch", shown(&whole["branch"])),
-        ("follows", shown(&whole["parent"])),
-        ("began", context.output.moment(&whole["started_at"])),
-        ("ended", context.output.moment(&whole["ended_at"])),
+        ("session", shown(&session.session)),
+        ("title", shown(&session.title)),
+        ("asked", shown(&whole.asked)),
+        ("agent", shown(&session.agent)),
+        ("project", shown(&session.project)),
+        ("folder", shown(&session.directory)),
+        ("branch", shown(&session.branch)),
+        ("follows", shown(&session.parent)),
+        ("began", context.output.moment(&session.started_at)),
+        ("ended", context.output.moment(&session.ended_at)),
     ])?;
     if args.full {
-        for exchange in whole["exchanges"].as_array().into_iter().flatten() {
-            context.output.text(&format!(
-                "\n--- {} ---\n{}",
-                shown(&exchange["id"]),
-                shown(&exchange["text"])
-            ))?;
+        for exchange in &whole.exchanges {
+            let (id, text) = (exchange.id.raw(), shown(&exchange.text));
+            context.output.text(&format!("\n--- {id} ---\n{text}"))?;
         }
         return Ok(Outcome::Done);
     }
-    show_exchanges(context, &whole).map(|()| Outcome::Done)
+    show_exchanges(context, &whole.exchanges).map(|()| Outcome::Done)
 }
 
 /// The exchanges of a session in a table, and what they prove in another.
-fn show_exchanges(context: &CommandContext, whole: &Value) -> Result<()> {
-    let count = |list: &Value| list.as_array().map_or(0, Vec::len).to_string();
-    let mut table = Table::new(EXCHANGES);
-    for exchange in whole["exchanges"].as_array().into_iter().flatten() {
-        let (files, commands) = (count(&exchange["files"]), count(&exchange["commands"]));
-        let errors = count(&exchange["errors"]);
-        let (id, at, title) = (shown(&exchange["id"]), shown(&exchange["at"]), shown(&exchange["title"]));
-        table.add(vec![id, at, files, commands, errors, title]);
-    }
+fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()> {
+    let table = Table::listing(EXCHANGES, exchanges, |exchange| {
+        vec![
+            shown(&exchange.id),
+            shown(&exchange.at),
+            exchange.files.len().to_string(),
+            exchange.commands.len().to_string(),
+            exchange.errors.len().to_string(),
+            shown(&exchange.title),
+        ]
+    });
     context.output.table(&table, "nothing of it is kept")?;
     let mut table = Table::new(PROVEN);
-    for exchange in whole["exchanges"].as_array().into_iter().flatten() {
-        for (fact, what) in proven(&exchange["proven"]) {
-            table.add(vec![shown(&exchange["id"]), fact.to_owned(), what]);
+    for exchange in exchanges {
+        for (fact, what) in exchange.proven.iter().flat_map(proven) {
+            table.add(vec![shown(&exchange.id), fact.to_owned(), what]);
         }
     }
     if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
 }
 
 /// What an exchange proves, in words.
-fn proven(proven: &Value) -> Vec<(&'static str, String)> {
-    fn each<'a>(proven: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-        proven[name].as_array().into_iter().flatten()
-    }
+fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
-    for failure in each(proven, "failures") {
-        let fix = &failure["fix"];
-        let end = if fix.is_null() {
-            String::new()
-        } else {
-            format!(" · went away with {}", shown(&fix["command"]))
-        };
-        rows.push(("failed", format!("{}: {}{end}", shown(&failure["command"]), shown(&failure["error"]))));
+    for failure in &proven.failures {
+        let fix = failure.fix.as_ref().map(|fix| format!(" · went away with {}", fix.command.raw()));
+        let (command, error) = (failure.command.raw(), failure.error.raw());
+        rows.push(("failed", format!("{command}: {error}{}", fix.unwrap_or_default())));
     }
-    for refusal in each(proven, "refusals") {
-        rows.push(("refused", format!("{} {}", shown(&refusal["what"]), shown(&refusal["said"]))));
-    }
-    if proven["interrupted"] == json!(true) {
+    let pair = |first: &str, second: &str| format!("{first} {second}");
+    rows.extend(proven.refusals.iter().map(|one| ("refused", pair(one.what.raw(), one.said.raw()))));
+    if proven.interrupted {
         rows.push(("interrupted", String::new()));
     }
-    for commit in each(proven, "commits") {
-        rows.push(("commit", format!("{} {}", shown(&commit["id"]), shown(&commit["subject"]))));
+    rows.extend(proven.commits.iter().map(|one| ("commit", pair(&shown(&one.id), one.subject.raw()))));
+    rows.extend(proven.pull_requests.iter().map(|url| ("pull request", shown(url))));
+    for plan in &proven.plans {
+        let name = if plan.accepted == Some(true) { "plan, accepted" } else { "plan" };
+        rows.push((name, shown(&plan.text)));
     }
-    rows.extend(each(proven, "pull_requests").map(|url| ("pull request", shown(url))));
-    for plan in each(proven, "plans") {
-        let name = if plan["accepted"] == json!(true) { "plan, accepted" } else { "plan" };
-        rows.push((name, shown(&plan["text"])));
+    for answer in &proven.answers {
+        rows.push(("answer", format!("{}: {}", answer.asked.raw(), answer.answer.raw())));
     }
-    for answer in each(proven, "answers") {
-        rows.push(("answer", format!("{}: {}", shown(&answer["asked"]), shown(&answer["answer"]))));
-    }
-    rows.extend(
-        each(&proven["to_do"], "items")
-            .map(|item| ("to do", format!("[{}] {}", shown(&item["status"]), shown(&item["text"])))),
-    );
-    for (name, key) in [("summary", "summary"), ("last words", "reply")] {
-        if let Some(text) = proven[key].as_str() {
-            rows.push((name, text.to_owned()));
-        }
-    }
-    if each(proven, "read").next().is_some() {
-        rows.push(("read", shown(&proven["read"])));
+    let tasks = proven.to_do.iter().flat_map(|to_do| &to_do.items);
+    rows.extend(tasks.map(|task| ("to do", format!("[{}] {}", task.status.raw(), task.text.raw()))));
+    rows.extend(proven.summary.iter().map(|text| ("summary", shown(text))));
+    rows.extend(proven.reply.iter().map(|text| ("last words", shown(text))));
+    if !proven.read.is_empty() {
+        rows.push(("read", shown(&proven.read)));
     }
     rows.into_iter().map(|(name, what)| (name, what.trim().to_owned())).collect()
 }
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
-    let mut answer = ask(context, Request::new(Operation::HistorySession)).await?;
-    if context.output.json(&answer)? {
+    let answer = read(context, Request::new(of::HistorySession)).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    for session in answer["sessions"].as_array_mut().into_iter().flatten() {
-        if session["title"].is_null() {
-            session["title"] = session["asked"].take();
-        }
-    }
-    let fields = ["session", "started_at", "agent", "project", "exchanges", "title"];
-    context.output.table(
-        &Table::of(SESSIONS, &fields, &answer["sessions"]),
-        "no past sessions yet; `cerebro history import` takes them in, after asking",
-    )?;
+    let table = Table::listing(SESSIONS, answer.sessions.as_deref().unwrap_or_default(), |row| {
+        vec![
+            shown(&row.session.session),
+            shown(&row.session.started_at),
+            shown(&row.session.agent),
+            shown(&row.session.project),
+            shown(&row.exchanges),
+            shown(&row.title()),
+        ]
+    });
+    context
+        .output
+        .table(&table, "no past sessions yet; `cerebro history import` takes them in, after asking")?;
     Ok(Outcome::Done)
 }
 
-/// Asks for facts, and shows them in a table of these columns.
+/// What is asked for of past sessions, in a table.
+struct Wanted {
+    about: &'static str,
+    columns: &'static [(&'static str, Layout)],
+    row: fn(&Fact) -> Vec<String>,
+    nothing: &'static str,
+}
+
+/// Asks for facts, and shows them.
 async fn print_facts(
     context: &CommandContext,
     scope: &ScopeArgs,
-    (about, asked): (&str, String),
-    (columns, fields): (&[(&str, Layout)], &[&str]),
-    nothing: &str,
+    wanted: &Wanted,
+    asked: String,
 ) -> Result<Outcome> {
-    let request = scope.request(Operation::HistoryFacts).with("about", about).with("query", asked);
-    let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
+    let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
+    let answer = read(context, request).await?;
+    if !context.output.json(answer.raw())? {
+        let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
+        context.output.table(&table, wanted.nothing)?;
     }
-    context.output.table(&Table::of(columns, fields, &answer["facts"]), nothing)?;
     Ok(Outcome::Done)
 }
 
+/// Where a file was changed.
+fn file_row(fact: &Fact) -> Vec<String> {
+    let texts = [&fact.id, &fact.at, &fact.agent, &fact.session, &fact.what, &fact.title];
+    texts.map(shown).to_vec()
+}
+
+/// How a command was run.
+fn command_row(fact: &Fact) -> Vec<String> {
+    vec![
+        shown(&fact.at),
+        shown(&fact.succeeded),
+        shown(&fact.failed),
+        shown(&fact.session),
+        shown(&fact.what),
+    ]
+}
+
+/// How an error went away.
+fn error_row(fact: &Fact) -> Vec<String> {
+    vec![
+        shown(&fact.at),
+        shown(&fact.id),
+        shown(&fact.session),
+        shown(&fact.what),
+        shown(&fact.then),
+        fact.fix.as_ref().map(|fix| shown(&fix.changed)).unwrap_or_default(),
+    ]
+}
+
 pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<Outcome> {
-    let columns = (FILES, &["id", "at", "agent", "session", "what", "title"][..]);
-    print_facts(context, &args.scope, ("file", args.file), columns, "no past session changed it").await
+    let nothing = "no past session changed it";
+    let wanted = Wanted { about: "file", columns: FILES, row: file_row, nothing };
+    print_facts(context, &args.scope, &wanted, args.file).await
 }
 
 pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
-    let columns = (COMMANDS, &["at", "succeeded", "failed", "session", "what"][..]);
-    print_facts(context, &args.scope, ("command", args.command), columns, "no past session ran it").await
+    let nothing = "no past session ran it";
+    let wanted = Wanted { about: "command", columns: COMMANDS, row: command_row, nothing };
+    print_facts(context, &args.scope, &wanted, args.command).await
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
-    let columns = (ERRORS, &["at", "id", "session", "what", "then", "changed"][..]);
-    print_facts(context, &args.scope, ("error", args.error), columns, "no past session met it").await
+    let nothing = "no past session met it";
+    let wanted = Wanted { about: "error", columns: ERRORS, row: error_row, nothing };
+    print_facts(context, &args.scope, &wanted, args.error).await
 }
 
 /// Of a line, the exchange that wrote a line like it; else those that changed the file.
@@ -378,17 +402,17 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
         _ => (args.file.clone(), None),
     };
     let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
-    let request = args.scope.request(Operation::HistoryFacts).with("about", "file").with("query", file);
+    let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
-    let answer = ask(context, request).await?;
-    if context.output.json(&answer)? {
+    let answer = read(context, request).await?;
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    if written.is_some() && answer["line_found"] == json!(false) {
+    if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
     }
-    let fields = ["id", "at", "agent", "session", "what", "title"];
-    context.output.table(&Table::of(FILES, &fields, &answer["facts"]), "no past session changed it")?;
+    let table = Table::listing(FILES, &answer.facts, file_row);
+    context.output.table(&table, "no past session changed it")?;
     Ok(Outcome::Done)
 }
 

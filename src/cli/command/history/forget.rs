@@ -3,10 +3,10 @@
 use clap::{ArgGroup, Args};
 
 use super::super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
-use cerebro_core::operation::Operation;
 
 /// Destroy past sessions, or parts of them, for good
 ///
@@ -40,18 +40,16 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         return Ok(Outcome::Short);
     }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let request = Request::new(Operation::HistoryForget)
+    let request = Request::new(of::HistoryForget)
         .with("session", args.session)
         .with("project", args.project)
         .with("before", args.before)
         .with("text", args.text);
-    let answer = daemon.ask(request).await?;
+    let answer = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
+    if !context.output.json(answer.raw())? {
+        let facts = [("sessions", shown(&answer.sessions)), ("exchanges", shown(&answer.exchanges))];
+        context.output.facts(&facts)?;
     }
-    context
-        .output
-        .facts(&[("sessions", shown(&answer["sessions"])), ("exchanges", shown(&answer["exchanges"]))])?;
     Ok(Outcome::Done)
 }

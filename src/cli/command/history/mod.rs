@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::setup::SetupContext;
 use super::{CommandContext, Outcome};
+use crate::answer::{
+    Told,
+    history::{Fault, Preview, Status},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{HistorySettings, agent_slug, agents, glance, places};
 
@@ -141,13 +145,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let asked = |operation| {
-        Request::new(operation)
-            .with("agents", args.agents.clone())
-            .with("project", args.project.clone())
-            .with("since", args.since.clone())
-    };
-    let found = daemon.ask(asked(Operation::HistoryPreview)).await?;
+    let found = daemon.read(asked(of::HistoryPreview, &args)).await?;
     if args.dry_run {
         daemon.close().await;
         return show_found(context, &found).map(|()| Outcome::Done);
@@ -167,14 +165,22 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     if !choice.is_empty() {
         edit::set(&home.config_file(), "history", &choice)?;
     }
-    daemon.ask(asked(Operation::HistoryImport)).await?;
+    daemon.read(asked(of::HistoryImport, &args)).await?;
     let status = if args.no_wait {
-        daemon.ask(Request::new(Operation::HistoryStatus)).await?
+        daemon.read(Request::new(of::HistoryStatus)).await?
     } else {
         watch(context, &daemon).await?
     };
     daemon.close().await;
     show_status(context, &status).map(|()| Outcome::Done)
+}
+
+/// A request about the sessions that were chosen.
+fn asked<O>(operation: O, args: &ImportArgs) -> Request<O> {
+    Request::new(operation)
+        .with("agents", args.agents.clone())
+        .with("project", args.project.clone())
+        .with("since", args.since.clone())
 }
 
 /// What a yes to an import means.
@@ -254,7 +260,7 @@ pub async fn offer(
     }
     edit::set(&context.home()?.config_file(), "history", &[("enabled", Some(true.into()))])?;
     let daemon = Daemon::reach(&context.home()?).await?;
-    daemon.ask(Request::new(Operation::HistoryImport)).await?;
+    daemon.read(Request::new(of::HistoryImport)).await?;
     daemon.close().await;
     context.output.note("past sessions are being taken in; `cerebro history status` says how far it is");
     Ok(())
@@ -267,36 +273,32 @@ pub enum Answer {
     No,
 }
 
-fn show_found(context: &CommandContext, found: &Value) -> Result<()> {
-    if context.output.json(found)? {
+fn show_found(context: &CommandContext, found: &Told<Preview>) -> Result<()> {
+    if context.output.json(found.raw())? {
         return Ok(());
     }
-    let mut table = Table::new(FOUND);
-    for agent in found["agents"].as_array().into_iter().flatten() {
-        let size = bytes(agent["bytes"].as_u64().unwrap_or_default());
-        let count = |name: &str| shown(&agent[name]);
-        table.add(vec![count("agent"), count("files"), size, count("fresh"), count("older")]);
-    }
+    let table = Table::listing(FOUND, &found.agents, |one| {
+        vec![shown(&one.agent), shown(&one.files), bytes(one.bytes), shown(&one.fresh), shown(&one.older)]
+    });
     context.output.table(&table, "no agent has written down a session here")?;
-    show_faults(context, &found["faults"])
+    show_faults(context, &found.faults)
 }
 
-fn show_faults(context: &CommandContext, faults: &Value) -> Result<()> {
-    let table = Table::of(FAULTS, &["path", "reason"], faults);
+fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
+    let table = Table::listing(FAULTS, faults, |fault| vec![shown(&fault.path), shown(&fault.reason)]);
     if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
 }
 
 /// Shows the progress until nothing is left to do.
-async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
+async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Told<Status>> {
     let bar = context.output.progress(Some(0), BAR);
     bar.set_message("looking for sessions");
     loop {
-        let status = daemon.ask(Request::new(Operation::HistoryStatus)).await?;
-        let number = |name: &str| status[name].as_u64().unwrap_or_default();
-        bar.set_length(number("bytes"));
-        bar.set_position(number("bytes_done").min(number("bytes")));
-        bar.set_message(format!("{} of {} files", number("files_done"), number("files")));
-        if status["state"] != "reading" {
+        let status = daemon.read(Request::new(of::HistoryStatus)).await?;
+        bar.set_length(status.bytes);
+        bar.set_position(status.bytes_done.min(status.bytes));
+        bar.set_message(format!("{} of {} files", status.files_done, status.files));
+        if status.state != "reading" {
             bar.finish_and_clear();
             return Ok(status);
         }
@@ -306,52 +308,47 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let status = daemon.ask(Request::new(Operation::HistoryStatus)).await?;
+    let status = daemon.read(Request::new(of::HistoryStatus)).await?;
     daemon.close().await;
     show_status(context, &status)?;
-    if status["state"] == "off" {
+    if status.state == "off" {
         context.output.note("past sessions are not taken in; `cerebro history import` asks and does");
     }
     Ok(Outcome::Done)
 }
 
-fn show_status(context: &CommandContext, status: &Value) -> Result<()> {
-    if context.output.json(status)? {
+fn show_status(context: &CommandContext, status: &Told<Status>) -> Result<()> {
+    if context.output.json(status.raw())? {
         return Ok(());
     }
-    let under_way = if status["state"] == "reading" {
-        format!("{} of {} files", status["files_done"], status["files"])
+    let under_way = if status.state == "reading" {
+        format!("{} of {} files", status.files_done, status.files)
     } else {
         String::new()
     };
     context.output.facts(&[
-        ("history", shown(&status["state"])),
+        ("history", shown(&status.state)),
         ("under way", under_way),
-        ("sessions", shown(&status["sessions"])),
-        ("exchanges", shown(&status["exchanges"])),
-        ("folders looked through", context.output.moment(&status["scanned_at"])),
-        ("files there", shown(&status["seen"])),
+        ("sessions", shown(&status.sessions)),
+        ("exchanges", shown(&status.exchanges)),
+        ("folders looked through", context.output.moment(&status.scanned_at)),
+        ("files there", shown(&status.seen)),
     ])?;
-    let mut table = Table::new(TAKEN);
-    for agent in status["agents"].as_array().into_iter().flatten() {
-        let unknown = agent["unknown"].as_object().into_iter().flatten();
-        let unknown: Vec<String> = unknown.map(|(name, count)| format!("{name} ×{count}")).collect();
-        let odd =
-            agent["malformed"].as_u64().unwrap_or_default() + agent["oversized"].as_u64().unwrap_or_default();
-        let count = |name: &str| shown(&agent[name]);
-        table.add(vec![
-            count("agent"),
-            count("read"),
-            count("exchanges"),
-            count("redacted"),
-            odd.to_string(),
-            unknown.join(", "),
-        ]);
-    }
+    let table = Table::listing(TAKEN, &status.agents, |one| {
+        let unknown = one.unknown.iter().map(|(name, count)| format!("{name} ×{count}"));
+        vec![
+            shown(&one.agent),
+            shown(&one.read),
+            shown(&one.exchanges),
+            shown(&one.redacted),
+            (one.malformed + one.oversized).to_string(),
+            unknown.collect::<Vec<_>>().join(", "),
+        ]
+    });
     if !table.is_empty() {
         context.output.table(&table, "")?;
     }
-    show_faults(context, &status["faults"])
+    show_faults(context, &status.faults)
 }
 
 /// A list of projects and folders in the settings.

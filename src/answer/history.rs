@@ -1,0 +1,262 @@
+//! The answers about past sessions.
+
+use std::collections::BTreeMap;
+
+use cerebro_core::domain::{PastCommit, Proven};
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+
+/// `op_history_import`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Begun {
+    pub outcome: Text,
+}
+
+/// `op_history_preview`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Preview {
+    pub agents: Vec<Found>,
+    pub faults: Vec<Fault>,
+}
+
+/// What there is of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Found {
+    pub agent: Text,
+    pub files: u64,
+    pub bytes: u64,
+    /// Files that are new or changed.
+    pub fresh: u64,
+    /// Files that are too old.
+    pub older: u64,
+}
+
+/// A file that cannot be read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fault {
+    pub path: Text,
+    pub reason: Text,
+}
+
+/// `op_history_status`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    /// `reading`, `idle` or `off`.
+    pub state: Text,
+    pub enabled: bool,
+    pub sessions: u64,
+    pub exchanges: u64,
+    /// How far the import is.
+    pub files: u64,
+    pub files_done: u64,
+    pub bytes: u64,
+    pub bytes_done: u64,
+    pub scanned_at: Option<Text>,
+    pub scan_ms: u64,
+    pub read_ms: u64,
+    /// Files that the last scan saw.
+    pub seen: u64,
+    pub agents: Vec<Taken>,
+    pub faults: Vec<Fault>,
+}
+
+/// What was read of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Taken {
+    pub agent: Text,
+    pub read: u64,
+    pub exchanges: u64,
+    pub redacted: u64,
+    pub malformed: u64,
+    pub oversized: u64,
+    /// Records that the reader does not know, by their names.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+/// `op_history_session`: one session with a page of its exchanges, or a page of all sessions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct History {
+    #[serde(flatten)]
+    pub one: Option<Whole>,
+    /// The place of the page in the list of sessions.
+    pub from: Option<u64>,
+    pub sessions: Option<Vec<Row>>,
+}
+
+/// A past session with a page of its exchanges.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Whole {
+    pub exchanges: Vec<Exchange>,
+    #[serde(flatten)]
+    pub session: Session,
+    /// The title of its first exchange, if it has none itself.
+    pub asked: Option<Text>,
+    /// How many exchanges it has.
+    pub total: u64,
+}
+
+/// A past session in a list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub session: Session,
+    pub exchanges: u64,
+    #[serde(flatten)]
+    pub opening: Option<Opening>,
+}
+
+/// What a session without a title was asked first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Opening {
+    pub asked: Option<Text>,
+}
+
+impl Row {
+    /// Its title, or what it was asked first.
+    pub fn title(&self) -> Option<&Text> {
+        let asked = self.opening.as_ref().and_then(|opening| opening.asked.as_ref());
+        self.session.title.as_ref().or(asked)
+    }
+}
+
+/// A past session.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub session: Text,
+    pub agent: Text,
+    pub project: Text,
+    pub title: Option<Text>,
+    pub directory: Option<Text>,
+    pub branch: Option<Text>,
+    pub model: Option<Text>,
+    /// The session that it continues or belongs to, and how.
+    pub parent: Option<Text>,
+    pub parent_kind: Option<Text>,
+    /// Whether no person took part.
+    pub automated: bool,
+    pub started_at: Text,
+    pub ended_at: Text,
+}
+
+/// A prompt and what followed it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Exchange {
+    pub id: Text,
+    pub seq: u64,
+    pub part: u64,
+    pub at: Text,
+    pub title: Text,
+    pub files: Vec<Text>,
+    pub commands: Vec<Command>,
+    pub errors: Vec<Text>,
+    /// Whether a rewind withdrew it.
+    pub withdrawn: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Proven<Text>>,
+    /// All that was said, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Command {
+    pub line: Text,
+    /// Whether it succeeded; `None` if the transcript does not say.
+    pub ok: Option<bool>,
+}
+
+/// `op_history_facts`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Facts {
+    pub facts: Vec<Fact>,
+    /// How many exchanges were looked at.
+    pub looked: u64,
+    /// Whether the line that was asked about was found.
+    pub line_found: Option<bool>,
+}
+
+/// A proven fact.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fact {
+    pub id: Text,
+    pub at: Text,
+    pub agent: Text,
+    pub session: Text,
+    pub project: Text,
+    pub title: Text,
+    pub what: Text,
+    pub ok: Option<bool>,
+    pub succeeded: u64,
+    pub failed: u64,
+    /// The commands with which an error went away.
+    pub then: Vec<Text>,
+    #[serde(flatten)]
+    pub fix: Option<Fix>,
+    /// Errors that were fixed by the change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<Text>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<PastCommit<Text>>,
+}
+
+/// How an error went away.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fix {
+    /// The exchange with the fix.
+    pub mended_in: Text,
+    pub same_command: bool,
+    /// The files that were changed before.
+    pub changed: Vec<Text>,
+}
+
+/// `op_history_forget`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Forgotten {
+    pub sessions: u64,
+    pub exchanges: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_an_opening_only_without_a_title() {
+        let mut row = json!({
+            "session": "s", "agent": "codex", "project": "p", "title": "Mend it", "directory": null, "branch": null,
+            "model": null, "parent": null, "parent_kind": null, "automated": false, "started_at": "t",
+            "ended_at": "t", "exchanges": 7,
+        });
+        for asked in [None, Some(json!("Why?")), Some(json!(null))] {
+            if let Some(asked) = asked {
+                row["title"] = json!(null);
+                row["asked"] = asked;
+            }
+            let mut read: Row = serde_json::from_value(row.clone()).unwrap();
+            read.opening = read.opening.filter(|_| row.get("asked").is_some());
+            assert_eq!(json!(read).to_string(), row.to_string());
+        }
+    }
+
+    #[test]
+    fn one_session_and_a_list_are_told_apart() {
+        let one: History = serde_json::from_value(json!({
+            "exchanges": [{
+                "id": "x1", "seq": 0, "part": 0, "at": "t", "title": "Go on", "files": [], "commands": [],
+                "errors": [], "withdrawn": false, "proven": { "pull_requests": ["https://example.org/1"] },
+            }],
+            "session": "s", "agent": "codex", "project": "p", "automated": false, "started_at": "t", "ended_at": "t",
+            "total": 1,
+        }))
+        .unwrap();
+        let whole = one.one.unwrap();
+        assert_eq!((whole.exchanges.len(), whole.total, one.sessions.is_none()), (1, 1, true));
+        let list: History = serde_json::from_value(json!({ "from": 0, "sessions": [] })).unwrap();
+        assert!(list.one.is_none() && list.sessions.is_some());
+    }
+}

@@ -1,0 +1,175 @@
+//! What the daemon answers: one struct for each operation. `mcp` makes it; commands, screens, pages and hooks read it.
+//!
+//! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it. The names and
+//! the order of the fields are what `--json` prints. At the top of an answer, a field without a value is left out
+//! (`mcp::reply::Reply::answering`); further in, it is null.
+//!
+//! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
+//! version does not send is an `Option` or has `#[serde(default)]`.
+
+pub mod consolidation;
+pub mod distil;
+pub mod documents;
+pub mod history;
+mod text;
+pub mod work;
+
+use std::ops::Deref;
+
+use cerebro_core::operation::Operation;
+use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+pub use text::{Text, clean, clean_line, line, name};
+
+/// An operation as a type.
+pub trait Ask {
+    /// Which operation it is.
+    const OPERATION: Operation;
+    /// How it is answered.
+    type Answer: Serialize + DeserializeOwned;
+}
+
+/// Builds a type from one row per operation: its variant and the struct of its answer.
+macro_rules! answers {
+    ($($operation:ident => $answer:ty;)+) => {
+        /// The operations whose answers have a struct, as types: [`of::WorkList`] is [`Operation::WorkList`].
+        pub mod of {
+            $(
+                #[doc = concat!("[`Operation::", stringify!($operation), "`](super::Operation::", stringify!($operation), ")")]
+                #[derive(Debug, Clone, Copy)]
+                pub struct $operation;
+            )+
+        }
+
+        $(
+            impl Ask for of::$operation {
+                const OPERATION: Operation = Operation::$operation;
+                type Answer = $answer;
+            }
+        )+
+    };
+}
+
+answers! {
+    CyclePlan => consolidation::Report;
+    CycleApply => consolidation::Report;
+    CycleUndo => consolidation::Report;
+    CycleLog => consolidation::Log;
+
+    HistoryImport => history::Begun;
+    HistoryPreview => history::Preview;
+    HistoryStatus => history::Status;
+    HistorySession => history::History;
+    HistoryFacts => history::Facts;
+    HistoryForget => history::Forgotten;
+
+    DistilStatus => distil::Status;
+    DistilPlan => distil::Plan;
+    DistilRun => distil::Queued;
+    DistilReview => distil::Proposals;
+    DistilShow => distil::Proposal;
+    DistilAccept => distil::Decided;
+    DistilReject => distil::Decided;
+    DistilArrangePlan => distil::ArrangePlan;
+    DistilArrange => distil::Arranging;
+    DistilUndo => distil::Decided;
+    DistilHandbook => distil::Handbook;
+    DistilRender => distil::Saved;
+    DistilSkills => distil::Skills;
+
+    DocIngest => documents::Ingested;
+    Ingest => documents::Ingested;
+    Documents => documents::Listed;
+    DocumentShow => documents::Shown;
+    DocumentRemove => documents::Removed;
+    DocumentForget => documents::Forgotten;
+
+    WorkList => work::Listed;
+    WorkShow => work::Shown;
+    WorkTail => work::Events;
+    WorkResume => work::Resumed;
+    WorkClose => work::Closed;
+    WorkFork => work::Forked;
+    WorkExport => work::Exported;
+    WorkPrune => work::Pruned;
+    WorkVerify => work::Verified;
+    WorkHead => work::Head;
+    WorkProve => work::Proved;
+    WorkClaim => work::Claimed;
+    WorkRelease => work::Released;
+    WorkArtifact => work::Artifact;
+    WorkUnsettled => work::Unsettled;
+}
+
+/// An answer as it came, and what it says.
+#[derive(Debug, Clone)]
+pub struct Told<A> {
+    raw: Value,
+    answer: A,
+}
+
+impl<A> Told<A> {
+    /// The answer as it came, for `--json`: with the fields that this version does not know.
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// What it says.
+    pub fn into_answer(self) -> A {
+        self.answer
+    }
+}
+
+impl<A> Deref for Told<A> {
+    type Target = A;
+
+    fn deref(&self) -> &A {
+        &self.answer
+    }
+}
+
+/// An answer that is not what the operation answers: the daemon is of another version.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer of `{}` cannot be read: {problem}", .operation.name())]
+pub struct Unreadable {
+    operation: Operation,
+    problem: serde_json::Error,
+}
+
+/// Reads the answer of an operation.
+///
+/// # Errors
+/// When it is not what the operation answers.
+pub fn read<O: Ask>(value: &Value) -> Result<O::Answer, Unreadable> {
+    O::Answer::deserialize(value).map_err(|problem| Unreadable { operation: O::OPERATION, problem })
+}
+
+/// The same, with the answer as it came.
+///
+/// # Errors
+/// See [`read`].
+pub fn told<O: Ask>(raw: Value) -> Result<Told<O::Answer>, Unreadable> {
+    let answer = read::<O>(&raw)?;
+    Ok(Told { raw, answer })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_cannot_be_read_names_its_operation() {
+        let error = read::<of::WorkList>(&json!({ "works": 1 })).unwrap_err().to_string();
+        assert!(error.contains("`op_work_list`"), "{error}");
+    }
+
+    #[test]
+    fn what_came_is_kept_with_fields_of_a_later_version() {
+        let raw = json!({ "enabled": true, "later": 1, "works": [] });
+        let told = told::<of::WorkList>(raw.clone()).unwrap();
+        assert!(told.enabled && told.raw() == &raw);
+    }
+}

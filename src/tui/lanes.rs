@@ -1,0 +1,64 @@
+//! The lanes beside the list of sessions: threads of sessions that continue each other.
+
+use crate::view::Session;
+
+/// The threads beside one session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// Its own lane.
+    pub own: usize,
+    /// The lanes that pass it or begin above it.
+    pub above: Vec<bool>,
+    /// The lanes that go on below it.
+    pub below: Vec<bool>,
+}
+
+/// Gives each session a lane, the newest first: that of a later session that follows it, or a free one.
+pub fn lanes(rows: &[Session]) -> Vec<Lanes> {
+    let mut waiting: Vec<Option<&str>> = Vec::new();
+    let mut lanes = Vec::with_capacity(rows.len());
+    for session in rows {
+        let above: Vec<bool> = waiting.iter().map(Option::is_some).collect();
+        let expected = waiting.iter().position(|id| *id == Some(session.id.as_str()));
+        let own = expected.unwrap_or_else(|| {
+            waiting.iter().position(Option::is_none).unwrap_or_else(|| {
+                waiting.push(None);
+                waiting.len() - 1
+            })
+        });
+        // Others that follow the same session end here too.
+        for lane in &mut waiting {
+            lane.take_if(|id| *id == session.id);
+        }
+        waiting[own] = Some(session.follows.as_str()).filter(|id| !id.is_empty());
+        let below = waiting.iter().map(Option::is_some).collect();
+        lanes.push(Lanes { own, above, below });
+        while waiting.last().is_some_and(Option::is_none) {
+            waiting.pop();
+        }
+    }
+    lanes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: &str, follows: &str) -> Session {
+        Session { id: id.to_owned(), follows: follows.to_owned(), ..Session::default() }
+    }
+
+    #[test]
+    fn sessions_that_follow_each_other_share_a_lane() {
+        // d follows b, c follows a, b follows a; a begins it all.
+        let rows =
+            [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
+        let lanes = lanes(&rows);
+        assert_eq!(lanes.iter().map(|lane| lane.own).collect::<Vec<_>>(), [0, 1, 0, 0, 0]);
+        assert_eq!(lanes[1].above, [true]);
+        assert_eq!(lanes[1].below, [true, true]);
+        assert_eq!(lanes[3].above, [true, true]);
+        assert_eq!(lanes[3].below, [false, false], "both threads end where they began");
+        assert_eq!(lanes[4].above, [false; 0]);
+    }
+}
