@@ -60,7 +60,7 @@ begin() {
   open
 }
 open() {
-  keys "clear; '$program' --home '$home' tui" Enter
+  keys "clear; '$program' --home '$home' tui --all-projects" Enter
   see 'Saves per day'
 }
 # After the program has ended: the shell answers, the cursor is shown, the settings are what they were.
