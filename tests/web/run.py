@@ -247,8 +247,10 @@ def main():
             took = sorted(first_page_ms(command) for _ in range(OPENINGS))
             print(f"first page of {options.memories} memories, just opened: p50 {took[OPENINGS // 2]:.1f} ms, "
                 f"at most {took[-1]:.1f} ms")
-            if took[OPENINGS // 2] > FIRST_MS_MAX:
-                sys.exit(f"FAILED: the first page takes more than {FIRST_MS_MAX} ms")
+            # The tour goes on: what a page looks like does not depend on how busy the machine is.
+            is_slow = took[OPENINGS // 2] > FIRST_MS_MAX
+            if is_slow:
+                print(f"FAILED: the first page takes more than {FIRST_MS_MAX} ms")
             web, link = opened(command)
             plan = {"link": link, "subject": subject, "chromium": browser, "profile": str(work / "profile"),
                 "loads": options.loads, "memories": options.memories, "paused": options.memories > WAITED_MAX,
@@ -258,7 +260,7 @@ def main():
                 "pictures": str(ROOT / "docs/screens") if options.pictures else None}
             (work / "plan.json").write_text(json.dumps(plan))
             toured = subprocess.run(["node", HERE / "tour.mjs", work / "plan.json"])
-            sys.exit(toured.returncode)
+            sys.exit(toured.returncode or int(is_slow))
         finally:
             if web:
                 web.terminate()
