@@ -94,8 +94,7 @@ pub fn rows(text: &str, style: Style, columns: usize, rows: usize) -> Vec<Line<'
     if lines.len() > rows {
         lines.truncate(rows);
         if let Some(last) = lines.last_mut() {
-            let begin = cut(&last.to_string(), columns.saturating_sub(1));
-            *last = Line::from(Span::styled(format!("{}…", begin.trim_end_matches('…')), style));
+            *last = Line::from(Span::styled(cut(&format!("{last}…"), columns), style));
         }
     }
     lines

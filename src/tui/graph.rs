@@ -206,7 +206,7 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     let revision = format!(" · revision {}", centre.row.revision);
     let has_room = fit::width(&kind.content) + fit::width(&revision) <= columns;
     let revision = has_room.then(|| Span::styled(revision, theme.dim()));
-    lines.push(Line::from_iter([Some(kind), revision].into_iter().flatten()));
+    lines.push([Some(kind), revision].into_iter().flatten().collect());
     let caption = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
     lines.push(Line::styled(fit::cut(&caption, columns), theme.dim()));
     for (n, line) in lines.iter().enumerate() {
