@@ -140,7 +140,9 @@ impl Live {
 pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> String {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
     // What was asked comes before flags and bounds: a screen may have room for one of them.
-    named.sort_unstable_by_key(|(name, value)| (value.is_boolean() || value.is_number(), *name));
+    named.sort_unstable_by_key(|(name, value)| {
+        (with_texts && (value.is_boolean() || value.is_number()), *name)
+    });
     let shown = named.into_iter().filter_map(|(name, value)| {
         let value = match value {
             Value::Null => return None,
