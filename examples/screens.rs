@@ -202,7 +202,7 @@ async fn pictures(home: &Home, checkout: &Path) -> Result<()> {
         home,
         "claude-code",
         &[
-            ("mem_session_start", json!({ "directory": "/home/ada/src/cerebro" })),
+            ("mem_session_start", json!({ "project": PROJECT, "directory": "/home/ada/src/cerebro" })),
             ("mem_context", json!({})),
             ("mem_search", json!({ "query": "why one writer and not optimistic commits" })),
             ("mem_save", json!({
@@ -217,7 +217,7 @@ async fn pictures(home: &Home, checkout: &Path) -> Result<()> {
         home,
         "codex",
         &[
-            ("mem_session_start", json!({ "directory": "/home/ada/src/cerebro" })),
+            ("mem_session_start", json!({ "project": PROJECT, "directory": "/home/ada/src/cerebro" })),
             ("mem_save_prompt", json!({ "content": "Make the search faster right after a save" })),
             ("mem_search", json!({ "query": "search right after a save pays for a commit" })),
             ("mem_get_observation", json!({ "id": "nosuchmemory" })),
@@ -361,6 +361,16 @@ fn run(out: &mut String, text: &str, style: Style, (start, end, row): (u16, u16,
     let line =
         if style.add_modifier.contains(Modifier::UNDERLINED) { " text-decoration=\"underline\"" } else { "" };
     let dim = if style.add_modifier.contains(Modifier::DIM) { " opacity=\"0.55\"" } else { "" };
+    if let Some([left, top, right, bottom]) = shape(text) {
+        let (w, h) = ((right - left) * COLUMN, (bottom - top) * ROW);
+        let (x, y) = (x + left * COLUMN, y + top * ROW);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" fill=\"{ink}\"{dim} \
+             shape-rendering=\"crispEdges\"/>"
+        );
+        return;
+    }
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     let baseline = y + 13.5;
     let _ = writeln!(
@@ -368,6 +378,22 @@ fn run(out: &mut String, text: &str, style: Style, (start, end, row): (u16, u16,
         "<text x=\"{x:.1}\" y=\"{baseline:.1}\" textLength=\"{width:.1}\" lengthAdjust=\"spacingAndGlyphs\" \
          fill=\"{ink}\"{bold}{italic}{line}{dim}>{text}</text>"
     );
+}
+
+/// Bars and lines as the part of their cell that they fill: left, top, right, bottom. As letters, which are less high
+/// than a row, they would have gaps.
+fn shape(text: &str) -> Option<[f64; 4]> {
+    const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    Some(match text {
+        "│" => [0.44, 0.0, 0.56, 1.0],
+        "┃" => [0.38, 0.0, 0.62, 1.0],
+        "─" => [0.0, 0.47, 1.0, 0.53],
+        "▌" => [0.0, 0.0, 0.5, 1.0],
+        bar => {
+            let eighths = BARS.iter().position(|one| *one == bar)? + 1;
+            [0.0, 1.0 - eighths as f64 / 8.0, 1.0, 1.0]
+        }
+    })
 }
 
 fn colour(colour: Option<Color>, default: &'static str) -> &'static str {

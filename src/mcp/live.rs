@@ -139,7 +139,10 @@ impl Live {
 /// anything, only numbers and flags are shown.
 pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> String {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
-    named.sort_unstable_by_key(|(name, _)| *name);
+    // What was asked comes before flags and bounds: a screen may have room for one of them.
+    named.sort_unstable_by_key(|(name, value)| {
+        (with_texts && (value.is_boolean() || value.is_number()), *name)
+    });
     let shown = named.into_iter().filter_map(|(name, value)| {
         let value = match value {
             Value::Null => return None,

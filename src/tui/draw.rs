@@ -221,16 +221,20 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
     (
         "Sessions, calls and the inbox",
         &[
-            ("f  h", "the session it follows, past sessions"),
+            ("f  h", "what it follows, past sessions"),
             ("Space  /  c", "pause, filter, clear the calls"),
             ("a  x", "accept, reject a proposal"),
         ],
     ),
 ];
 
+/// Columns of the help's box, and of its keys.
+const HELP_COLUMNS: u16 = 64;
+const HELP_KEYS: usize = 26;
+
 fn help(state: &State, area: Rect, buffer: &mut Buffer) {
     let rows: usize = HELP.iter().map(|(_, keys)| keys.len() + 1).sum();
-    let inner = over(state, area, 64, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
+    let inner = over(state, area, HELP_COLUMNS, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
     let mut at = 0;
     for (title, keys) in HELP {
         if let Some(row) = paint::row(inner, at) {
@@ -239,11 +243,26 @@ fn help(state: &State, area: Rect, buffer: &mut Buffer) {
         for (n, (key, what)) in keys.iter().enumerate() {
             let Some(row) = paint::row(inner, at + 1 + n) else { break };
             let spans = vec![
-                Span::styled(format!("  {}", fit::pad(key, 26)), state.theme.accent()),
+                Span::styled(format!("  {}", fit::pad(key, HELP_KEYS)), state.theme.accent()),
                 Span::raw(*what),
             ];
             paint::line(buffer, row, &Line::from(spans));
         }
         at += keys.len() + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_is_shown_whole() {
+        // The border and a blank at each side, and the indent of the keys.
+        let room = usize::from(HELP_COLUMNS) - 4 - 2 - HELP_KEYS;
+        for (key, what) in HELP.iter().flat_map(|(_, keys)| *keys) {
+            assert!(fit::width(key) < HELP_KEYS, "{key}");
+            assert!(fit::width(what) <= room, "{what}");
+        }
     }
 }

@@ -88,6 +88,18 @@ pub fn wrap(
     lines
 }
 
+/// A text on at most `rows` lines; `…` shows that there is more of it.
+pub fn rows(text: &str, style: Style, columns: usize, rows: usize) -> Vec<Line<'static>> {
+    let mut lines = wrap(&[(text.to_owned(), style)], columns, &[], &[]);
+    if lines.len() > rows {
+        lines.truncate(rows);
+        if let Some(last) = lines.last_mut() {
+            *last = Line::from(Span::styled(cut(&format!("{last}…"), columns), style));
+        }
+    }
+    lines
+}
+
 fn lines_break_here(clusters: &[Cluster<'_>], at: usize) -> bool {
     at > 0 && clusters.get(at).is_some_and(|cluster| cluster.text == " ")
 }
@@ -167,5 +179,15 @@ mod tests {
         assert_eq!(lines("abcdefghij", 7), ["- abcde", "  fghij"]);
         assert_eq!(lines("日本語日本語", 8), ["- 日本語", "  日本語"]);
         assert_eq!(lines("", 8), ["- "]);
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_its_rows_says_so() {
+        let lines = |text, count| -> Vec<String> {
+            rows(text, Style::new(), 9, count).iter().map(Line::to_string).collect()
+        };
+        assert_eq!(lines("one two three", 2), ["one two", "three"]);
+        assert_eq!(lines("one two three", 1), ["one two…"]);
+        assert_eq!(lines("abcdefghi jkl", 1), ["abcdefgh…"]);
     }
 }

@@ -199,12 +199,14 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     ratatui::widgets::Widget::render(block, area, buffer);
     let columns = usize::from(inner.width.saturating_sub(2));
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let mut lines = fit::wrap(&[(centre.row.title.clone(), theme.strong())], columns, &[], &[]);
-    lines.truncate(usize::from(inner.height.saturating_sub(3)).max(1));
+    let rows = usize::from(inner.height.saturating_sub(3)).max(1);
+    let mut lines = fit::rows(&centre.row.title, theme.strong(), columns, rows);
     lines.push(Line::default());
     let kind = Span::styled(centre.row.kind.clone(), theme.kind(&centre.row.kind));
-    let revision = Span::styled(format!(" · revision {}", centre.row.revision), theme.dim());
-    lines.push(Line::from(vec![kind, revision]));
+    let revision = format!(" · revision {}", centre.row.revision);
+    let has_room = fit::width(&kind.content) + fit::width(&revision) <= columns;
+    let revision = has_room.then(|| Span::styled(revision, theme.dim()));
+    lines.push([Some(kind), revision].into_iter().flatten().collect());
     let caption = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
     lines.push(Line::styled(fit::cut(&caption, columns), theme.dim()));
     for (n, line) in lines.iter().enumerate() {

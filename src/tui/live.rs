@@ -213,17 +213,17 @@ fn bar(state: &State, row: Rect, count: usize, buffer: &mut Buffer) {
 /// A call on one line.
 pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     let theme = state.theme;
-    let wide = columns >= 110;
-    let (agent, project, outcome) = if wide { (16, 22, 24) } else { (12, 0, 14) };
+    let (tool, agent, project, outcome) = match columns {
+        ..110 => (16, 12, 0, 14),
+        110..140 => (18, 12, 18, 20),
+        _ => (20, 16, 22, 24),
+    };
     let mark =
         if call.failed { Span::styled("✗ ", theme.bad()) } else { Span::styled("✓ ", theme.good()) };
     let mut spans = vec![
         Span::styled(clock(call.at, &state.zone, "%H:%M:%S "), theme.dim()),
         mark,
-        Span::styled(
-            fit::pad(call.tool.trim_start_matches("mem_"), if wide { 20 } else { 16 }),
-            theme.strong(),
-        ),
+        Span::styled(fit::pad(call.tool.trim_start_matches("mem_"), tool), theme.strong()),
         Span::raw(format!(" {}", fit::pad(&call.agent, agent))),
     ];
     if project > 0 {

@@ -60,7 +60,7 @@ begin() {
   open
 }
 open() {
-  keys "clear; '$program' --home '$home' tui" Enter
+  keys "clear; '$program' --home '$home' tui --all-projects" Enter
   see 'Saves per day'
 }
 # After the program has ended: the shell answers, the cursor is shown, the settings are what they were.
@@ -109,10 +109,10 @@ for size in '80 24' '200 60'; do
   scroll
   keys t; see 'Show which type'; keys Escape; gone 'Show which type'
   keys g; see 'In its session'
-  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter open'; rest
+  keys 3; see 'Mend the '; keys Enter; see 'What happened'; keys Escape; see 'Enter open'; rest
   keys 4; see 'following'
-  "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
-  see 'seen from the tour'
+  "$program" --home "$home" search 'writer waits for the queue' --all-projects >/dev/null 2>&1
+  see 'writer waits for the queue'
   # The daemon dies; the screens connect again by themselves.
   kill -9 "$("$program" --home "$home" daemon status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"
   keys 2

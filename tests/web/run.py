@@ -142,13 +142,17 @@ def furnish(command, memories, work):
         content="## Why\n\nThe bank answers **late** rather than never: a third try at once met the lock of the first.\n\n"
         "| try | after | outcome |\n| --- | ---: | --- |\n| 1 | 0 ms | 92 % |\n| 2 | 400 ms | 7 % |\n| 3 | queued | 1 % |\n\n"
         "```rust\nlet outcome = retry(2, Duration::from_millis(400), || charge(&order)).await?;\n```\n\n"
-        "- [x] measured on the last month\n- [ ] look again after the bank's change\n\nSee `src/queue/mod.rs`.")
+        "- [x] measured on the last month\n- [ ] look again after the bank's change\n\nSee `src/payments/retry.rs`.")
     first.call("mem_save", title="Payments are retried twice and then go to the queue", type="decision",
-        content="The bank answers late rather than never: two tries, then the queue. See `src/queue/mod.rs`.")
+        content="The bank answers late rather than never: two tries, then the queue. See `src/payments/retry.rs`.")
+    # A name that few memories share, so that there is something to draw.
+    for title, kind in [("The bank's lock lasts 300 ms", "discovery"), ("A refund is never retried", "decision"),
+            ("A third try charged an order twice", "bugfix"), ("Retries are counted by outcome", "pattern")]:
+        first.call("mem_save", title=title, type=kind, content=f"{title}. Where: `src/payments/retry.rs`")
     first.call("mem_update", id=made["id"], content="## Why\n\nThe bank answers **late** rather than never: a third try at once "
         "met the lock of the first.\n\n| try | after | outcome |\n| --- | ---: | --- |\n| 1 | 0 ms | 92 % |\n| 2 | 400 ms | 7 % |\n"
         "| 3 | queued | 1 % |\n\n```rust\nlet outcome = retry(2, Duration::from_millis(400), || charge(&order)).await?;\n```\n\n"
-        "- [x] measured on the last month\n- [x] look again after the bank's change: it holds\n\nSee `src/queue/mod.rs`.")
+        "- [x] measured on the last month\n- [x] look again after the bank's change: it holds\n\nSee `src/payments/retry.rs`.")
     first.call("mem_save", title="<script>alert('a title')</script>", content="<img src=x onerror=alert(1)> and **bold**\n\n" + text)
     first.call("mem_save_prompt", content="Why do we retry payments twice?")
     for query in ["why do we retry payments twice", "queue lease", "nothing like this at all zzz"]:
@@ -247,8 +251,10 @@ def main():
             took = sorted(first_page_ms(command) for _ in range(OPENINGS))
             print(f"first page of {options.memories} memories, just opened: p50 {took[OPENINGS // 2]:.1f} ms, "
                 f"at most {took[-1]:.1f} ms")
-            if took[OPENINGS // 2] > FIRST_MS_MAX:
-                sys.exit(f"FAILED: the first page takes more than {FIRST_MS_MAX} ms")
+            # The tour goes on: what a page looks like does not depend on how busy the machine is.
+            is_slow = took[OPENINGS // 2] > FIRST_MS_MAX
+            if is_slow:
+                print(f"FAILED: the first page takes more than {FIRST_MS_MAX} ms")
             web, link = opened(command)
             plan = {"link": link, "subject": subject, "chromium": browser, "profile": str(work / "profile"),
                 "loads": options.loads, "memories": options.memories, "paused": options.memories > WAITED_MAX,
@@ -258,7 +264,7 @@ def main():
                 "pictures": str(ROOT / "docs/screens") if options.pictures else None}
             (work / "plan.json").write_text(json.dumps(plan))
             toured = subprocess.run(["node", HERE / "tour.mjs", work / "plan.json"])
-            sys.exit(toured.returncode)
+            sys.exit(toured.returncode or int(is_slow))
         finally:
             if web:
                 web.terminate()

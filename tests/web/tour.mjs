@@ -123,9 +123,12 @@ const paths = {
   recalled: "/history?q=retry%20payments", works: "/work", work, live: "/live", conflicts: "/pairs",
   duplicates: "/pairs?which=twins", distilled: "/inbox", tidy: "/tidy", plan: cycle, documents: "/documents", document: document_,
   forget: `${document_}/forget`, join: merge ?? "/pairs", graphproject: "/graph/project?project=acme%2Fpayments",
-  graphname: "/graph/entity?name=src%2Fqueue%2Fmod.rs&project=acme%2Fpayments", projects: "/projects",
+  graphname: "/graph/entity?name=src%2Fpayments%2Fretry.rs&project=acme%2Fpayments", projects: "/projects",
   merge: "/projects/merge?from=acme%2Fpayments&into=acme%2Fwebsite",
 };
+
+await open(enter, paths.graph);
+if ((await enter.$$(".graph path")).length === 0 && !plan.paused) fault("no relations are drawn");
 
 let largest = 0;
 for (const size of Object.keys(SIZES)) {
@@ -231,7 +234,9 @@ if (plan.pictures) {
   await page.setViewport({ width: 1180, height: 800 });
   for (const name of ["overview", "memory", "graph", "duplicates"]) {
     await open(page, paths[name]);
-    await page.screenshot({ path: join(plan.pictures, `web-${name}.png`) });
+    // Without the strip that is kept free for a scroll bar, which is hidden here.
+    const width = await page.evaluate(() => document.documentElement.clientWidth);
+    await page.screenshot({ path: join(plan.pictures, `web-${name}.png`), clip: { x: 0, y: 0, width, height: 800 } });
   }
 }
 await browser.close();

@@ -70,13 +70,14 @@ impl FactLine {
             Some(false) => ("ill", "not well: "),
             None => ("plain", ""),
         };
-        let href = match fact.name {
-            "alike" => "/pairs?which=twins",
-            "review" => "/pairs",
-            "distil" => "/inbox",
-            _ => "",
+        // In a terminal, the advice names this page; here it leads there.
+        let (href, todo) = match (fact.name, fact.todo) {
+            ("alike", Some(_)) => ("/pairs?which=twins", Some("See both side by side, and keep one")),
+            ("review", Some(_)) => ("/pairs", Some("See both side by side, and settle which one holds")),
+            ("distil", todo) => ("/inbox", todo),
+            (_, todo) => ("", todo),
         };
-        Self { mark, said, name: fact.name, words: fact.words, todo: fact.todo, href }
+        Self { mark, said, name: fact.name, words: fact.words, todo, href }
     }
 }
 

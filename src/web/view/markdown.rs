@@ -97,9 +97,19 @@ impl Page {
             // A memory is a note rather than prose, so its line breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>\n"),
             Event::Rule => self.out.push_str("<hr>\n"),
-            Event::TaskListMarker(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
+            Event::TaskListMarker(done) => self.task(done),
             Event::FootnoteReference(name) => escape(&mut self.out, &name),
         }
+    }
+
+    /// A box to tick takes the place of the item's bullet.
+    fn task(&mut self, done: bool) {
+        const ITEM: &str = "<li>";
+        if self.out.ends_with(ITEM) {
+            self.out.truncate(self.out.len() - ITEM.len());
+            self.out.push_str("<li class=\"task\">");
+        }
+        self.out.push_str(if done { "☑ " } else { "☐ " });
     }
 
     fn begin(&mut self, tag: Tag<'_>) {
@@ -225,7 +235,7 @@ mod tests {
             "<p>a <em>b</em> <strong>c</strong> <code>d&lt;e&gt;</code><br>\nf</p>\n"
         );
         assert_eq!(html("3. x\n4. y"), "<ol start=\"3\">\n<li>x</li>\n<li>y</li>\n</ol>\n");
-        assert_eq!(html("- [x] done"), "<ul>\n<li>☑ done</li>\n</ul>\n");
+        assert_eq!(html("- [x] done"), "<ul>\n<li class=\"task\">☑ done</li>\n</ul>\n");
         assert!(html("| a | b |\n|---|--:|\n| 1 | 2 |").contains("<td>1</td><td class=\"end\">2</td>"));
     }
 
