@@ -16,7 +16,7 @@ fn model() -> Arc<dyn Embedder> {
 }
 
 async fn passages(model: &Arc<dyn Embedder>, texts: &[&str]) -> Vec<Vec<f32>> {
-    let texts = texts.iter().map(|text| redact_text(text).kept).collect();
+    let texts = texts.iter().map(|text| redact_text(text).value).collect();
     let made = model.embed(Purpose::Passage, texts).await.unwrap();
     assert_eq!(made.tokens, 0, "nobody counts here");
     made.vectors
@@ -80,7 +80,7 @@ async fn a_query_goes_before_passages() {
     let begun = Instant::now();
     let busy: Vec<_> = (0..2)
         .map(|_| {
-            let (model, texts) = (Arc::clone(&model), vec![redact_text(&long).kept; 12]);
+            let (model, texts) = (Arc::clone(&model), vec![redact_text(&long).value; 12]);
             tokio::spawn(async move {
                 model.embed(Purpose::Passage, texts).await.unwrap();
                 Instant::now()
@@ -90,7 +90,7 @@ async fn a_query_goes_before_passages() {
     tokio::task::yield_now().await;
     let mut answered = Vec::new();
     for _ in 0..4 {
-        model.embed(Purpose::Query, vec![redact_text("why do we retry").kept]).await.unwrap();
+        model.embed(Purpose::Query, vec![redact_text("why do we retry").value]).await.unwrap();
         answered.push(Instant::now());
     }
     for task in busy {

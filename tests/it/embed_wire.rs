@@ -44,7 +44,7 @@ fn open(settings: &Settings) -> Arc<dyn Embedder> {
 
 fn ask(settings: &Settings, texts: &[&str]) -> Result<Embedded, ProviderError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let texts = texts.iter().map(|text| redact_text(text).kept).collect();
+    let texts = texts.iter().map(|text| redact_text(text).value).collect();
     runtime.block_on(async { open(settings).embed(Purpose::Passage, texts).await })
 }
 

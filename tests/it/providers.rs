@@ -92,13 +92,13 @@ fn llm_settings(dialect: Dialect, address: &str) -> llm::Settings {
 /// Asks for one vector.
 async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
     let embedder = embed::open(settings, &shelf())?.unwrap();
-    embedder.embed(Purpose::Passage, vec![redact_text("a text about gannets").kept]).await.map(drop)
+    embedder.embed(Purpose::Passage, vec![redact_text("a text about gannets").value]).await.map(drop)
 }
 
 /// Asks one question.
 async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
     let schema = json!({ "type": "object" });
-    let turns = vec![redact_text("a text about gannets").kept];
+    let turns = vec![redact_text("a text about gannets").value];
     llm::open(settings, "relations")?
         .unwrap()
         .ask(&Ask { instructions: "Do.", turns, schema: &schema })

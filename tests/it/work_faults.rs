@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use cerebro_core::redact::redact_text;
-use cerebro_ledger::{Entry, Kept, Mac, State, fold::fold_all};
+use cerebro_ledger::{ChainedEvent, Entry, Mac, State, fold::fold_all};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::hooks::report;
@@ -129,7 +129,7 @@ fn folded(home: &Home, work: &str) -> State {
     let lines = home.run(&["work", "export", work]).success();
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let event = |line: Value| {
-        (line["kind"] == "work_event").then(|| Kept {
+        (line["kind"] == "work_event").then(|| ChainedEvent {
             seq: line["seq"].as_u64().unwrap(),
             at: line["at"].as_str().unwrap().parse().unwrap(),
             kind: line["type"].as_str().unwrap().to_owned(),
@@ -137,7 +137,7 @@ fn folded(home: &Home, work: &str) -> State {
             late: line["late"] == true,
             full: line["full"].as_u64().unwrap(),
             artifact: line["artifact"].as_str().map(str::to_owned),
-            body: line["body"].as_str().map(|body| redact_text(body).kept),
+            body: line["body"].as_str().map(|body| redact_text(body).value),
             salt: None,
             commitment: Mac::default(),
             mac: Mac::default(),
