@@ -1,5 +1,5 @@
-//! What a caller notices of the worker: searches and saves with a long queue draining, beside the same with
-//! the worker paused. `make bench-worker`; `JOBS` (default 10,000) is the length of the queue. With `WHOLE=1` it
+//! What a caller notices of the worker: searches and saves while a long queue drains, compared with the same while
+//! the worker is paused. `make bench-worker`; `JOBS` (default 10,000) is the length of the queue. With `WHOLE=1` it
 //! waits until the queue is empty (some 0.04 s a memory on two cores), and measures searches among all those
 //! vectors.
 //!
@@ -64,7 +64,7 @@ fn saves(client: &mut Client, corpus: &mut Corpus, count: usize) -> Result<Vec<f
     Ok(times)
 }
 
-/// Searches and saves as they are now.
+/// Times of searches and saves in the present state.
 struct Times {
     paced: Vec<f64>,
     dense: Vec<f64>,
@@ -84,7 +84,7 @@ fn queue(client: &mut Client) -> Result<u64> {
     stats["worker"]["queue_depth"].as_u64().context("no queue in mem_stats")
 }
 
-/// Waits until the queue is empty, with a line every half minute.
+/// Waits until the queue is empty; prints a line every half minute.
 fn drain(client: &mut Client) -> Result<()> {
     for beat in 0_u32.. {
         let left = queue(client)?;
@@ -99,7 +99,7 @@ fn drain(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Searches among the vectors of all memories, beside those with nearly none.
+/// Searches among the vectors of all memories, compared with those among nearly none.
 fn with_vectors(
     home: &Home,
     client: &mut Client,

@@ -34,7 +34,7 @@ use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
 
 const TITLE_CHARS: usize = 80;
-/// The category that asks for what is not there: kept out of the headline.
+/// The category of questions without an answer: left out of the main figures.
 const ADVERSARIAL: &str = "adversarial";
 /// Longest wait for a background worker to finish what the saves have queued.
 const DRAIN_WAIT: Duration = Duration::from_hours(1);
@@ -42,7 +42,7 @@ const DRAIN_WAIT: Duration = Duration::from_hours(1);
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
     data: Vec<PathBuf>,
-    /// Ask only the first so many queries; all memories are saved even so.
+    /// Ask only this many of the first queries; all memories are saved nevertheless.
     limit: usize,
     json: Option<PathBuf>,
     /// With the model of `make model`.
@@ -53,7 +53,7 @@ struct Options {
     folds: bool,
     /// Consolidate before asking, until nothing is left to do.
     consolidate: bool,
-    /// Exchanges of past sessions that are put beside the memories, in their very words: no order may change by them.
+    /// Exchanges of past sessions with the texts of the memories, added beside them: they must not change any order.
     beside: usize,
 }
 
@@ -72,7 +72,7 @@ fn options() -> Result<Options> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
         match argument.as_str() {
-            // Cargo says so to every benchmark.
+            // Cargo passes this to every benchmark.
             "--bench" => {}
             "--model" => options.model = true,
             "--ablate" => options.ablate = true,
@@ -114,7 +114,7 @@ fn text_of(record: &Value, field: &str) -> Option<String> {
     }
 }
 
-/// The arguments of the save: the recipe by which figures of different servers compare.
+/// The arguments of the save: the same for all servers, so that their figures can be compared.
 fn save_arguments(memory: &Value) -> Value {
     let text = text_of(memory, "text").unwrap_or_default();
     let scope = text_of(memory, "scope").unwrap_or_default();
@@ -128,7 +128,7 @@ fn save_arguments(memory: &Value) -> Value {
     arguments
 }
 
-/// What the saves gave.
+/// The result of the saves.
 struct Saved {
     /// The server's id of each of the set's ids; a text saved twice has one.
     ids: HashMap<String, String>,
@@ -161,7 +161,7 @@ fn save_all(client: &mut Client, memories: &[Value]) -> Result<Saved> {
     Ok(saved)
 }
 
-/// Puts exchanges of past sessions beside the memories, in the projects and the words of these.
+/// Adds exchanges of past sessions with the projects and texts of the memories.
 fn put_beside(home: &Home, memories: &[Value], exchanges: usize) -> Result<()> {
     const OF_A_SESSION: usize = 100;
     let at = "2026-01-01T00:00:00.000001Z";
@@ -207,7 +207,7 @@ fn drain(client: &mut Client) -> Result<()> {
     }
 }
 
-/// Makes plans and carries them out until there is nothing to do, as many nights would.
+/// Makes plans and carries them out until there is nothing left to do, as over many nights.
 fn consolidate(home: &Home) -> Result<()> {
     let operator = operator::Operator::connect(home.path())?;
     let mut archived = 0;
@@ -229,12 +229,12 @@ fn consolidate(home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// One query and what came of it.
+/// One query and its result.
 struct Asked {
     category: String,
     judgement: Judgement,
     answer: Answer,
-    /// The same query in a project that cannot know.
+    /// The same query in a project that does not have the answer.
     elsewhere: Option<Answer>,
 }
 
@@ -263,7 +263,7 @@ fn ask(client: &mut Client, query: &str, scope: &str) -> Result<Answer> {
     })
 }
 
-/// The server's ids of what answers a query, and how many of it the server does not have.
+/// The server's ids of the right answers to a query, and how many of them the server does not have.
 fn gold<'a>(record: &Value, saved: &'a Saved) -> (HashSet<&'a str>, usize) {
     let wanted = record["gold"].as_array().map(Vec::as_slice).unwrap_or_default();
     let wanted: Vec<&str> = wanted.iter().filter_map(Value::as_str).collect();
@@ -297,9 +297,9 @@ fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Sa
     Ok(asked)
 }
 
-/// What the queries give with one signal left out, or with one that is off: what was changed, and the means of recall and
-/// reciprocal rank.
-struct Lesson {
+/// The result with one signal left out, or with one turned on: the change, and the means of recall and reciprocal
+/// rank.
+struct Ablation {
     change: String,
     measures: Vec<(&'static str, f64)>,
 }
@@ -307,11 +307,11 @@ struct Lesson {
 /// The columns of an ablation, of those that are measured.
 const ABLATED: [&str; 2] = ["R@10", "MRR"];
 
-/// The same queries, once for each signal that is left out; those that ask for what is not there are not asked.
-fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<Vec<Lesson>> {
+/// The same queries, once for each signal that is left out, except those without an answer.
+fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<Vec<Ablation>> {
     let operator = operator::Operator::connect(home.path())?;
     let signals = Signal::ALL.iter().filter(|(_, signal)| {
-        // Without a model there is no meaning to leave out, and nothing beside the words.
+        // Without a model there is no meaning to leave out, and only the words remain.
         model || !matches!(signal, Signal::Words | Signal::Meaning)
     });
     let mut lessons = Vec::new();
@@ -337,12 +337,12 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
             stats::mean(&judged.iter().map(|judgement| judgement.values[at]).collect::<Vec<_>>())
         };
         eprintln!("asked {change}");
-        lessons.push(Lesson { change, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
+        lessons.push(Ablation { change, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
     }
     Ok(lessons)
 }
 
-fn print_ablation(lessons: &[Lesson]) {
+fn print_ablation(lessons: &[Ablation]) {
     println!("\n| change | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
     for lesson in lessons {
         let cells: Vec<String> =
@@ -463,7 +463,7 @@ fn rows_as_json(rows: &[Row]) -> Value {
     Value::Array(rows.iter().map(one).collect())
 }
 
-/// A set in a home of its own, asked under every candidate; none of those that ask for what is not there.
+/// A set in a home of its own, asked under every candidate, except questions without an answer.
 fn trials_of(number: usize, set: &Set, options: &Options) -> Result<Vec<folds::Trial>> {
     let (home, client, saved) = set.stored(options)?;
     let operator = operator::Operator::connect(home.path())?;

@@ -1,11 +1,11 @@
-//! Taking past sessions in, and what they answer: `make history DATA=folder`.
+//! Importing past sessions, and searching them: `make history DATA=folder`.
 //!
 //! The folder has transcripts of Claude Code (`*.jsonl`) and, for the second table, `facts.jsonl`: what another program
-//! noted beside each (`session`, `prompts`, `files_touched`). They are put into a throw-away home and taken in by
+//! recorded about each (`session`, `prompts`, `files_touched`). They are put into a temporary home and imported by
 //! the real daemon. Each first prompt is then asked as a search that sees only earlier sessions; the files that the
-//! exchanges found changed are compared with those that the session went on to touch. Beside that: planted secrets that
-//! are kept all the same, questions of other projects that find something, commands that are handed back after a
-//! compaction, and what is kept after `kill -9` at fifty places. With `--model`, only the questions, with the vectors of
+//! exchanges found changed are compared with those that the session went on to touch. Also measured: planted secrets
+//! that are stored nevertheless, questions of other projects that find something, commands that are handed back after a
+//! compaction, and what is stored after `kill -9` at fifty places. With `--model`, only the questions, with the vectors of
 //! the model that `make model` set up. Linux only.
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
@@ -91,7 +91,7 @@ const ANSWERS: usize = 10;
 /// Longest question.
 const QUERY_CHARS: usize = 2_000;
 
-/// What another program noted of a session.
+/// What another program recorded about a session.
 #[derive(Deserialize)]
 struct Noted {
     session: String,
@@ -116,7 +116,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Copies the transcripts to where the agent has them; gives their bytes.
+/// Copies the transcripts to the folder of the agent; returns their bytes.
 fn furnish(home: &Home, data: &Path) -> Result<u64> {
     let folder = home.path().join(".claude/projects/-data");
     fs::create_dir_all(&folder)?;
@@ -137,7 +137,7 @@ fn enable(home: &Home) -> Result<()> {
     home.run(&["history", "import", "--agent", "codex", "--yes"])
 }
 
-/// Asks for the sessions of Claude Code, whatever is kept current.
+/// Requests the sessions of Claude Code, whichever agents are kept current.
 fn import(operator: &Operator) -> Result<Value> {
     operator.call(Operation::HistoryImport, json!({ "since": "0", "agents": ["claude-code"] }))
 }
@@ -146,7 +146,7 @@ fn status(operator: &Operator) -> Result<Value> {
     operator.call(Operation::HistoryStatus, json!({}))
 }
 
-/// Waits until nothing is read; gives the highest resident memory seen, and when the first exchanges were there.
+/// Waits until nothing is being read; returns the highest resident memory seen, and when the first exchanges were there.
 fn finished(home: &Home, operator: &Operator, begun: Instant) -> Result<(u64, f64)> {
     let (mut most, mut first) = (0, f64::NAN);
     while begun.elapsed() < IMPORT_WAIT {
@@ -182,7 +182,7 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
         predictions(&operator, &mut client, &facts)?;
     }
     let foreign = foreign(&mut client)?;
-    // What is handed back is only of agents whose sessions are kept current.
+    // Only sessions of agents that are kept current are handed back.
     home.run(&["history", "import", "--agent", "claude-code", "--yes"])?;
     let handed = handed_back(&home, data)?;
     let megabytes = bytes as f64 / 1e6;
@@ -268,7 +268,7 @@ fn marked(operator: &Operator) -> Result<f64> {
     Ok(100.0 * marked as f64 / texts.len().max(1) as f64)
 }
 
-/// The share of questions about other things that find something all the same.
+/// The share of questions about other things that find something nevertheless.
 fn foreign(client: &mut Client) -> Result<f64> {
     let (mut some, mut strong, mut times) = (0, 0, Vec::new());
     for query in FOREIGN {

@@ -1,7 +1,7 @@
 //! What a search of an earlier moment costs beside one of now: `make bench-past`.
 //!
 //! `SIZE` (default 20,000) is the number of memories, each of which is revised once, so that there are as many earlier
-//! texts. The index of the past is made by the first such search, whose time stands apart.
+//! texts. The index of the past is built by the first such search, whose time is shown separately.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
 #[path = "harness/client.rs"]

@@ -1,4 +1,4 @@
-//! Speed and size through the real server, beside references taken in the same minute: `make bench`.
+//! Speed and size through the real server, with references measured in the same minute: `make bench`.
 //!
 //! `SIZES` (default `1000,20000`) are the numbers of memories, `UPDATES` (default 10,000; 100,000 with
 //! `FULL=1`) the revisions of one topic key, `TMPDIR` the file system. Times are those that a client
@@ -38,18 +38,18 @@ use table::{Row, Target};
 
 const PROJECT: &str = "bench";
 const MB: f64 = 1e6;
-/// One bare write beside so many saves, so that both meet the same disk.
+/// One bare write per this many saves, so that both meet the same disk.
 const SAVES_PER_BARE_WRITE: usize = 10;
 const SEARCHES: usize = 500;
 const READS: usize = 300;
 const TURNS: usize = 200;
 const COLD_STARTS: usize = 5;
 
-/// What the runs need to know.
+/// The options of the runs.
 struct Options {
     sizes: Vec<usize>,
     updates: usize,
-    /// Only where calls spend their time.
+    /// Only measure where calls spend their time.
     stages: bool,
     json: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ fn options() -> Result<Options> {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            // Cargo says so to every benchmark.
+            // Cargo passes this to every benchmark.
             "--bench" => {}
             "--stages" => stages = true,
             "--json" => json = Some(arguments.next().context("--json needs a file")?.into()),
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// Bytes that everything below the home takes on disk: allocated blocks, not lengths.
+/// The size of the home on disk: allocated blocks, not lengths.
 fn disk_bytes(home: &Home) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let mut folders: Vec<PathBuf> = vec![home.path().to_owned()];
@@ -134,7 +134,7 @@ fn search_ms(client: &mut Client, query: &str) -> Result<f64> {
     Ok(client.timed("mem_search", &arguments)?.1)
 }
 
-/// The notes are saved one after another; gives their ids.
+/// Saves the notes one after another; returns their ids.
 fn saves(
     client: &mut Client,
     notes: &[Note],
@@ -180,7 +180,7 @@ fn searches(client: &mut Client, notes: &[Note], report: &mut Report) -> Result<
     }
     let theirs = queries.iter().map(|query| full_text.search_ms(query)).collect::<Result<Vec<_>>>()?;
     let sqlite = median(&theirs);
-    // Over few notes no call to another process can be below an index in this one.
+    // With few notes, no call to another process can be faster than an index in this one.
     let most_ms = if notes.len() < 20_000 { 2.0 } else { sqlite.min(2.0) };
     report.add("search p50", median(&times), "ms", Some(("SQLite FTS5", sqlite)), Target::AtMost(most_ms));
     let slow = Some(("SQLite FTS5 p99", percentile(&theirs, 99.0)));
@@ -188,8 +188,8 @@ fn searches(client: &mut Client, notes: &[Note], report: &mut Report) -> Result<
     Ok(())
 }
 
-/// One agent saves and another searches, in turn: each search must see the save before it. Gives the
-/// bytes of text that were saved.
+/// One agent saves and another searches, in turn: each search must see the save before it. Returns
+/// the bytes of text that were saved.
 fn turns(home: &Home, writer: &mut Client, corpus: &mut Corpus, report: &mut Report) -> Result<u64> {
     let mut reader = home.connect()?;
     let mut times = Vec::new();
@@ -212,7 +212,7 @@ fn turns(home: &Home, writer: &mut Client, corpus: &mut Corpus, report: &mut Rep
     Ok(bytes)
 }
 
-/// Get, timeline and context, beside a bare `ping`.
+/// Get, timeline and context, compared with a bare `ping`.
 fn reads(client: &mut Client, ids: &[String], report: &mut Report) -> Result<()> {
     let mut pings = Vec::new();
     for _ in 0..READS {
@@ -338,7 +338,7 @@ fn updates(count: usize) -> Result<Vec<Row>> {
         Some(("first thousand", early)),
         Target::AtMost(early * 1.25),
     );
-    // Minutes lie between the two, in which the machine changes; the work that an update takes does not.
+    // Minutes lie between the two, in which the load of the machine may change; the work of an update does not.
     let (first, second) = (work[0], work[1]);
     let flat = Target::AtMost(first * 1.25);
     report.add("processor time per update, second half", second, "ms", Some(("first half", first)), flat);

@@ -2,13 +2,13 @@
 //!
 //! - **Updates** (a set with questions of the category `knowledge_update`, whose first and last answers are the old and the
 //!   new fact): how often the old one is listed with a `newer` that names the new one, how many marks name anything else,
-//!   and, once `supersedes` is given, whether the new one stands before the old.
-//! - **Blocks**: 500 texts of the sets are corrected; then each of them is said again in four forms, which must be refused,
-//!   and every other text of the sets is said, which must not. So are 200 pairs that differ in one number, version or
+//!   and, once `supersedes` is given, whether the new one is listed before the old.
+//! - **Blocks**: 500 texts of the sets are corrected; then each of them is saved again in four forms, which must be refused,
+//!   and every other text of the sets is saved, which must succeed. So are 200 pairs that differ in one number, version or
 //!   negation.
-//! - **Anchors**: searches from the folder that memories speak of, beside searches from another one.
+//! - **Anchors**: searches from the folder that memories name, compared with searches from another one.
 //! - **Order** (`ORDER=file`): what is found for each question, with its score, is written to a file, or compared with it
-//!   where it is there, so that two programs or settings can be held against each other to the last digit.
+//!   if it exists, so that two programs or settings can be compared to the last digit.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 
@@ -31,9 +31,9 @@ use stats::percentile;
 const TITLE_CHARS: usize = 80;
 const LISTED: usize = 10;
 /// Texts that are corrected.
-const STONES: usize = 500;
+const CORRECTED: usize = 500;
 const PAIRS: usize = 200;
-/// Memories that speak of code, the files that they speak of, and searches of each sort.
+/// Memories that name code, the files that they name, and searches of each kind.
 const ANCHORED: usize = 2_000;
 const FILES: usize = 200;
 const SEARCHES: usize = 400;
@@ -119,7 +119,7 @@ fn read(folder: &Path) -> Result<Set> {
     })
 }
 
-/// Saves a set, each scope as a project; gives the ids by those of the set.
+/// Saves a set, each scope as a project; returns the ids by the set's ids.
 fn save_all(client: &mut Client, set: &Set) -> Result<HashMap<String, String>> {
     let mut ids = HashMap::new();
     for text in &set.texts {
@@ -208,7 +208,7 @@ fn updates(set: &Set) -> Result<()> {
     home.stop()
 }
 
-/// A way to write the same text otherwise.
+/// Another way to write the same text.
 type Form = fn(&str) -> String;
 
 const FORMS: [(&str, Form); 4] = [
@@ -245,8 +245,8 @@ fn blocks(sets: &[Set]) -> Result<()> {
         .into_iter()
         .filter(|text| !text.content.trim().is_empty() && seen.insert(sameness::normal(&text.content)))
         .collect();
-    let step = (texts.len() / STONES).max(1);
-    let is_stone = |n: usize| n.is_multiple_of(step) && n / step < STONES;
+    let step = (texts.len() / CORRECTED).max(1);
+    let is_stone = |n: usize| n.is_multiple_of(step) && n / step < CORRECTED;
     for (n, text) in texts.iter().enumerate().filter(|(n, _)| is_stone(*n)) {
         correct(&mut client, &text.title, &text.content, n)?;
     }
@@ -263,7 +263,7 @@ fn blocks(sets: &[Set]) -> Result<()> {
         blocked += usize::from(is_refused(&mut client, &text.title, &text.content)?);
     }
     println!(
-        "blocks: {blocked} of {others} other texts refused beside {STONES} corrected ones ({count} texts, each once)"
+        "blocks: {blocked} of {others} other texts refused beside {CORRECTED} corrected ones ({count} texts, each once)"
     );
     let mut blocked = 0;
     for (n, (one, other)) in pairs().into_iter().enumerate() {
@@ -324,7 +324,7 @@ fn anchors() -> Result<()> {
         for n in 0..SEARCHES {
             let call =
                 json!({ "query": format!("who retries step {n}"), "project": project, "limit": LISTED });
-            // Whoever asks second finds everything read already, so that they take turns.
+            // The second to ask finds everything cached, so they take turns.
             if n % 2 == 1 {
                 without.push(elsewhere.timed("mem_search", &call)?.1);
             }

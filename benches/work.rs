@@ -1,5 +1,5 @@
-//! How fast the journal is: in a process of its own on a real store, and through the real client and real hooks, beside a
-//! bare write and fdatasync of the same minute.
+//! How fast the journal is: in a process of its own on a real store, and through the real client and real hooks, compared
+//! with a bare write and fdatasync of the same minute.
 //!
 //! `make work` runs it; `EVENTS` (default 100,000) is how many events the journal holds when it is large. With fewer, such
 //! as `EVENTS=5000`, long pieces of work are shorter too: a trial run, whose figures are not those of the table.
@@ -36,12 +36,12 @@ use reference::BareLog;
 use stats::{median, percentile};
 use table::{Row, Target};
 
-/// How many events are noted one by one through a client, each beside a bare write.
+/// How many events are recorded one by one through a client, each together with a bare write.
 const NOTES: usize = 500;
 /// How many hooks are run.
 const HOOKS: usize = 200;
-/// Saves in one stretch, with events beside them or without, and how many stretches of each there are. Between two saves
-/// there is a pause, so that a stretch lasts for seconds.
+/// Saves in one series, with or without concurrent events, and the number of series of each. There is a pause between
+/// two saves, so that a series lasts for seconds.
 const SAVES: usize = 100;
 const STRETCHES: usize = 3;
 const SAVE_PAUSE: Duration = Duration::from_millis(20);
@@ -103,7 +103,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One event through the client, beside a bare write. `before` is what one took while the journal was empty.
+/// One event through the client, and a bare write. `before` is what one took while the journal was empty.
 fn notes(report: &mut Report, home: &Home, size: usize, before: Option<f64>) -> Result<f64> {
     let mut bare = BareLog::create(home.path())?;
     let mut client = home.connect()?;
@@ -145,7 +145,7 @@ fn hooks(report: &mut Report, home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Saves alone and with five events a second beside them, in turns.
+/// Saves alone and with five concurrent events a second, in turns.
 fn saves(report: &mut Report, home: &Home) -> Result<()> {
     let mut client = home.connect()?;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ fn stretch_of_saves(client: &mut Client, stretch: usize) -> Result<Vec<f64>> {
     Ok(took)
 }
 
-/// Tells events by hooks until it is over; gives the number of the next one.
+/// Reports events by hooks until it is over; returns the number of the next one.
 fn record_events(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize> {
     let mut n = from;
     while !is_over.load(Ordering::Relaxed) {
@@ -194,7 +194,7 @@ fn record_events(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize
     Ok(n)
 }
 
-/// How long a start takes until the first search is answered, in milliseconds.
+/// The time from a start until the first search is answered, in milliseconds.
 fn starts(home: &Home) -> Result<f64> {
     let mut took = Vec::new();
     for _ in 0..STARTS {

@@ -2,7 +2,7 @@
 //!
 //! A first agent saves what this repository's own history decided and fixed, in two
 //! sessions; a second agent, in a process of its own, finds it again. Both are real MCP clients of
-//! the real `cerebro mcp`, in a throw-away home. What is printed is what the agent is given.
+//! the real `cerebro mcp`, in a temporary home. The output is what the agents get.
 #![expect(clippy::print_stdout, reason = "it shows things to a person")]
 
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const COLUMNS_SHOWN: usize = 108;
 const FILES_SHOWN: usize = 8;
 const BODY_CHARS_MAX: usize = 4_000;
 
-/// One thing that the history knows.
+/// One lesson of the history.
 struct Lesson {
     subject: String,
     body: String,
@@ -73,7 +73,7 @@ impl Lesson {
         format!("{family}/{slug}")
     }
 
-    /// What someone may ask who only half remembers.
+    /// A question of somebody who remembers only half.
     fn question(&self) -> String {
         let mut words: Vec<&str> =
             self.subject.split(|c: char| !c.is_alphanumeric()).filter(|w| w.chars().count() > 3).collect();
@@ -84,7 +84,7 @@ impl Lesson {
 
 /// The latest commits, oldest first; none outside git.
 fn from_git(checkout: &Path) -> Vec<Lesson> {
-    // Record and unit separators stand between what may hold any other character.
+    // Record and unit separators, because the fields may contain any other character.
     let format = "--format=%x1e%s%x1f%b%x1f";
     let count = format!("--max-count={COMMITS_MAX}");
     let output = std::process::Command::new("git")
@@ -142,7 +142,7 @@ fn history(checkout: &Path) -> Result<Vec<Lesson>> {
     Ok(lessons)
 }
 
-/// Writes to the terminal, in colour only there.
+/// Writes to standard output; in colour if it is a terminal.
 struct Screen {
     colour: bool,
 }
@@ -156,7 +156,7 @@ impl Screen {
         println!("\n{}", self.paint("1;36", &format!("── {text}")));
     }
 
-    /// A call and its answer as the agent sees it, cut to what a screen holds.
+    /// A call and its answer as the agent sees it, cut to the size of a screen.
     fn call(&self, tool: &str, arguments: &Value, reply: &str) {
         let arguments = cut(&arguments.to_string(), COLUMNS_SHOWN - tool.len() - 2);
         println!("\n{} {}", self.paint("1", &format!("▸ {tool}")), self.paint("2", &arguments));
@@ -182,7 +182,7 @@ fn cut(text: &str, columns: usize) -> String {
 async fn join<'s>(home: &Home, checkout: &Path, screen: &'s Screen) -> Result<Agent<'s>> {
     let mut command = Command::from(home.command());
     command.arg("mcp").current_dir(checkout);
-    // What an agent around this demo has set is not about the demo's sessions.
+    // Variables of an agent that runs this demo must not affect the demo's sessions.
     for name in ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"] {
         command.env_remove(name);
     }
@@ -197,7 +197,7 @@ struct Agent<'s> {
 }
 
 impl Agent<'_> {
-    /// Calls a tool; gives the text and the structured half of its reply.
+    /// Calls a tool; returns the text and the structured half of its reply.
     async fn ask(&self, tool: &'static str, arguments: &Value) -> Result<(String, Value)> {
         let map: JsonObject = arguments.as_object().cloned().unwrap_or_default();
         let request = CallToolRequestParams::new(tool).with_arguments(map);
@@ -223,7 +223,7 @@ impl Agent<'_> {
     }
 }
 
-/// One sitting: what it was about, its lessons, its summary.
+/// One session: its subject, its lessons, its summary.
 async fn sitting(agent: &Agent<'_>, id: &str, goal: &str, lessons: &[Lesson]) -> Result<()> {
     agent.show("mem_session_start", json!({ "id": id })).await?;
     agent.show("mem_save_prompt", json!({ "content": goal })).await?;

@@ -1,6 +1,6 @@
 //! Pictures of the screens: `make screenshots` writes them to `docs/screens`.
 //!
-//! A throw-away home is filled with what this repository's history and documents say, a real agent makes
+//! A temporary home is filled with what this repository's history and documents say, a real agent makes
 //! some calls, and the real screens are drawn over the real daemon; their cells become SVG. The moments of
 //! the memories are made up, so that the pictures show a few weeks of work.
 #![expect(clippy::print_stdout, reason = "it tells a person what it wrote")]
@@ -31,7 +31,7 @@ use home::Home;
 
 const SIZE: (u16, u16) = (120, 34);
 const NOW: &str = "2026-11-22T17:30:00Z";
-/// How many weeks the made-up moments reach back.
+/// The number of weeks that the made-up moments cover.
 const WEEKS: i64 = 9;
 const PROJECT: &str = "cerebro/cerebro";
 
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     runtime.block_on(pictures(&home, &checkout))
 }
 
-/// What the decisions, the invariants, the change log and the commits say.
+/// Lessons from the decisions, the invariants, the change log and the commits.
 fn lessons(checkout: &Path) -> Result<Vec<Lesson>> {
     let read = |name: &str| std::fs::read_to_string(checkout.join(name)).unwrap_or_default();
     let mut lessons = Vec::new();
@@ -120,7 +120,7 @@ fn store(lessons: &[Lesson]) -> Result<String> {
     let begin = now - SignedDuration::from_hours(24 * 7 * WEEKS);
     let count = lessons.len().div_ceil(PER_SESSION);
     let start = |n: usize| {
-        // Denser towards the end, with a wobble, at hours of work.
+        // Denser towards the end, with some variation, at working hours.
         let part = (n as f64 + 1.0) / count as f64;
         let hours = (part.sqrt() * 24.0 * 7.0 * WEEKS as f64) as i64 - 7 + (n as i64 * 5) % 6;
         begin + SignedDuration::from_hours(hours) + SignedDuration::from_mins((n as i64 * 13) % 60)
@@ -179,7 +179,7 @@ fn import(home: &Home, lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lets an agent of this name make some calls, and stays connected while the result lives.
+/// Lets an agent of this name make some calls. It stays connected until the result is dropped.
 async fn agent(
     home: &Home,
     name: &str,
@@ -300,8 +300,8 @@ impl Screens {
 const COLUMN: f64 = 8.4;
 const ROW: f64 = 18.0;
 const MARGIN: f64 = 14.0;
-const INK: &str = "#d8dbe2";
-const PAPER: &str = "#16181d";
+const FOREGROUND: &str = "#d8dbe2";
+const BACKGROUND: &str = "#16181d";
 
 /// The cells of a terminal with a usual dark palette.
 fn svg(buffer: &Buffer, title: &str) -> String {
@@ -309,7 +309,7 @@ fn svg(buffer: &Buffer, title: &str) -> String {
     let (width, height) = (columns * COLUMN + 2.0 * MARGIN, rows * ROW + 2.0 * MARGIN);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\" aria-label=\"{title}\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n\
+         role=\"img\" aria-label=\"{title}\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"'DejaVu Sans Mono',Menlo,Consolas,monospace\" font-size=\"14\" xml:space=\"preserve\">\n"
     );
     for y in 0..buffer.area.height {
@@ -341,13 +341,13 @@ fn svg(buffer: &Buffer, title: &str) -> String {
 /// One run of cells of the same style.
 fn run(out: &mut String, text: &str, style: Style, (start, end, row): (u16, u16, u16)) {
     let reversed = style.add_modifier.contains(Modifier::REVERSED);
-    let (mut ink, mut paper) = (colour(style.fg, INK), colour(style.bg, PAPER));
+    let (mut ink, mut paper) = (colour(style.fg, FOREGROUND), colour(style.bg, BACKGROUND));
     if reversed {
         std::mem::swap(&mut ink, &mut paper);
     }
     let (x, y) = (MARGIN + f64::from(start) * COLUMN, MARGIN + f64::from(row) * ROW);
     let width = f64::from(end - start) * COLUMN;
-    if paper != PAPER {
+    if paper != BACKGROUND {
         let _ = writeln!(
             out,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{paper}\"/>"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the packages of all platforms together: one folder, one list of sums, one server.json."""
+"""Collects the packages of all platforms: one folder, one list of checksums, one server.json."""
 
 import json
 import shutil

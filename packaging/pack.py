@@ -29,15 +29,16 @@ NAME, PROGRAM = PROJECT["name"], PROJECT["program"]
 SHELLS = {"bash": "cerebro.bash", "zsh": "_cerebro", "fish": "cerebro.fish"}
 KINDS = ["archive", "debian", "wheel", "npm", "bundle", "hosts"]
 NPM_PLATFORMS = [("linux", "x64"), ("linux", "arm64"), ("darwin", "x64"), ("darwin", "arm64")]
-# What the program may link to: glibc's own parts, and of a program that is not shipped what comes with its package.
+# The libraries that the program may link to: parts of glibc and, for a program that is not shipped, those of its
+# package's dependencies.
 OF_GLIBC = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv)\.so\.\d+)$")
 OF_COMPILER = re.compile(r"^lib(gcc_s|stdc\+\+)\.so\.\d+$")
 # The largest that a package of the shipped program may be.
 SHIPPED_BYTES_MAX = 40 * 1024 * 1024
 
 
-# The pieces for hosts, with the files that name the version; and how hosts check theirs. Codex has no word for it:
-# `make agents` installs its plugin.
+# The packages for hosts, with the files that name the version, and the commands with which hosts check them. Codex
+# has no such command: `make agents` installs its plugin.
 HOSTS = {
     "claude-code": [".claude-plugin/marketplace.json", "cerebro/.claude-plugin/plugin.json"],
     "codex": ["cerebro/.codex-plugin/plugin.json"],
@@ -54,7 +55,7 @@ ZIP_BEGIN = 315_532_800
 
 @dataclass
 class Platform:
-    """For what the program is, as each ecosystem says it."""
+    """The platform of the program, in the terms of each ecosystem."""
 
     system: str
     processor: str
@@ -80,7 +81,7 @@ class Platform:
 
 
 def platform_of(program: Path, shipped: bool) -> Platform:
-    """Reads it from the file: the host may be another one. A shipped program is held to what it promises."""
+    """Reads it from the file: the host may be another one. A shipped program is checked against its promises."""
     head = program.read_bytes()[:20]
     if head[:4] == b"\x7fELF":
         processor = {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(head[18:20], "little"))
@@ -113,7 +114,7 @@ class Packer:
         self.files = self.make_files(program, tool)
 
     def make_files(self, program: Path, tool: Path) -> Path:
-        """What every package takes its part of."""
+        """The files from which every package takes its part."""
         files = self.work / "files"
         (files / "completions").mkdir(parents=True)
         shutil.copyfile(program, files / PROGRAM)
@@ -134,7 +135,7 @@ class Packer:
         return files
 
     def settle(self, folder: Path, programs: list[Path]) -> None:
-        """Gives everything below a folder the time and the rights that all runs give it."""
+        """Sets the same times and permissions on everything below a folder, for reproducible packages."""
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
             os.utime(path, (self.epoch, self.epoch))
@@ -224,7 +225,7 @@ class Packer:
         )
 
     def depends(self) -> str:
-        """What the program links to, as packages."""
+        """The packages of the libraries that the program links to."""
         packages = {"libc6 (>= {}.{})".format(*self.platform.glibc)}
         needed = run(["readelf", "-d", self.files / PROGRAM]).stdout
         for library, package in [("libstdc++.so.6", "libstdc++6"), ("libgcc_s.so.1", "libgcc-s1")]:
@@ -233,7 +234,7 @@ class Packer:
         return ", ".join(sorted(packages))
 
     def gzipped(self, data: bytes) -> bytes:
-        # Without a time: lintian wants none in documentation.
+        # Without a timestamp: lintian forbids one in documentation.
         return gzip.compress(data, 9, mtime=0)
 
     def wheel(self) -> Path:
@@ -350,7 +351,7 @@ class Packer:
         return path
 
     def hosts(self) -> list[Path]:
-        """What hosts take in one piece: plugins with their marketplaces, and the extension. They hold no program."""
+        """The packages for hosts: plugins with their marketplaces, and the extension. They contain no program."""
         made = []
         for host, described in HOSTS.items():
             folder = self.work / host
@@ -375,7 +376,7 @@ class Packer:
         return made
 
     def validate(self, host: str, folder: Path) -> None:
-        """By the host's own word, where the host is installed and has one."""
+        """Checks with the host's own command, if the host is installed and has one."""
         if host not in VALIDATORS:
             return
         program, *words = VALIDATORS[host]
@@ -385,7 +386,7 @@ class Packer:
             print(f"{program} is not installed: its package was not checked by it (`make agents` does)")
 
     def rewrite(self, packed: Path, path: Path) -> None:
-        """The same archive with our times in place of the clock's, which its tool puts in."""
+        """The same archive with fixed times in place of those that its tool writes."""
         moment = time.gmtime(max(self.epoch, ZIP_BEGIN))[:6]
         with zipfile.ZipFile(packed) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
             for entry in sorted(old.infolist(), key=lambda entry: entry.filename):
@@ -395,7 +396,7 @@ class Packer:
                 new.writestr(info, old.read(entry))
 
     def registry(self, bundles: list[Path]) -> Path:
-        """What the MCP registry is told."""
+        """The description for the MCP registry."""
         release = f"{PROJECT['repository']}/releases/download/v{self.version}"
         arguments = [{"type": "positional", "value": "mcp"}]
         started = {"transport": {"type": "stdio"}, "version": self.version}
@@ -430,7 +431,7 @@ class Packer:
         return path
 
     def readme(self) -> str:
-        """The project's own, with the line by which the MCP registry knows the package's owner."""
+        """The project's README, with the line by which the MCP registry verifies the package's owner."""
         return f"<!-- mcp-name: {PROJECT['registry_name']} -->\n\n" + (self.files / "README.md").read_text()
 
     def moved(self, path: Path) -> Path:
@@ -451,7 +452,7 @@ def empty(out: Path) -> None:
 
 
 def linked(text: str, version: str) -> str:
-    """A text of the repository whose links hold outside of it: at PyPI, in an archive."""
+    """A text of the repository whose links also work outside of it: at PyPI, in an archive."""
 
     def absolute(link: re.Match) -> str:
         place = "raw" if link["picture"] else "blob"

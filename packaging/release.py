@@ -17,13 +17,13 @@ from tools import fail, run
 ROOT = Path(__file__).resolve().parent.parent
 CHANGELOG = "CHANGELOG.md"
 UNRELEASED = "## [Unreleased]\n"
-# The customary order of kinds of changes.
+# The conventional order of kinds of changes.
 KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?")
 
 
 def order(version: str) -> tuple:
-    """What sorts versions: a pre-release comes before its release."""
+    """The sort key of versions: a pre-release comes before its release."""
     found = FORM.fullmatch(version)
     if not found:
         fail(f"`{version}` is no version like 1.2.3 or 1.2.3-rc.1")
@@ -31,7 +31,7 @@ def order(version: str) -> tuple:
 
 
 def sections(text: str) -> tuple[str, str, str]:
-    """What stands before the unreleased changes, those, and what stands after."""
+    """The text before the unreleased changes, these changes, and the text after."""
     before, mark, rest = text.partition(UNRELEASED)
     if not mark:
         fail(f"{CHANGELOG} has no section `{UNRELEASED.strip()}`")
@@ -40,7 +40,7 @@ def sections(text: str) -> tuple[str, str, str]:
 
 
 def tidied(body: str) -> str:
-    """The changes with each kind once, in the customary order: sections that were written twice become one."""
+    """The changes with each kind once, in the conventional order: repeated sections are merged."""
     kinds: dict[str, list[str]] = {}
     current = None
     for line in body.splitlines():
@@ -100,7 +100,7 @@ def main() -> None:
     day = now.date()
     changelog.write_text(cut(changelog.read_text(), version, day.isoformat()))
     manifest.write_text(place.sub(rf"\g<1>{version}\g<3>", text, count=1))
-    # The pieces for hosts name it too.
+    # The packages for hosts name it too.
     for path in (path for host, names in HOSTS.items() for path in (HERE / host / name for name in names)):
         path.write_text(path.read_text().replace(f'"version": "{found[2]}"', f'"version": "{version}"'))
     print(f"{CHANGELOG}, Cargo.toml and the packages for hosts are at {version}")

@@ -28,7 +28,7 @@ FOLDERS = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
 
 
 class Room:
-    """A clean home, and the environment of whoever lives there."""
+    """A clean home, and the environment of its user."""
 
     def __init__(self, folder: Path):
         self.folder, self.home = folder, folder / "home"
@@ -92,7 +92,7 @@ def from_npm(room: Room, out: Path, tools: Tools) -> list[str]:
     prefix = room.folder / "npm"
     packages = sorted(out.glob("cerebro-memory-*.tgz"))
     options = ["--global", "--prefix", prefix, "--offline", "--no-audit", "--no-fund", "--omit=optional"]
-    # The platform's package stands beside the launcher, as npm puts it there from the registry.
+    # The platform's package is next to the launcher, where npm installs it.
     room.run("npm", "install", *options, *packages)
     return [str(prefix / "bin/cerebro-memory")]
 
@@ -155,7 +155,7 @@ def check_sums(folder: Path) -> None:
 
 
 def check_registry(out: Path) -> None:
-    """The rules of the registry's schema for the fields that are used, and that each bundle is the one that is there."""
+    """Checks the fields by the registry's schema, and that each named bundle is the built one."""
     server = json.loads((out / "server.json").read_text())
     wanted = {"$schema", "name", "title", "description", "repository", "version", "packages"}
     if set(server) != wanted or not all(0 < len(server[name]) <= 100 for name in ["title", "description"]):
@@ -172,7 +172,7 @@ def check_registry(out: Path) -> None:
 
 
 def check_gather(out: Path) -> None:
-    """The packages of two platforms in one server.json: each is named, and none takes another's place."""
+    """The packages of two platforms in one server.json: each is named, and none replaces another."""
     server = json.loads((out / "server.json").read_text())
     with tempfile.TemporaryDirectory(prefix="cerebro-gather-") as folder:
         for platform_ in ["one", "two"]:

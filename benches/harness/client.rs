@@ -1,4 +1,4 @@
-//! A throw-away home, and an MCP client that talks to the real `cerebro mcp` over stdio.
+//! A temporary home, and an MCP client that talks to the real `cerebro mcp` over stdio.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,7 @@ fn is_running(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// A home of its own, with a daemon of its own, gone when dropped.
+/// A home of its own with a daemon of its own; removed when dropped.
 pub struct Home {
     dir: tempfile::TempDir,
 }
@@ -69,7 +69,7 @@ impl Home {
         Ok(fs::write(data.join("config.toml"), settings)?)
     }
 
-    /// Runs a hook to its end as an agent does; gives how long its process took, in milliseconds.
+    /// Runs a hook to its end as an agent does; returns how long its process took, in milliseconds.
     #[allow(dead_code, reason = "not every bench needs it")]
     pub fn hook_ms(&self, event: &str, input: &Value) -> Result<f64> {
         let start = Instant::now();
@@ -126,7 +126,7 @@ impl Home {
         Ok(())
     }
 
-    /// Tells what an agent's hook reports; gives what it is answered.
+    /// Sends the report of an agent's hook; returns the answer.
     #[allow(dead_code, reason = "not every bench needs it")]
     pub fn hook(&self, event: &[&str], input: &str) -> Result<String> {
         let mut command = self.command();
@@ -138,7 +138,7 @@ impl Home {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Starts a client whose connection has had its handshake.
+    /// Starts a client and does the handshake.
     pub fn connect(&self) -> Result<Client> {
         let mut client = self.spawn()?;
         client.initialize()?;
@@ -153,7 +153,7 @@ impl Home {
         Ok(client)
     }
 
-    /// Starts a client and says nothing yet.
+    /// Starts a client and sends nothing yet.
     pub fn spawn(&self) -> Result<Client> {
         self.spawn_in(self.path())
     }
@@ -191,7 +191,7 @@ impl Drop for Home {
     }
 }
 
-/// What became of a tool call.
+/// The result of a tool call.
 pub enum Reply {
     /// `structuredContent` of the result.
     Done(Value),
@@ -216,7 +216,7 @@ impl Client {
         Ok(input.flush()?)
     }
 
-    /// Sends a request and waits for its result; notifications on the way are passed over.
+    /// Sends a request and waits for its result; notifications in between are skipped.
     pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.last_id += 1;
         let id = self.last_id;
@@ -265,7 +265,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool; gives its result and how long it took, in milliseconds.
+    /// Calls a tool; returns its result and how long it took, in milliseconds.
     pub fn timed(&mut self, tool: &str, arguments: &Value) -> Result<(Value, f64)> {
         let start = Instant::now();
         let value = self.call(tool, arguments)?;
@@ -283,7 +283,7 @@ impl Drop for Client {
                 Ok(Some(_)) | Err(_) => return,
             }
         }
-        // It had its time; a zombie is worse than a hard end.
+        // It had its time, and a process that is left behind would be worse than a kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -7,7 +7,7 @@ const VOCABULARY: usize = 20_000;
 const CONTENT_WORDS: usize = 92;
 const TITLE_WORDS: usize = 8;
 /// Ranks from which a query's words come: not the commonest, which distinguish nothing, and not the
-/// rarest, which only one note holds.
+/// rarest, which only one note contains.
 const QUERY_RANKS: std::ops::Range<usize> = 50..5_000;
 const QUERY_WORDS: usize = 4;
 
@@ -60,7 +60,7 @@ impl Corpus {
         Self { words, weights, rng: StdRng::seed_from_u64(seed), content_words: CONTENT_WORDS }
     }
 
-    /// Notes that are to a model what about 100 words of prose are: a made-up word is three tokens.
+    /// Notes with as many tokens as about 100 words of prose: a made-up word has three.
     pub fn for_model(seed: u64) -> Self {
         Self { content_words: CONTENT_WORDS / 3, ..Self::new(seed) }
     }

@@ -1,14 +1,14 @@
-//! Weights that are chosen on other questions than those that judge them, pure.
+//! Cross-validation of weights: they are chosen on other questions than those that judge them. Pure.
 
 use cerebro_core::recall::Weights;
 
 use crate::stats::mean;
 
-/// Into how many parts the conversations of a set are divided.
+/// The number of parts into which the conversations of a set are divided.
 const PARTS: usize = 5;
-/// What each weight is tried at, as a share of what it is by default.
+/// The values at which each weight is tried, as shares of its default.
 const SHARES: [f32; 3] = [0.5, 1.0, 1.5];
-/// What the words are tried at; the meaning has the rest.
+/// The values at which the weight of words is tried; the meaning gets the rest.
 const WORDS: [f32; 3] = [0.25, 0.35, 0.45];
 
 /// One question under every candidate.
@@ -62,19 +62,19 @@ fn best(trials: &[&Trial], sets: usize, candidates: usize) -> usize {
     (0..candidates).fold(0, |best, next| if worth(next) > worth(best) { next } else { best })
 }
 
-/// What one set has by weights that were chosen in several ways; R@10 and MRR each.
-pub struct Held {
+/// The figures of one set with weights that were chosen in several ways; R@10 and MRR each.
+pub struct FoldResult {
     pub usual: [f64; 2],
-    /// By the weights that are best on the other sets, which they are.
+    /// With the weights that are best on the other sets; and the index of these weights.
     pub other_sets: ([f64; 2], usize),
-    /// By the weights that are best without a fifth of all conversations, on that fifth; none of a single conversation.
+    /// With the weights that are best without a fifth of all conversations, on that fifth; none for a single conversation.
     pub other_conversations: Option<[f64; 2]>,
-    /// By the weights that are best on all sets at once: what a choice without folds would show.
+    /// With the weights that are best on all sets at once, as a choice without folds would have them.
     pub all: [f64; 2],
 }
 
 /// Judges each of so many sets.
-pub fn judge(trials: &[Trial], sets: usize, candidates: usize) -> Vec<Held> {
+pub fn judge(trials: &[Trial], sets: usize, candidates: usize) -> Vec<FoldResult> {
     let chosen = |is_used: &dyn Fn(&Trial) -> bool| {
         let used: Vec<&Trial> = trials.iter().filter(|trial| is_used(trial)).collect();
         best(&used, sets, candidates)
@@ -90,7 +90,7 @@ pub fn judge(trials: &[Trial], sets: usize, candidates: usize) -> Vec<Held> {
                 let values = own.clone().map(|t| t.values[by_part[t.conversation % PARTS]][measure]);
                 mean(&values.collect::<Vec<_>>())
             });
-            Held {
+            FoldResult {
                 usual: means(own.clone(), 0),
                 other_sets: (means(own.clone(), by_others), by_others),
                 other_conversations: has_parts.then_some(held),

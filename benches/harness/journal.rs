@@ -1,4 +1,4 @@
-//! The journal in this process, on a real store: what no client can measure alone.
+//! The journal in this process, on a real store: what a client cannot measure by itself.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,7 +23,7 @@ const OPEN: usize = 1_000;
 /// How many events a short and a long piece of work have: as many as fit, with room for those that begin it.
 const SHORT: usize = 200;
 const LONG: usize = 9_920;
-/// How many pieces, short and long, are folded anew.
+/// How many pieces, short and long, are folded again from their events.
 const SHORT_PIECES: usize = 20;
 const LONG_PIECES: usize = 3;
 /// How often a proof is asked for.
@@ -77,7 +77,7 @@ impl Journal {
         Ok((median(&one), median(&many)))
     }
 
-    /// The 99th in a hundred of hints over a piece of work of so many events.
+    /// The 99th percentile of hints over a piece of work of so many events.
     pub async fn hint(&self, events: usize) -> Result<f64> {
         let work = self.filled(events).await?;
         let mut took = Vec::new();
@@ -112,7 +112,7 @@ impl Journal {
         Ok((swept.open, millis(begun)))
     }
 
-    /// The longest hint over pieces of which no state is at hand.
+    /// The longest hint over pieces without a cached state.
     pub async fn cold(&self, works: &[WorkId]) -> Result<f64> {
         let mut worst: f64 = 0.0;
         for work in works {

@@ -1,4 +1,4 @@
-//! Taking sessions in while the daemon is killed again and again: what is kept in the end is what a clean import keeps.
+//! Importing sessions while the daemon is killed repeatedly: in the end the store has what a clean import gives.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn row(data: &Path, sessions: usize) -> Result<Row> {
     let mut kills = 0;
     while kills < KILLS {
         import(&home)?;
-        // At another moment each time; once it is through, from the beginning of an empty home again.
+        // At another moment each time; once the import is complete, it starts again in an empty home.
         std::thread::sleep(Duration::from_millis(11 * (kills % 23)));
         let pid = home.daemon_pid()?.context("the daemon runs")?;
         let killed = Command::new("kill").args(["-9", &pid.to_string()]).status()?;
@@ -60,7 +60,7 @@ fn furnished(data: &Path, sessions: usize) -> Result<Home> {
     for path in files.iter().filter(is_session).take(sessions) {
         let copy = folder.join(path.file_name().context("a file has a name")?);
         fs::copy(path, &copy)?;
-        // As old as the session: of a file that was written a moment ago the last turn is left for later.
+        // As old as the session, because the last turn of a recently written file is left for later.
         fs::File::options().append(true).open(copy)?.set_modified(path.metadata()?.modified()?)?;
     }
     Ok(home)

@@ -1,4 +1,4 @@
-//! A person's connection to the daemon of a home, for what is not an agent's to ask.
+//! A person's connection to the daemon of a home, for operations that agents may not call.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the daemon takes of the machine. Linux only.
+//! The daemon's use of memory and processor. Linux only.
 
 use anyhow::{Context, Result};
 
@@ -24,7 +24,7 @@ pub fn resident_bytes(home: &Home) -> Result<u64> {
 /// Processor time that the daemon has taken since its start, in milliseconds.
 pub fn processor_ms(home: &Home) -> Result<f64> {
     let stat = read_proc(home, "stat")?;
-    // Behind the name in brackets, which may hold anything, the 12th and 13th field.
+    // The 12th and 13th field after the name in parentheses, which may contain anything.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
     let ticks = fields.map(|field| Ok(field.parse::<f64>()?)).collect::<Result<Vec<_>>>()?;
     Ok(ticks.iter().sum::<f64>() * 1_000.0 / TICKS)

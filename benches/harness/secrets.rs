@@ -1,5 +1,5 @@
 //! Made-up secrets of thirty kinds, in transcripts as Claude Code writes them: in prompts, arguments, outputs and paths,
-//! and over the ends of lines. The same every time.
+//! and across line ends. The same every time.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 /// How many are planted.
 pub const SECRETS: usize = 200;
 
-/// How secrets look. `{A20}` are 20 letters and digits, `{H…}` hexadecimal digits, `{N…}` digits; `«»` is around what
-/// must not be kept, where that is not all.
+/// How secrets look. `{A20}` are 20 letters and digits, `{H…}` hexadecimal digits, `{N…}` digits; `«»` encloses what
+/// must not be kept, if that is not all.
 const KINDS: [(&str, &str); 30] = [
     ("aws key", "AKIA{U16}"),
     ("aws secret", "aws_secret_access_key = «{A40}»"),
@@ -68,7 +68,7 @@ fn drawn(rng: &mut StdRng, form: &str) -> String {
     (0..count).map(|_| char::from(letters[rng.random_range(0..letters.len())])).collect()
 }
 
-/// A secret as it is written, and what of it must not be kept.
+/// A secret as it is written, and the part that must not be kept.
 fn written(rng: &mut StdRng, pattern: &str) -> (String, String) {
     let mut text = String::new();
     let mut rest = pattern;

@@ -1,4 +1,4 @@
-//! The report: what was measured, beside its reference and its target.
+//! The report: measured values with their references and targets.
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl Row {
     }
 }
 
-/// Three figures or so, whatever the size.
+/// About three significant digits, whatever the size.
 fn digits(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),

@@ -1,11 +1,11 @@
-//! A throw-away home, and the program that was built beside the examples.
+//! A temporary home, and the program that was built with the examples.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// A home that nothing else uses; its daemon stops when it goes.
+/// A home of its own; its daemon stops when it is dropped.
 pub struct Home {
     pub program: PathBuf,
     folder: tempfile::TempDir,
@@ -38,7 +38,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What is left of it goes with its folder.
+        // The rest is removed with its folder.
         let _ = self.command().args(["daemon", "stop"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }

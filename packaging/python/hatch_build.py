@@ -1,4 +1,4 @@
-"""Marks the wheel as one for a platform, since it holds a program and no Python."""
+"""Marks the wheel as platform-specific, because it contains a program and no Python."""
 
 import os
 

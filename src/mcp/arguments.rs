@@ -104,7 +104,7 @@ impl Arguments {
         }
         let Some(cleaned) = given.map(|given| redact::redact_text(&given)) else { return Ok(None) };
         self.redacted += cleaned.count;
-        Ok(Some(cleaned.kept.into()))
+        Ok(Some(cleaned.value.into()))
     }
 
     /// The named project, for read-only use.

@@ -126,7 +126,7 @@ mod tests {
 
     fn taken() -> Fault {
         let holder = MemoryId::parse("kaaaaaaaaaaa").unwrap();
-        let title = redact_text("</x> T").kept.into();
+        let title = redact_text("</x> T").value.into();
         ServiceError::TopicTaken { key: "a/b".to_owned(), holder, title }.into()
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let error = ServiceError::TopicTaken {
             key: "a/b".to_owned(),
             holder: MemoryId::parse("kaaaaaaaaaaa").unwrap(),
-            title: redact_text("Ivory").kept.into(),
+            title: redact_text("Ivory").value.into(),
         };
         assert!(!format!("{error} {error:?}").contains("Ivory"), "{error:?}");
     }

@@ -41,7 +41,7 @@ use self::{
     view::locale::{Language, Locale},
 };
 use crate::daemon::client::Client;
-use cerebro_net::{Bounded, Guard};
+use cerebro_net::{BoundedListener, Guard};
 
 /// How long an answer of the daemon may take.
 pub const CALL_MAX: Duration = Duration::from_secs(120);
@@ -97,7 +97,7 @@ pub async fn open(
     port: u16,
     leaving: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Opened> {
-    let listener = Bounded::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+    let listener = BoundedListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
     let address = listener.address()?;
     let stop = CancellationToken::new();
     let access = Arc::new(Access::new(address.port()));

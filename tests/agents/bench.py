@@ -1,4 +1,4 @@
-"""The throw-away home that agents run in: its git repository, its memory, and the environment of its user."""
+"""The temporary home in which agents run: its git repository, its memory, and the environment of its user."""
 
 import json
 import os
@@ -32,12 +32,12 @@ class Bench:
             subprocess.run(["git", *arguments], cwd=self.work, check=True, env=self.environment({}))
 
     def install(self):
-        """Puts the program where the agents are told that it is."""
+        """Puts the program at the path that the agents are given."""
         self.program.unlink(missing_ok=True)
         shutil.copy2(self.cerebro, self.program)
 
     def tap(self, log):
-        """Puts a listener between the agents and `cerebro mcp`, at the path that they were told."""
+        """Puts a recorder between the agents and `cerebro mcp`, at the path that they are given."""
         self.program.unlink()
         listener = shlex.join([sys.executable, str(HERE / "tap.py"), str(log), str(self.cerebro)])
         self.program.write_text(f"""\
@@ -56,14 +56,14 @@ exec {shlex.quote(str(self.cerebro))} "$@"
         return done.returncode, done.stdout + done.stderr
 
     def files(self):
-        """All files of the home but Cerebro's own."""
+        """All files of the home except Cerebro's own."""
         own = self.home / ".cerebro"
         found = [path for path in self.home.rglob("*") if path.is_file() and own not in path.parents]
         return {path: path.read_bytes() for path in found}
 
     def environment(self, more):
-        """A clean environment. The XDG folders lead astray on purpose: the memory is found by HOME alone.
-        The proxy leads nowhere: only the model server can be reached."""
+        """A clean environment. The XDG folders are wrong on purpose: the memory must be found by HOME alone.
+        The proxy does not exist: only the model server can be reached."""
         astray = str(self.root / "astray")
         proxy = "http://127.0.0.1:9"
         base = {
@@ -86,7 +86,7 @@ exec {shlex.quote(str(self.cerebro))} "$@"
         return self.ask("daemon", "status", check=False).get("pid")
 
     def kill_daemon(self):
-        """Kills the daemon of this home and sees it dead; the agent's pump must start another."""
+        """Kills the daemon of this home and waits until it is dead; the agent's pump must start another."""
         killed = self.daemon()
         os.kill(killed, signal.SIGKILL)
         while self.daemon() == killed:
@@ -101,7 +101,7 @@ exec {shlex.quote(str(self.cerebro))} "$@"
         return (self.home / ".cerebro/daemon.log").read_text().splitlines()
 
     def wait(self, look):
-        """Looks until it sees something, and gives that, or what it saw last."""
+        """Repeats a check until it gives something, and returns that, or the last result."""
         until = time.monotonic() + WAIT_SECONDS
         while not (seen := look()) and time.monotonic() < until:
             time.sleep(0.1)

@@ -65,7 +65,7 @@ class Claude:
         return {
             "ANTHROPIC_BASE_URL": place.model, "ANTHROPIC_API_KEY": "mock",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
-            # With -p it would ask its model before a server that is slower than it has answered.
+            # With -p it would ask its model before a slow server has answered.
             "MCP_CONNECTION_NONBLOCKING": "0",
         }
 
@@ -95,7 +95,7 @@ wire_api = "responses"
 """)
 
     def command(self, program, place):
-        # A person is asked once whether hooks are trusted; nobody is here.
+        # It would ask a person once whether to trust the hooks.
         trust = "--dangerously-bypass-hook-trust"
         return [program, "exec", "--json", "--sandbox", "read-only", trust, PROMPT]
 
@@ -167,7 +167,7 @@ class Gemini:
         return {"GEMINI_API_KEY": "mock", "GOOGLE_GEMINI_BASE_URL": place.model}
 
     def session(self, place, output):
-        """Not said; it goes on with the latest."""
+        """It prints no id; it continues the latest session."""
         return None
 
 
@@ -217,7 +217,7 @@ class OpenCode:
             "XDG_CONFIG_HOME": str(place.home / ".config"),
             "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-            # It asks npm for its plugin package, which cannot be reached here, and would ask again for a minute.
+            # It asks npm, which cannot be reached here, for its plugin package, and would retry for a minute.
             "npm_config_fetch_retries": "0",
         }
 

@@ -19,7 +19,7 @@ class Seen:
     text: str = ""  # the whole request, for what has no field of its own
 
     def offer(self, name, called):
-        """Notes a tool that the agent offers."""
+        """Records a tool that the agent offers."""
         own = bare(name)
         (self.tools if own else self.own)[own or name] = called
 
@@ -57,7 +57,7 @@ def sse(events):
 
 
 class Anthropic:
-    """POST /v1/messages, streamed. Spoken by Claude Code."""
+    """POST /v1/messages, streamed. Used by Claude Code."""
 
     path = "/v1/messages"
 
@@ -98,7 +98,7 @@ class Anthropic:
 
 
 class Responses:
-    """POST /v1/responses, streamed. Spoken by Codex; MCP tools come in a namespace."""
+    """POST /v1/responses, streamed. Used by Codex; MCP tools come in a namespace."""
 
     path = "/v1/responses"
 
@@ -112,7 +112,7 @@ class Responses:
         return seen
 
     def offered(self, body):
-        """Tools stand in `tools`, or in an item of the input that adds tools."""
+        """Tools are in `tools`, or in an item of the input that adds tools."""
         added = [item.get("tools", []) for item in body.get("input", []) if item.get("tools")]
         return sum(added, list(body.get("tools") or []))
 
@@ -151,7 +151,7 @@ class Responses:
 
 
 class Chat:
-    """POST /v1/chat/completions, streamed. Spoken by OpenCode through its compatible provider."""
+    """POST /v1/chat/completions, streamed. Used by OpenCode through its compatible provider."""
 
     path = "/v1/chat/completions"
 
@@ -184,7 +184,7 @@ class Chat:
 
 
 class Gemini:
-    """POST /v1beta/models/NAME:streamGenerateContent or :generateContent. Spoken by Gemini CLI."""
+    """POST /v1beta/models/NAME:streamGenerateContent or :generateContent. Used by Gemini CLI."""
 
     path = "enerateContent"
 

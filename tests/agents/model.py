@@ -1,4 +1,4 @@
-"""A model server of our own: any agent that asks it makes the calls of a script, then is done.
+"""A model server of our own: an agent that asks it makes the calls of a script, and then ends.
 
 It keeps what each request showed, so that a test can tell what a real model would have seen. It has
 no state of its own between requests: the number of tool results in a request says how far it is.
@@ -65,7 +65,7 @@ class Model:
 
     @property
     def results(self):
-        """Results of the turn, as the model got them: those of the request that carried most."""
+        """Results of the turn, as the model got them: those of the request with the most."""
         return max((seen.results for seen in self.seen if seen.tools), key=len, default=[])
 
 

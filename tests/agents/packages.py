@@ -77,7 +77,7 @@ class Row:
 
 
 def check(cerebro, root):
-    """Runs it for each host, prints a table, and gives what went wrong."""
+    """Runs it for each host, prints a table, and returns the failures."""
     rows = []
     for key in HOSTS:
         print(f"{CLIENTS[key].name} gets the package …", file=sys.stderr)
@@ -95,7 +95,7 @@ def package(bench, key):
     client.loosen(place)
     bench.install()
     environment = bench.environment(client.environment(place))
-    # The packages name the program alone.
+    # The packages name the program without a path.
     environment["PATH"] = f"{bench.program.parent}:{environment['PATH']}"
 
     def ask(words):
@@ -145,7 +145,7 @@ def use(row, bench, client, program, place, environment, model):
 
 
 def without(row, bench, client, program, place, environment, model):
-    """One turn after it was taken out."""
+    """One turn after it was removed."""
     since = len(model.seen)
     place.session = str(uuid.uuid4())
     code, output = run(client.work(program, place, SECOND), bench.work, environment)
@@ -166,7 +166,7 @@ def journal(bench):
 
 
 def table(rows):
-    """What each host did, for people."""
+    """The table of what each host did."""
     columns = ["installed", "setup waits", "turn", "journal", "taken out"]
     said = {True: "yes", False: "NO", None: "not run"}
     lines = [["host", "checked", *columns]]

@@ -52,7 +52,7 @@ TOOLS = 13
 
 @dataclass
 class Row:
-    """One line of the table, and what was wrong with it."""
+    """One line of the table, and its failures."""
 
     client: str
     version: str
@@ -75,7 +75,7 @@ class Row:
 
 
 def turn(bench, key, program, earlier):
-    """One agent's turn: configure, run, look at all four sides (agent, wire, model, memory)."""
+    """One agent's turn: configure, run, check all four sides (agent, wire, model, memory)."""
     client = CLIENTS[key]
     row = Row(client.name, client.package[1])
     titles = [f"{client.name} chose the blue crane for the containers",
@@ -111,7 +111,7 @@ def turn(bench, key, program, earlier):
 
 
 def set_up(row, client, bench, more):
-    """Sets the agent up, and once more, which must change nothing."""
+    """Sets the agent up twice; the second time must change nothing."""
     bench.install()
     code, said = bench.setup("setup", client.setup, "--allow", more=more)
     row.must(code == 0, f"setup ended with {code}: {said}")
@@ -123,7 +123,7 @@ def set_up(row, client, bench, more):
 
 
 def unset(row, client, bench, more, original, written):
-    """Takes Cerebro out. Files that the agent has rewritten itself must only be free of Cerebro."""
+    """Removes Cerebro. Files that the agent has rewritten itself must only be free of Cerebro."""
     bench.install()
     changed = {path for path, data in bench.files().items() if written.get(path) != data}
     code, said = bench.setup("unsetup", client.setup, more=more)
@@ -195,7 +195,7 @@ def check_results(row, client, wire, model, titles):
 
 
 def which_half(answer, result):
-    """Which half of the answer stands in the text that the model got."""
+    """Which half of the answer the model got."""
     text = "\n".join(block.get("text", "") for block in answer.get("content", []))
     as_text = bool(text) and text.strip() in result
     as_data = False
@@ -208,7 +208,7 @@ def which_half(answer, result):
 
 
 def check_memory(row, client, bench, titles, session):
-    """Cerebro's own account: the memories once each, of this agent and project, in its own session."""
+    """Cerebro's own records: each memory once, of this agent and project, in its own session."""
     every = bench.ask("list", "--all-projects")["memories"]
     saved = [memory for memory in every if memory["title"] in titles]
     row.must(len(saved) == len(titles), f"{len(saved)} memories of the turn are stored: {saved}")
@@ -244,7 +244,7 @@ def check_daemon(row, bench):
 
 
 def table(rows):
-    """What each agent did, for people."""
+    """The table of what each agent did."""
     head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors",
             "half", "hooks", "unset", "list", "turn"]
     said = {True: "yes", False: "NO"}
@@ -279,7 +279,7 @@ def arguments():
 
 
 def turns(options, root):
-    """The agents one after the other, over one memory; what went wrong."""
+    """Runs the agents one after the other on one memory; returns the failures."""
     bench = Bench(options.cerebro, root / "turns")
     rows, titles, lints = [], [], []
     try:

@@ -1,4 +1,4 @@
-"""Work that survives: each real agent is killed in the middle of a command; what whoever goes on is told.
+"""Work that survives: each real agent is killed in the middle of a command, and the agent that continues is told about it.
 
     tests/agents/run.py survive
 
@@ -55,7 +55,7 @@ class Row:
 
 
 class Worker(Model):
-    """A model that makes the calls of a list, one a request, and sums up when it is asked to."""
+    """A model that makes the calls of a list, one per request, and summarises when asked to."""
 
     def __init__(self):
         super().__init__([])
@@ -66,7 +66,7 @@ class Worker(Model):
     def reply(self, seen):
         with self.taking:
             self.tokens = 10
-            # Claude Code asks for a summary with its tools in hand; the others without.
+            # Claude Code asks for a summary with tools; the others without.
             if not seen.own or "<summary> block" in seen.text:
                 self.summed.append(len(self.seen))
                 return SUMMARY
@@ -77,13 +77,13 @@ class Worker(Model):
 
     def told(self, since):
         """What Cerebro told the model of unfinished work, from a request on."""
-        # Gemini CLI escapes what hooks say.
+        # Gemini CLI escapes the output of hooks.
         frames = [frame for seen in self.seen[since:] for frame in FRAME.findall(html.unescape(seen.text))]
         return [frame for frame in frames if "nfinished: " in frame]
 
 
 def check(cerebro, root):
-    """Runs it for each agent, prints a table, and gives what went wrong."""
+    """Runs it for each agent, prints a table, and returns the failures."""
     agents = list(CLIENTS)
     rows = []
     for number, key in enumerate(agents):
@@ -117,7 +117,7 @@ def survive(bench, key, other):
 
 
 def set_up(row, bench, place):
-    """Sets all agents up; gives the variables that they need."""
+    """Sets all agents up; returns the variables that they need."""
     bench.install()
     variables = {}
     for client in CLIENTS.values():
@@ -132,7 +132,7 @@ def set_up(row, bench, place):
 
 
 def kill(row, bench, model, key, place, environment):
-    """Lets the agent work until a command does not end, and kills it there; gives its session."""
+    """Lets the agent work until a command that does not end, and kills it; returns its session."""
     client = CLIENTS[key]
     content = "".join(f"line {number} of what the crane does\n" for number in range(200))
     calls = [client.write(bench.work / FILE, content), client.run("./pytest -q"), client.run(DEPLOY)]
@@ -145,7 +145,7 @@ def kill(row, bench, model, key, place, environment):
         )
         began = bench.work / BEGAN
         seen = bench.wait(lambda: (began.is_file() and began.read_text().strip()) or agent.poll() is not None)
-        # Its hook tells of the command beside it.
+        # Its hook reports the command concurrently.
         bench.wait(lambda: DEPLOY in str(works(bench)))
         os.killpg(agent.pid, signal.SIGKILL)
         agent.wait()
@@ -154,7 +154,7 @@ def kill(row, bench, model, key, place, environment):
     else:
         row.faults.append(f"it never came to the command: …{log.read_text()[-600:]}")
     bench.wait(lambda: any(work["stale"] == "lost" for work in listed(bench)))
-    # Codex tells of its patches in its transcript alone.
+    # Codex reports its patches in its transcript only.
     if not bench.wait(lambda: not missing(left(bench), ASKED)):
         row.faults.append(f"`work resume` lacks {missing(left(bench), ASKED)}: {left(bench)}")
     return client.session(place, log.read_text()) or "latest"
@@ -179,12 +179,12 @@ def works(bench):
 
 
 def left(bench):
-    """What a person is told."""
+    """What a person is shown."""
     return str(bench.ask("work", "resume", check=False))
 
 
 def missing(text, request):
-    """Which facts a text does not tell."""
+    """The facts that a text lacks."""
     return [fact for fact in (request, FILE, FAILING, DEPLOY, "Unknown outcome") if fact not in text]
 
 
@@ -203,7 +203,7 @@ def goes_on(row, bench, model, other, place, environment):
 
 
 def resumes(row, bench, model, key, place, environment, session):
-    """The agent itself goes on, and its conversation becomes too long."""
+    """The agent itself resumes, and its conversation becomes too long."""
     client = CLIENTS[key]
     since = len(model.seen)
     model.summed = []
@@ -225,7 +225,7 @@ def turn(row, bench, key, command, environment):
 
 
 def table(rows):
-    """What was told to whom, for people."""
+    """The table of who was told what."""
     said = {True: "told", False: "NOT told", None: "NOT run"}
     asked = ["another agent", "resumed", "shortened"]
     lines = [["killed", *asked]]

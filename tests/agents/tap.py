@@ -29,7 +29,7 @@ class Log:
 
 
 def carry(log, name, source, target):
-    """Carries lines until the source ends; then the target is closed, so that the end is passed on."""
+    """Copies lines until the source ends, and then closes the target."""
     try:
         for line in source:
             at = round((time.monotonic() - STARTED) * 1000, 1)

@@ -1,4 +1,4 @@
-"""Reads what `tap.py` kept: how the agent started the server, and the messages of both sides."""
+"""Reads what `tap.py` recorded: how the agent started the server, and the messages of both sides."""
 
 import json
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what other memories really write, for tests/it/adopt.rs.
+"""Records what other memory servers really write, for tests/it/adopt.rs.
 
     tests/foreign/record.py [server-memory|claude-mem]
 
@@ -109,7 +109,7 @@ def server_memory(place: Path) -> None:
 
 def claude_mem(place: Path) -> None:
     install(place, BUN)
-    # Of all that its package depends on, its worker needs this one.
+    # The only dependency of its package that its worker needs.
     install(place, ZOD)
     subprocess.run(["npm", "pack", "--silent", CLAUDE_MEM], cwd=place, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["tar", "xzf", *[path.name for path in place.glob("claude-mem-*.tgz")]], cwd=place, check=True)

@@ -1,4 +1,4 @@
-//! `cerebro import --from`: what other programs remembered, taken over once.
+//! `cerebro import --from`: imports what other programs remembered, once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn adopt(home: &Home, from: &str, path: &Path, more: &[&str]) -> (i32, Value) {
     (done.code(), serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}")))
 }
 
-/// Trying changes nothing, taking over twice is taking over once.
+/// A dry run changes nothing, and a second import adds nothing.
 fn assert_once(home: &Home, from: &str, path: &Path, more: &[&str]) -> Value {
     let nothing = home.export_text();
     let (_, tried) = adopt(home, from, path, &[more, &["--dry-run"]].concat());
@@ -81,7 +81,7 @@ fn memory(home: &Home, title: &str) -> Value {
 }
 
 #[test]
-fn the_graph_of_server_memory_is_taken_over() {
+fn the_graph_of_server_memory_is_imported() {
     let home = Home::new();
     let path = home.work().join("memory.jsonl");
     fs::write(&path, SERVER_MEMORY).unwrap();
@@ -102,7 +102,7 @@ fn the_graph_of_server_memory_is_taken_over() {
     let found = home.json(&["search", "albatross gateway", "--project", "harbour"]);
     assert_eq!(found["hits"][0]["title"], "payment-service", "{found}");
 
-    // What was revised here since stays.
+    // A memory that was revised here since stays.
     let id = service["id"].as_str().unwrap();
     home.run(&["update", id, "--content", "Revised here."]).success();
     adopt(&home, "server-memory", &path, &["--project", "harbour"]);
@@ -110,7 +110,7 @@ fn the_graph_of_server_memory_is_taken_over() {
 }
 
 #[test]
-fn the_store_of_engram_is_taken_over() {
+fn the_store_of_engram_is_imported() {
     let home = Home::new();
     let secret = format!("ghp_{}", "zY9xW8vU7tS6rQ5pO4nM3lK2jI1hG0fEdCbA");
     let path = sqlite(&home, "engram.db", &ENGRAM.replace("TOKEN", &secret));
@@ -142,7 +142,7 @@ fn the_store_of_engram_is_taken_over() {
 }
 
 #[test]
-fn the_store_of_claude_mem_is_taken_over() {
+fn the_store_of_claude_mem_is_imported() {
     let home = Home::new();
     let path = sqlite(&home, "claude-mem.db", CLAUDE_MEM);
     let imported = assert_once(&home, "claude-mem", &path, &[]);
@@ -167,7 +167,7 @@ fn the_store_of_claude_mem_is_taken_over() {
 }
 
 #[test]
-fn another_file_is_refused_by_name() {
+fn an_unknown_file_is_refused_with_its_name() {
     let home = Home::new();
     let text = home.work().join("notes.txt");
     fs::write(&text, "just text\n").unwrap();

@@ -1,4 +1,4 @@
-//! `cerebro backup` and `restore`: all of one moment, whole or not at all, and nothing lost on the way back.
+//! `cerebro backup` and `restore`: a backup is of one moment, complete or absent, and a restore loses nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, Value, json, scaled, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, FaultyProvider, Home, Value, json, scaled, wait_for};
 
 /// A home with something of every kind, and texts that are hard to quote.
 pub fn furnished() -> Home {
@@ -40,7 +40,7 @@ pub fn files(dir: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn everything_comes_back_and_the_log_goes_on() {
+fn a_restore_brings_everything_back_and_continues_the_log() {
     let home = furnished();
     let (text, events) = (home.export_text(), home.events());
     let (file, made) = backed_up(&home, &["--verify"]);
@@ -142,7 +142,7 @@ fn only_an_empty_home_is_filled() {
     assert!(refused.stderr.contains("holds memories already"), "{refused:?}");
     assert!(home.export_text() == before, "a refused restore changed something");
 
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let empty = Home::with_config(&provider.config(""));
     // The worker notes its model in an empty store, too.
     wait_for("the worker to be ready", || {
@@ -154,7 +154,7 @@ fn only_an_empty_home_is_filled() {
 }
 
 #[test]
-fn a_restore_in_place_keeps_what_was_there() {
+fn a_restore_in_place_keeps_the_replaced_memory() {
     let home = furnished();
     let before = home.export_text();
     let (file, _) = backed_up(&home, &[]);
@@ -163,7 +163,7 @@ fn a_restore_in_place_keeps_what_was_there() {
     assert!(listed.contains(name) && !listed.contains(file.to_str().unwrap()), "{listed}");
     home.run(&["save", "Later", "The dunlin came after the backup.", "--project", "demo"]).success();
 
-    // The name is enough, and the daemon makes way.
+    // The file's name is enough, and the daemon stops for it.
     let restored = home.json(&["restore", "--replace", name]);
     let kept = PathBuf::from(restored["kept"].as_str().unwrap_or_else(|| panic!("{restored}")));
     assert!(kept.starts_with(home.data().canonicalize().unwrap()), "{kept:?}");
@@ -174,7 +174,7 @@ fn a_restore_in_place_keeps_what_was_there() {
     assert_eq!(agent.search("personal").len(), 1);
     home.run(&["doctor"]).success();
 
-    // What was kept is whole.
+    // The kept memory is complete.
     home.run(&["daemon", "stop"]).success();
     fs::remove_dir_all(home.data().join("store")).unwrap();
     fs::remove_dir_all(home.data().join("index")).unwrap();
@@ -239,7 +239,7 @@ fn a_damaged_backup_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn the_oldest_of_our_own_make_room() {
+fn only_the_oldest_backups_of_this_home_are_removed() {
     let home = furnished();
     let dir = home.folder("kept");
     let to = dir.to_str().unwrap();
@@ -294,7 +294,7 @@ fn an_overdue_backup_is_made_by_the_daemon() {
 
 #[test]
 fn a_scheduled_backup_that_fails_is_reported() {
-    // One that cannot be made, and a file.
+    // A folder that cannot be made, and a file in its place.
     for dir in ["/proc/nowhere", "config.toml"] {
         let home = Home::with_config(&format!("[backup]\nevery = \"1s\"\ndir = \"{dir}\"\n"));
         let mut agent = home.agent();

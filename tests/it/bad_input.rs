@@ -1,4 +1,4 @@
-//! What no good client sends: a clear error or silence, never a crash, never a loss.
+//! Input that no correct client sends: it gets a clear error or none, and never causes a crash or a loss.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn a_broken_line_is_answered_as_one() {
 }
 
 #[test]
-fn half_a_line_and_the_end_is_a_hang_up() {
+fn half_a_line_before_the_end_of_input_is_ignored() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Before the half line", "Kept.");
@@ -101,7 +101,7 @@ fn a_line_of_20_mb_is_refused_and_the_next_is_served() {
     assert!(agent.answer(ping).is_ok());
     assert_eq!(agent.get(&id)["content"], "Kept.");
     assert_eq!(agent.search("flood"), [id], "it was stored");
-    // The id of a line that was never read whole may be unknown; if it is answered, by an error.
+    // The id of a line that was never read whole may be unknown; if there is an answer, it is an error.
     if let Ok(message) = agent.message(Duration::from_millis(200)) {
         assert!(
             message["id"] != flood || message["error"].is_object() || message["result"]["isError"] == true
@@ -136,7 +136,7 @@ fn ten_thousand_calls_sent_at_once_are_all_answered() {
 }
 
 #[test]
-fn a_client_that_vanishes_in_the_middle_disturbs_nobody() {
+fn a_client_that_vanishes_during_a_call_disturbs_nobody() {
     let home = Home::new();
     let mut witness = home.agent();
     for round in 0..10 {
@@ -161,7 +161,7 @@ fn a_client_that_vanishes_in_the_middle_disturbs_nobody() {
     }
 }
 
-/// Texts that are code in some language on the way, or hard for some layer.
+/// Texts that are code in some language on the way, or difficult for some layer.
 fn hard_texts() -> Vec<String> {
     let mut texts: Vec<String> = [
         "'; REMOVE TABLE memory; --",
@@ -213,7 +213,7 @@ fn hard_texts() -> Vec<String> {
 }
 
 #[test]
-fn hard_texts_come_back_as_they_went_in_from_every_field() {
+fn difficult_texts_round_trip_in_every_field() {
     let home = Home::new();
     let mut agent = home.agent();
     for (n, text) in hard_texts().into_iter().enumerate() {
@@ -286,7 +286,7 @@ fn lone_surrogates_do_not_lose_the_rest() {
 }
 
 #[test]
-fn one_word_of_256_kib_is_kept_and_hurts_no_search() {
+fn a_word_of_256_kib_is_stored_and_does_not_break_search() {
     let home = Home::new();
     let mut agent = home.agent();
     for (title, c) in [("One word", "w"), ("One word of Chinese", "語"), ("One word of marks", "_")] {
@@ -323,7 +323,7 @@ fn ids_of_another_table_are_no_memories() {
 }
 
 #[test]
-fn arguments_of_every_wrong_shape_are_answered() {
+fn malformed_arguments_of_every_kind_are_answered() {
     let home = Home::new();
     let mut agent = home.agent();
     let shapes = [

@@ -13,7 +13,7 @@ const COMMANDS: &[&str] = &[
     "setup", "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "tombstones", "help",
 ];
 
-/// Saves through the command line; gives the id.
+/// Saves by the command line and returns the id.
 fn save(home: &Home, title: &str, content: &str) -> String {
     let saved = home.json(&["save", title, content, "--project", "demo"]);
     saved["id"].as_str().unwrap_or_else(|| panic!("no id in {saved}")).to_owned()
@@ -38,7 +38,7 @@ fn every_command_has_help() {
 }
 
 #[test]
-fn what_a_person_does_an_agent_sees() {
+fn a_persons_changes_are_visible_to_agents() {
     let home = Home::new();
     let id = save(&home, "Written by hand", "A person typed the gannet note.");
     let mut agent = home.agent();
@@ -64,7 +64,7 @@ fn what_a_person_does_an_agent_sees() {
 }
 
 #[test]
-fn every_command_speaks_json_and_words() {
+fn every_command_prints_text_and_json() {
     let home = Home::new();
     let id = save(&home, "A memory", "With some content.");
     let mut agent = home.agent();
@@ -158,7 +158,7 @@ fn exit_codes_distinguish_errors_from_wrong_usage() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_panic() {
+fn a_closed_standard_output_causes_no_panic() {
     let home = Home::new();
     for n in 0..50 {
         save(&home, &format!("Line {n}"), &"long ".repeat(500));
@@ -190,7 +190,7 @@ fn a_command_leaves_no_session_open() {
     all_ended(1);
     assert_eq!(sessions().len(), 1, "to look on is no session");
 
-    // The session of an agent in whose shell the command runs goes on.
+    // The session of the agent in whose shell the command runs goes on.
     let mut command = home.command();
     command.args(["save", "Two", "In an agent's shell."]).env("CLAUDE_CODE_SESSION_ID", "theirs");
     finish(&mut command).success();
@@ -202,7 +202,7 @@ fn a_command_leaves_no_session_open() {
 }
 
 #[test]
-fn jobs_that_wait_are_listed_after_those_that_were_given_up() {
+fn dead_letters_are_listed_before_waiting_jobs() {
     let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
     let mut agent = home.agent();
     for n in 0..3 {
@@ -233,7 +233,7 @@ fn an_explained_search_names_its_hits() {
 }
 
 #[test]
-fn a_terminal_that_does_not_know_its_size_still_shows_words() {
+fn a_terminal_of_unknown_size_still_shows_text() {
     let home = Home::new();
     save(&home, "Whole words", "First.");
     let folder = home.folder("seen");
@@ -265,7 +265,7 @@ fn readme_commands() -> BTreeSet<Vec<&'static str>> {
 }
 
 #[test]
-fn every_command_that_the_readme_shows_is_there() {
+fn every_command_of_the_readme_exists() {
     let home = Home::new();
     let commands = readme_commands();
     assert!(commands.len() > 30, "{commands:?}");

@@ -1,4 +1,4 @@
-//! Commands over many memories and projects: conditions, bulk, other names, parts of an export, suggestions.
+//! Commands over many memories and projects: conditions, bulk changes, renames, partial exports, suggestions.
 
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn filled() -> Home {
 }
 
 #[test]
-fn a_list_meets_its_conditions_and_goes_on_where_it_ended() {
+fn a_list_meets_its_conditions_and_continues_at_its_cursor() {
     let home = filled();
     let list = |args: &[&str]| {
         let args: Vec<&str> = ["list"].iter().chain(args).copied().collect();
@@ -50,7 +50,7 @@ fn a_list_meets_its_conditions_and_goes_on_where_it_ended() {
     ] {
         assert_eq!(list(args), want, "{args:?}");
     }
-    // Page by page it is the same list, also where a condition is checked behind the index.
+    // Page by page it is the same list, also where a condition is checked after the index.
     for condition in [&[][..], &["--since", "1d"], &["--agent", "person"]] {
         let all: Vec<&str> = ["--all-projects"].iter().chain(condition).copied().collect();
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
@@ -95,7 +95,7 @@ fn many_are_read_pinned_deleted_and_restored_at_once() {
 }
 
 #[test]
-fn what_meets_conditions_is_shown_before_it_is_deleted() {
+fn a_bulk_delete_shows_its_selection_first() {
     let home = filled();
     let refused = home.run(&["delete", "--project", "demo", "--tag", "net"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
@@ -115,7 +115,7 @@ fn what_meets_conditions_is_shown_before_it_is_deleted() {
 }
 
 #[test]
-fn a_project_gets_another_name_or_ends() {
+fn a_project_is_renamed_or_deleted() {
     let home = filled();
     let taken = home.run(&["projects", "rename", "demo", "group/sub/my.repo"]);
     assert!(taken.code() == 1 && taken.stderr.contains("projects merge"), "{taken:?}");
@@ -135,7 +135,7 @@ fn a_project_gets_another_name_or_ends() {
 }
 
 #[test]
-fn a_part_of_everything_is_exported_and_taken_back() {
+fn a_partial_export_is_imported_again() {
     let home = filled();
     let part = home.run(&["export", "--project", "demo", "--type", "bugfix"]).success();
     assert!(part.contains("The text of One"), "{part}");
@@ -160,7 +160,7 @@ fn a_part_of_everything_is_exported_and_taken_back() {
 }
 
 #[test]
-fn who_finds_nothing_gets_what_may_have_been_meant() {
+fn an_unknown_name_gets_suggestions() {
     let home = filled();
     for (args, want) in [
         (&["list", "--project", "My.Repo"][..], "did you mean `group/sub/my.repo`"),

@@ -1,4 +1,4 @@
-//! What the command line refuses: each refusal names the value and the way on, and nothing is destroyed unasked.
+//! What the command line refuses: each error names the value and the next step, and nothing is destroyed unasked.
 
 use crate::support::Home;
 
@@ -7,7 +7,7 @@ fn save(home: &Home, title: &str, content: &str) -> String {
 }
 
 #[test]
-fn a_backup_that_is_not_there_is_named_and_not_the_daemon() {
+fn a_missing_backup_is_named_before_the_daemon_is_asked() {
     let home = Home::new();
     home.agent().save("One", "A daemon runs.");
     for args in [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]] {
@@ -49,7 +49,7 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
 }
 
 #[test]
-fn nothing_is_destroyed_unasked() {
+fn nothing_is_destroyed_without_confirmation() {
     let home = Home::new();
     let id = save(&home, "Kept", "The ibis stays.");
     let destroying = [
@@ -68,7 +68,7 @@ fn nothing_is_destroyed_unasked() {
 }
 
 #[test]
-fn a_project_that_is_not_there_cannot_be_merged() {
+fn an_unknown_project_cannot_be_merged() {
     let home = Home::new();
     save(&home, "One", "First.");
     let refused = home.run(&["projects", "merge", "demmo", "demo", "--yes"]);

@@ -106,7 +106,7 @@ fn many_writers_of_one_topic_lose_no_revision() {
 }
 
 #[test]
-fn the_same_new_memory_from_all_sides_is_stored_once() {
+fn the_same_new_memory_of_many_agents_is_stored_once() {
     let home = Home::new();
     let arguments = json!({"title": "Seen by all", "content": "The build is red."});
     let ids: BTreeSet<String> = std::thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn the_same_new_memory_from_all_sides_is_stored_once() {
 }
 
 #[test]
-fn of_memories_with_one_title_saved_at_once_all_but_one_report_another() {
+fn concurrent_saves_under_one_title_report_each_other() {
     let home = Home::new();
     // A search waits until the index of the new home is current; a save does not.
     home.agent().ok("mem_search", json!({"query": "anything"}));

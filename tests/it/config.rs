@@ -73,7 +73,7 @@ fn another_database_than_the_running_daemons_is_refused() {
 }
 
 #[test]
-fn a_log_level_that_makes_no_sense_is_one_plain_sentence() {
+fn an_invalid_log_level_is_reported_in_one_sentence() {
     let home = Home::new();
     home.run(&["save", "One", "First.", "--project", "demo"]).success();
     let log_line = |level: &str| {

@@ -1,4 +1,4 @@
-//! Arguments are read kindly, and nothing is dropped in silence.
+//! Arguments are read leniently, and nothing is dropped silently.
 
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
@@ -13,7 +13,7 @@ fn ignored(agent: &mut Agent, tool: &str, arguments: Value) -> Vec<String> {
 }
 
 #[test]
-fn other_names_of_an_id_are_understood() {
+fn aliases_of_an_id_are_accepted() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Named otherwise", "By older clients.");
@@ -67,7 +67,7 @@ fn numbers_booleans_and_lists_may_be_strings() {
 }
 
 #[test]
-fn words_that_are_no_numbers_are_refused_by_name() {
+fn words_that_are_no_numbers_are_refused_with_the_argument() {
     let home = Home::new();
     let mut agent = home.agent();
     for (tool, arguments, name) in [
@@ -189,7 +189,7 @@ fn dates_come_in_three_forms() {
 }
 
 #[test]
-fn null_is_as_good_as_absent() {
+fn null_counts_as_absent() {
     let home = Home::new();
     let mut agent = home.agent();
     let saved = agent.ok(
@@ -232,7 +232,7 @@ fn sections_are_folded_into_summaries_and_prompts_too() {
 }
 
 #[test]
-fn the_kinds_of_memory_that_agents_know_are_all_taken() {
+fn all_types_that_agents_know_are_accepted() {
     let home = Home::new();
     let mut agent = home.agent();
     let known = [

@@ -8,7 +8,7 @@ const CONTENT_BYTES_MAX: usize = 256 * 1024;
 const WIDTHS: [&str; 4] = ["a", "é", "語", "🦉"];
 
 fn save_with(key: &str, value: Value) -> Value {
-    // Its own content, so that no save is a repetition of another one.
+    // Each has a content of its own, so that no save repeats another one.
     let mut arguments = json!({"title": "A title", "content": format!("Content of {value}.")});
     arguments[key] = value;
     arguments

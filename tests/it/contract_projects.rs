@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Home, Reply, Repository, json};
 
-/// The project that an agent started in `folder` has.
+/// The project of an agent that was started in `folder`.
 fn project_of(home: &Home, folder: &Path) -> String {
     let mut agent = home.pump().cwd(folder).start();
     agent.ok("mem_context", json!({})).str("project").to_owned()

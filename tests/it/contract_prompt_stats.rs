@@ -25,7 +25,7 @@ fn a_prompt_is_kept_once_per_session_and_window() {
 }
 
 #[test]
-fn prompts_are_no_memories() {
+fn a_prompt_is_not_a_memory() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok("mem_save_prompt", json!({"content": "Tell me of the dugong"}));
@@ -52,7 +52,7 @@ fn stats(agent: &mut Agent, arguments: Value) -> Value {
 }
 
 #[test]
-fn stats_count_what_there_is() {
+fn stats_count_memories_sessions_and_prompts() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "s1"}));

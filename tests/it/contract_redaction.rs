@@ -112,7 +112,7 @@ fn no_file_and_no_export_holds_a_secret() {
     }
 }
 
-/// Puts the secret into each text field of each writing tool.
+/// Puts the secret into every text field of every tool that writes.
 fn everywhere(agent: &mut Agent, secret: &str) -> Vec<(&'static str, Reply)> {
     let saved = agent.save("A plain title", "Plain content.");
     let calls = [
@@ -182,7 +182,7 @@ fn no_error_repeats_a_secret() {
 }
 
 #[test]
-fn what_reaches_over_the_items_of_a_list_is_hidden_and_counted() {
+fn a_secret_that_spans_items_of_a_list_is_redacted_and_counted() {
     let home = Home::new();
     let mut agent = home.agent();
     let private = json!(["<private>the first half", "the second half</private>", "seen"]);
@@ -200,7 +200,7 @@ fn what_reaches_over_the_items_of_a_list_is_hidden_and_counted() {
 }
 
 #[test]
-fn what_only_looks_secret_stays() {
+fn text_that_only_looks_secret_stays() {
     let home = Home::new();
     let mut agent = home.agent();
     for text in [
@@ -234,7 +234,7 @@ fn saving_a_secret_again_is_a_repetition() {
 }
 
 #[test]
-fn surroundings_are_not_looked_at_where_the_settings_say_so() {
+fn context_is_ignored_if_the_settings_say_so() {
     let home = Home::with_config("[redaction]\ncontext = false\n");
     let mut agent = home.agent();
     let token = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d");
@@ -244,13 +244,13 @@ fn surroundings_are_not_looked_at_where_the_settings_say_so() {
     assert_eq!(agent.get(saved.str("id"))["content"], "password: hunter2 and [REDACTED:github-token]");
 }
 
-/// A token of a kind that is known, made up.
+/// A made-up token of a known kind.
 fn token() -> String {
     ["ghp_", &"aB3d".repeat(9)].concat()
 }
 
 #[test]
-fn secrets_are_taken_out_wherever_they_come_in() {
+fn secrets_are_redacted_at_every_entry() {
     let home = Home::new();
     let token = token();
     let folder = home.work().join(&token);

@@ -28,7 +28,7 @@ fn facts(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Times are facts by their day; the halves may write the hour in their own ways.
+/// Times are compared by their day, because the halves may write the hour differently.
 fn shown(fact: &str) -> &str {
     let is_time = fact.len() >= 20 && fact.as_bytes()[4] == b'-' && fact.as_bytes()[10] == b'T';
     if is_time { &fact[..10] } else { fact }
@@ -88,7 +88,7 @@ fn the_text_of_context_is_the_markdown() {
     }
 }
 
-/// The texts of the hits, cut at where each one's id stands.
+/// The texts of the hits, cut at their ids.
 fn text_pieces<'a>(reply: &'a Reply, ids: &[String]) -> Vec<&'a str> {
     let positions: Vec<usize> = ids
         .iter()
@@ -233,7 +233,7 @@ fn quoted_memories_are_marked_as_notes_with_date_and_writer() {
 }
 
 #[test]
-fn what_is_quoted_is_called_a_note_with_date_and_agent() {
+fn quotations_are_called_notes_with_date_and_agent() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.ok(

@@ -255,7 +255,7 @@ fn a_reply_means_durable() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_arguments_are_named() {
     let home = Home::new();
     let mut agent = home.agent();
     for (arguments, name) in [
@@ -271,7 +271,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn repetitions_are_seen_whatever_else_is_given() {
+fn repetitions_are_recognised_whatever_else_is_given() {
     let home = Home::new();
     let mut agent = home.agent();
     let prompt = |agent: &mut Agent, project: &str| {

@@ -1,6 +1,6 @@
 //! `mem_search`: what it answers, in which order, and what it says about it.
 
-use crate::support::{Agent, Fickle, Home, assert_keys, json};
+use crate::support::{Agent, FaultyProvider, Home, assert_keys, json};
 
 fn fill(agent: &mut Agent, memories: &[(&str, &str)]) -> Vec<String> {
     memories.iter().map(|(title, content)| agent.save(title, content)).collect()
@@ -77,7 +77,7 @@ fn a_result_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn every_word_lifts_and_a_missing_word_never_empties() {
+fn every_word_raises_the_score_and_a_missing_one_never_empties_the_answer() {
     let home = Home::new();
     let mut agent = home.agent();
     let ids = fill(
@@ -323,10 +323,10 @@ fn a_query_without_words_says_what_to_do() {
     }
 }
 
-/// With vectors something is always the nearest, also to nonsense.
+/// With vectors, some memory is always the nearest, even to nonsense.
 #[test]
 fn when_nothing_fits_that_is_reported_first() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     let titles = ["Gannet", "Harbour", "Lantern", "Orchard", "Piston"];
@@ -340,7 +340,7 @@ fn when_nothing_fits_that_is_reported_first() {
         agent.save(title, content);
     }
     home.run(&["worker", "status", "--wait"]).success();
-    // Words that the provider gives other dimensions than all above.
+    // Words to which the provider gives other dimensions than to all above.
     let nonsense = "asdkjh zxvbnm";
     let found = agent.ok("mem_search", json!({ "query": nonsense }));
     assert_eq!(
@@ -364,7 +364,7 @@ fn when_nothing_fits_that_is_reported_first() {
 }
 
 #[test]
-fn a_moment_from_an_answer_can_be_asked_for() {
+fn a_moment_from_an_answer_is_accepted_in_a_question() {
     let home = Home::new();
     let mut agent = home.agent();
     agent.save("Saola", "Seen at dawn.");

@@ -7,7 +7,7 @@ fn context(agent: &mut Agent) -> Reply {
 }
 
 #[test]
-fn a_summary_goes_with_the_memory_that_holds_it() {
+fn a_summary_is_deleted_with_the_memory_that_holds_it() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let ended = agent.ok("mem_session_end", json!({"session_id": "s", "summary": "The quokka plan."}));
@@ -71,7 +71,7 @@ fn a_note_of_a_summarys_type_is_shown_like_others() {
 }
 
 #[test]
-fn a_summary_of_the_same_words_stays_its_sessions_own() {
+fn two_sessions_may_have_equal_summaries() {
     let home = Home::new();
     let mut agent = home.agent();
     let summarise = |agent: &mut Agent, session: &str| {

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of a writer under load: what was acknowledged is there, whole.
+//! `kill -9` at random moments of a writer under load: everything acknowledged is there and complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ const ROUNDS: usize = 50;
 const CALLS_PER_ROUND: usize = 60;
 const TOPICS: usize = 5;
 
-/// What the store must hold, by what it acknowledged.
+/// What the store must contain according to its acknowledgements.
 #[derive(Default)]
 struct Model {
     /// Memories of their own: id to title and content.
@@ -120,7 +120,7 @@ fn round(home: &Home, agent: &mut Agent, model: &mut Model, rng: &mut StdRng, fi
 }
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_writes_survive_kill_9() {
     let seed = std::env::var("CEREBRO_TEST_SEED")
         .ok()
         .and_then(|text| text.parse().ok())

@@ -1,4 +1,4 @@
-//! Archiving memories, and consolidation: planned, carried out, killed in between, and taken back to the byte.
+//! Archiving and consolidation: planned, carried out, killed in between, and undone to the byte.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ pub fn untidy() -> Home {
     home
 }
 
-/// How long the database's log of writes is.
+/// The length of the database's write-ahead log.
 fn log_bytes(home: &Home) -> u64 {
     let found = std::fs::read_dir(home.data().join("store")).into_iter().flatten().flatten();
     let logs = found.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "log"));
@@ -80,7 +80,7 @@ fn ids(list: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_plan_is_shown_carried_out_and_taken_back_to_the_byte() {
+fn a_plan_is_shown_carried_out_and_undone_to_the_byte() {
     let home = untidy();
     let before = home.export_text();
     let planned = home.json(&["consolidate", "--plan"]);
@@ -131,7 +131,7 @@ fn a_plan_is_shown_carried_out_and_taken_back_to_the_byte() {
 }
 
 #[test]
-fn what_was_archived_is_named_in_a_hint_and_comes_back_with_one_command() {
+fn an_archived_memory_is_named_in_a_hint_and_restored_by_one_command() {
     let home = untidy();
     let mut agent = home.pump().project("demo").start();
     home.run(&["archive", "daaaaaaaaaaa", "h2aaaaaaaaaa"]).success();
@@ -150,7 +150,7 @@ fn what_was_archived_is_named_in_a_hint_and_comes_back_with_one_command() {
     let run = home.run(&["search", "Old decision", "--project", "demo"]);
     assert!(run.code() == 0, "{run:?}");
 
-    // It goes through an export, and comes back.
+    // An export keeps the state.
     let text = home.export_text();
     let file = home.work().join("all.jsonl");
     std::fs::write(&file, &text).unwrap();
@@ -164,14 +164,14 @@ fn what_was_archived_is_named_in_a_hint_and_comes_back_with_one_command() {
         (&json!("daaaaaaaaaaa"), &Value::Null),
         "{found:?}"
     );
-    // Whoever writes it again has it back too.
+    // Saving it again restores it too.
     agent.ok("mem_update", json!({ "id": "h2aaaaaaaaaa", "content": "It stayed at home." }));
     assert_eq!(archived(&home).0, BTreeSet::new());
     assert_ne!(home.run(&["archive", "eaaaaaaaaaaa"]).code(), 0, "a pinned one is not archived");
 }
 
 #[test]
-fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
+fn a_killed_daemon_leaves_no_half_done_plan() {
     let home = untidy();
     let before = home.export_text();
     let mut rng = StdRng::seed_from_u64(16);
@@ -192,8 +192,8 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
         let wait = Duration::from_micros(rng.random_range(0..3_000));
         std::thread::scope(|scope| {
             let applying = scope.spawn(|| home.run(&["consolidate", "--apply", &id]).code());
-            // The commit begins when the database's log grows: the moment to hit is just around it. Half of the rounds do
-            // not wait for that, but for the command to be under way.
+            // The commit begins when the database's write-ahead log grows, and the kill should be close to that moment. Half of
+            // the rounds do not wait for it, but only for the command to be under way.
             let until = Instant::now() + Duration::from_secs(10);
             while round % 2 == 0 && log_bytes(&home) == before_it && Instant::now() < until {
                 std::hint::spin_loop();
@@ -212,7 +212,7 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
             Some("planned") => assert_eq!(home.export_text(), before, "round {round}"),
             Some("applied") => {
                 assert_eq!(archived_ids, wanted, "round {round}");
-                // Each is found by itself or by the one that says the same.
+                // Each is found, either itself or the one that says the same.
                 for word in ["upload worker retries", "Walrus walk 2"] {
                     let found = home.json(&["search", word, "--project", "demo", "--archived"]);
                     assert!(!ids(&found["hits"]).is_empty(), "{word}: {found}");

@@ -1,4 +1,4 @@
-//! One daemon for many agents: how it starts, is found, dies, is replaced and leaves.
+//! One daemon for many agents: how it starts, is found, dies, is replaced and ends.
 
 use std::fs;
 use std::io::Write;
@@ -47,7 +47,7 @@ fn twenty_started_at_once_end_with_one_daemon() {
 }
 
 #[test]
-fn status_shows_four_things_and_starts_nothing() {
+fn status_shows_the_state_and_starts_nothing() {
     let home = Home::new();
     let silent: Finished = home.run(&["daemon", "status"]);
     assert!(!silent.stdout.is_empty() || !silent.stderr.is_empty(), "{silent:?}");
@@ -132,11 +132,11 @@ fn folders_and_socket_are_the_users_alone() {
     }
 }
 
-/// Only root can become somebody else; for any other user this looks at its own connection alone.
+/// Only root can become another user; for anybody else this tests the own connection only.
 #[test]
 fn another_user_is_not_served_even_where_the_folders_are_open() {
     const NOBODY: u32 = 65_534;
-    // It may be cut off before it has said a word, so that the write of it must not kill it.
+    // The connection may be cut before anything was written, and then the write must not kill the process.
     const GREET: &str = "use Socket; $SIG{PIPE} = 'IGNORE'; socket(S, PF_UNIX, SOCK_STREAM, 0) or die \"socket: $!\";\
         connect(S, sockaddr_un($ARGV[0])) or die \"connect: $!\"; syswrite(S, $ARGV[1] . chr(10));\
         alarm 30; my $answer = <S>; print defined $answer ? $answer : 'cut off'";
@@ -284,7 +284,7 @@ fn a_call_that_was_done_is_not_done_again_by_the_pump() {
 }
 
 #[test]
-fn both_eras_outlive_the_daemon() {
+fn clients_of_both_eras_outlive_the_daemon() {
     let home = Home::new();
     for pump in [home.pump().project("demo"), home.pump().project("demo").modern()] {
         let mut agent = pump.start();
@@ -374,7 +374,7 @@ fn a_standalone_server_does_not_share_a_home_with_a_daemon() {
     assert_eq!(agent.search("daemon owns").len(), 1, "the first is not disturbed");
 }
 
-/// What the engine reads from the environment alone: the bound on messages before anybody has signed in is among it.
+/// Settings that the engine reads only from the environment, such as the bound on messages before a client has signed in.
 #[test]
 fn a_daemon_that_a_person_runs_has_the_settings_of_others() {
     let home = Home::new();

@@ -60,7 +60,7 @@ fn status(home: &Home) -> Value {
     home.json(&["distil", "status"])
 }
 
-/// Has everything distilled and waits until one session is.
+/// Starts distilling and waits until one session is done.
 fn distilled(home: &Home) -> Value {
     home.json(&["distil", "run"]);
     wait_for("a session to be distilled", || {
@@ -80,7 +80,7 @@ fn id_of(candidates: &[Value], claim: &str) -> String {
 }
 
 #[test]
-fn while_it_is_off_not_one_request_is_made() {
+fn without_the_setting_no_request_is_made() {
     let llm = Provider::start(vec![answer(&honest())]);
     let home = Home::with_config(&config(&llm, false, ""));
     talk(&home).write(&home);
@@ -95,7 +95,7 @@ fn while_it_is_off_not_one_request_is_made() {
 }
 
 #[test]
-fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
+fn supported_claims_wait_for_a_person_and_are_removed_with_their_evidence() {
     let llm = Provider::start(vec![answer(&honest())]);
     let home = furnished(&llm, "");
     let status = distilled(&home);
@@ -104,11 +104,11 @@ fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
         (&json!(3), &json!(1)),
         "{status}"
     );
-    // What was charged before the request is corrected to what the provider says.
+    // The estimate that was charged before the request is replaced by the provider's count.
     assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(1), &json!(100)), "{status}");
     let meter = home.json(&["stats"])["worker"]["distil"].clone();
     assert_eq!((&meter["waiting"], &meter["requests_today"]), (&json!(3), &json!(1)), "{meter}");
-    // What is in the transcript stands in quoted JSON alone.
+    // Text of the transcript occurs in quoted JSON only.
     let requests = llm.requests();
     let system = requests[0].body["messages"][0]["content"].as_str().unwrap();
     assert!(!system.contains("Makefile") && system.contains("data"), "{system}");
@@ -153,7 +153,7 @@ fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
     assert_eq!(of(&other_home), of(&home));
     assert_eq!(of(&home).len(), 3);
 
-    // Forgetting the session takes what rests on it; the person finds it among the deleted.
+    // Forgetting the session removes what rests on it; the memory is among the deleted ones.
     home.json(&["history", "forget", "--session", "s-1", "--yes"]);
     for id in [&memory, &other] {
         let refusal = agent.refused("mem_get_observation", json!({ "id": id }));
@@ -165,7 +165,7 @@ fn what_an_honest_model_finds_waits_for_a_person_and_goes_with_its_evidence() {
 }
 
 #[test]
-fn what_cannot_be_checked_never_waits_and_what_was_there_is_not_lost() {
+fn unsupported_claims_are_dropped_and_earlier_candidates_stay() {
     let invented = json!({ "kind": "fact", "title": "Invented", "text": "So it is.",
         "evidence": [{ "id": "xabcdefghijkl", "quote": "the cache lies in" }] });
     let obeying =
@@ -189,7 +189,7 @@ fn what_cannot_be_checked_never_waits_and_what_was_there_is_not_lost() {
     wait_for("the second answer", || (candidates(&home).len() == 2).then_some(()));
     assert_eq!(llm.requests().len(), 2);
 
-    // A model that refuses twice is given up; what waits stays.
+    // After two malformed answers the job is given up; waiting candidates stay.
     talk(&home).turn("Thanks for that", "You are welcome.").turn("And bye", "Bye.").write(&home);
     home.take_in();
     home.json(&["distil", "run"]);
@@ -198,7 +198,7 @@ fn what_cannot_be_checked_never_waits_and_what_was_there_is_not_lost() {
 }
 
 #[test]
-fn nothing_to_keep_is_an_answer_and_a_session_with_a_secret_is_not_sent() {
+fn an_empty_answer_counts_and_a_session_with_a_secret_is_not_sent() {
     let nothing = json!({ "outcome": "uncertain", "title": "", "no_op": true, "claims": honest() });
     let llm = Provider::start(vec![Scene::completion(&nothing.to_string())]);
     let home = furnished(&llm, "");
@@ -227,7 +227,7 @@ fn a_model_that_hangs_costs_within_the_caps() {
         let status = status(&home);
         (status["requests_today"] == 1 && status["state"] == "waiting").then_some(())
     });
-    // However often somebody asks, and after a restart.
+    // However often it is asked for, and after a restart.
     home.json(&["distil", "run"]);
     home.end();
     home.json(&["distil", "run"]);

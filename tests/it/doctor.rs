@@ -1,5 +1,5 @@
-//! `cerebro doctor`: every check sees what it is for, and repairs what can be repaired. Each test breaks the
-//! thing first.
+//! `cerebro doctor`: every check finds its fault, and repairs it if that is possible. Each test causes the fault
+//! first.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use rustix::fs::FlockOperation;
 use crate::backup::furnished;
 use crate::support::{Disk, Home, Value, alter, finish, json, wait_for};
 
-/// What the doctor says, and its exit code.
+/// The doctor's output and its exit code.
 fn examined(home: &Home, more: &[&str]) -> (i32, Value) {
     let mut command = home.command();
     let done = finish(command.arg("doctor").args(more).arg("--json"));
@@ -26,7 +26,7 @@ fn check(report: &Value, name: &str) -> (String, String) {
     (found["state"].as_str().unwrap().to_owned(), found["words"].as_str().unwrap().to_owned())
 }
 
-/// A break is seen by its check alone, and by the exit code.
+/// The fault is found by its check alone, and shown by the exit code.
 fn assert_seen(home: &Home, name: &str, words: &str) {
     let (code, report) = examined(home, &[]);
     let (state, found) = check(&report, name);
@@ -72,7 +72,7 @@ fn a_sound_home_has_no_findings() {
 }
 
 #[test]
-fn what_setup_makes_is_for_its_owner_alone() {
+fn files_of_setup_are_closed_to_others() {
     let home = Home::new();
     home.agent().save("First", "Of a new home.");
     home.run(&["setup", "cursor"]).success();
@@ -116,7 +116,7 @@ fn a_lost_revision_is_seen() {
 }
 
 #[test]
-fn jobs_about_nothing_stuck_or_given_up_are_seen() {
+fn orphaned_stuck_and_dead_jobs_are_reported() {
     let home = furnished();
     let job = |name: &str, rest: &str| {
         format!(
@@ -136,7 +136,7 @@ fn jobs_about_nothing_stuck_or_given_up_are_seen() {
 }
 
 #[test]
-fn vectors_and_memories_belong_together() {
+fn missing_and_orphaned_vectors_are_repaired() {
     let home = furnished();
     alter(
         &home,
@@ -195,7 +195,7 @@ fn a_row_that_cannot_be_read_is_seen() {
 }
 
 #[test]
-fn what_is_open_to_others_is_closed() {
+fn permissions_of_the_home_are_repaired() {
     let home = furnished();
     let file = home.json(&["backup"])["file"].as_str().unwrap().to_owned();
     for path in [home.data().join("daemon.log"), file.into(), home.data().join("run/daemon.sock")] {
@@ -221,7 +221,7 @@ fn a_disk_that_is_nearly_full_is_seen() {
 }
 
 #[test]
-fn what_was_left_half_done_is_removed() {
+fn remains_of_killed_processes_are_removed() {
     let home = furnished();
     home.json(&["backup"]);
     let long_ago = SystemTime::now() - Duration::from_secs(100_000);
@@ -315,7 +315,7 @@ fn a_daemon_without_the_lock_leaves_by_itself() {
 }
 
 #[test]
-fn relations_that_nobody_can_draw_are_a_finding() {
+fn relations_without_a_model_are_a_finding() {
     let home = Home::with_config("[relations]\nprovider = \"openai\"\n");
     home.agent().save("One", "First text.");
     assert_seen(&home, "relations", "names no `model`");
@@ -343,9 +343,9 @@ fn a_backup_that_fails_is_a_finding() {
     assert!(words.contains("/proc/nowhere"), "{words}");
 }
 
-/// A folder that other programs use too is named, and left to the person.
+/// A folder that other programs use too is named, and left alone.
 #[test]
-fn what_onnx_runtime_left_outside_the_home_is_named_and_stays() {
+fn files_of_onnx_runtime_outside_the_home_are_named_and_kept() {
     let home = furnished();
     let left = home.user().join(".cache/Microsoft/DeveloperTools/.onnxruntime");
     let (_, report) = examined(&home, &[]);

@@ -1,4 +1,4 @@
-//! Documents: read, found, changed, renamed, removed, forgotten.
+//! Documents: reading, finding, changing, renaming, removing, forgetting.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn a_file_is_read_once_and_a_change_of_a_section_changes_that_one() {
 }
 
 #[test]
-fn a_name_is_kept_blank_for_blank_and_one_that_cannot_be_is_named() {
+fn a_file_name_is_kept_exactly_or_refused() {
     let home = Home::new();
     let docs = home.work().join("docs");
     for name in ["two  blanks.md", "no\u{a0}break.md", " at its ends .md"] {
@@ -160,7 +160,7 @@ fn a_broken_file_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn a_pipe_is_not_waited_for() {
+fn a_named_pipe_is_not_read() {
     let home = Home::new();
     let docs = home.work().join("docs");
     write(&docs, "guide.md", "# Birds\n\nSee ![a kite](kite.png).\n");
@@ -203,7 +203,7 @@ fn images_are_kept_by_caption_and_hash_and_written_while_the_file_is_the_same() 
     write(&docs, "img/kite.png", [PNG, b"."].concat());
     let refused = write_to(&home.work().join("other.png"));
     assert!(refused.code() == 1 && refused.stderr.contains("is not what was read"), "{refused:?}");
-    // It is read again, though no word of the document has changed.
+    // It is read again, although no word of the document has changed.
     let again = home.json(&["ingest", "docs"]);
     assert_eq!(outcomes(&again), [("changed".to_owned(), 0, 1, 0)], "{again}");
     write_to(&home.work().join("other.png")).success();
@@ -236,7 +236,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
         found["hits"].as_array().unwrap().len()
     };
     assert_eq!(found(&mut agent), 1);
-    // Another project's document is not this one's to leave out.
+    // Another project's agent cannot leave this document out.
     let mut other = home.pump().project("other").cwd(&folder).start();
     other.refused("doc_remove", json!({ "id": id }));
     agent.ok("doc_remove", json!({ "id": id }));
@@ -244,7 +244,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
     assert_eq!(agent.ok("doc_list", json!({}))["documents"][0]["removed"], true);
     agent.ok("doc_ingest", json!({ "path": "docs/guide.md" }));
     assert_eq!(found(&mut agent), 1);
-    // Off by default: to call one is to call nothing.
+    // Off by default: a call is one of an unknown tool.
     let plain = Home::new();
     let mut agent = plain.agent();
     for tool in ["doc_ingest", "doc_list", "doc_remove", "mem_feedback"] {
@@ -287,7 +287,7 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_no_byte() {
+fn a_forgotten_document_leaves_no_byte() {
     let home = Home::new();
     write(&home.work(), "guide.md", "# Zebrafinch\n\nThe quokkalogue is here.\n");
     home.json(&["ingest", "guide.md"]);

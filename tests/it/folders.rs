@@ -1,4 +1,4 @@
-//! Folders that do not answer: they hold up those who work in them, and nobody else.
+//! Folders that do not answer hold up those who work in them, and nobody else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
 }
 
-/// A folder whose `.git` is a pipe that nobody writes to: to open it is to wait for good.
+/// A folder whose `.git` is a named pipe without a writer: opening it blocks for ever.
 fn trap(home: &Home) -> PathBuf {
     let folder = home.folder("trap");
     pipe(&folder.join(".git"));
@@ -54,7 +54,7 @@ fn agents_in_a_folder_that_hangs_do_not_hold_up_the_others() {
         let project = agent.ok("mem_context", json!({})).str("project").to_owned();
         assert!(project.starts_with("trap-"), "{project}");
     }
-    // A command of a person in that folder, too.
+    // Including a person's command in that folder.
     finish(home.command().current_dir(&folder).arg("list")).success();
 }
 

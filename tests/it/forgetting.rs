@@ -1,5 +1,5 @@
-//! What was corrected or destroyed, against whoever tries to bring it back: other signs, other scopes, sessions,
-//! consolidations, projects and moments.
+//! Ways in which a corrected or destroyed text might return: other spelling, other scopes, sessions, consolidations,
+//! projects and moments.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::cycle::untidy;
 use crate::purge::holders;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, wait_for};
 
-/// Takes lines in as an export of another home; says how many memories or sessions are new.
+/// Imports lines as an export of another home; returns how many memories or sessions are new.
 fn import(home: &Home, name: &str, lines: &[Value]) -> u64 {
     let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let text: String = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n")).collect();
@@ -26,7 +26,7 @@ fn memory_line(id: &str, title: &str, content: &str) -> Value {
     })
 }
 
-/// Saves a text and corrects it; gives its id.
+/// Saves a text and corrects it; returns its id.
 fn corrected(agent: &mut Agent, title: &str, content: &str) -> String {
     let id = agent.save(title, content);
     agent.ok(
@@ -37,7 +37,7 @@ fn corrected(agent: &mut Agent, title: &str, content: &str) -> String {
 }
 
 #[test]
-fn a_text_full_of_signs_is_known_whatever_blanks_are_between_them() {
+fn a_text_of_symbols_is_recognised_whatever_its_blanks() {
     let home = Home::new();
     let mut agent = home.agent();
     let text = "The ledger keeps p95 > 5 ms + 2 % of $ 30 or 7 €, at -3 °C, where a = b && c and x != y.";
@@ -52,7 +52,7 @@ fn a_text_full_of_signs_is_known_whatever_blanks_are_between_them() {
 }
 
 #[test]
-fn what_differs_in_a_unit_a_sign_a_path_or_a_date_is_another_text() {
+fn texts_that_differ_in_a_unit_symbol_path_or_date_are_different() {
     let home = Home::new();
     let mut agent = home.agent();
     let pairs = [
@@ -82,7 +82,7 @@ fn what_differs_in_a_unit_a_sign_a_path_or_a_date_is_another_text() {
 }
 
 #[test]
-fn a_personal_text_that_was_corrected_holds_in_no_project() {
+fn a_corrected_personal_text_is_guarded_in_every_project() {
     let home = Home::new();
     let mut agent = home.agent();
     let text = "Every commit message of mine begins with the name of the ticket.";
@@ -100,7 +100,7 @@ fn a_personal_text_that_was_corrected_holds_in_no_project() {
 }
 
 #[test]
-fn neither_a_session_nor_its_memorys_own_id_brings_a_text_back() {
+fn no_session_and_no_reused_id_revives_a_text() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let text = "The ledger of the northern office listens on port 5432 of its host.";
@@ -118,7 +118,7 @@ fn neither_a_session_nor_its_memorys_own_id_brings_a_text_back() {
     assert_eq!(import(&home, "own", &[own]), 0);
     assert!(!agent.get(&id).text.contains("5432"));
     let before = home.export_text();
-    // Purged and compacted, it is known all the same.
+    // It is recognised even after a purge and a compaction.
     let purged = "The gateway of the southern office listens on port 6432 of its host.";
     let gone = agent.save("Gateway", purged);
     let export = home.export();
@@ -135,7 +135,7 @@ fn neither_a_session_nor_its_memorys_own_id_brings_a_text_back() {
 }
 
 #[test]
-fn taking_a_consolidation_back_brings_no_text_back_that_was_corrected_since() {
+fn undoing_a_consolidation_revives_no_corrected_text() {
     let home = untidy();
     let mut agent = home.pump().project("demo").start();
     let applied = home.json(&["consolidate"]);
@@ -151,7 +151,7 @@ fn taking_a_consolidation_back_brings_no_text_back_that_was_corrected_since() {
     assert!(undone["cycle"]["left"].as_u64() >= Some(1), "{undone}");
     let found = agent.ok("mem_search", json!({ "query": "upload worker retries failed part", "limit": 20 }));
     assert!(found.ids("hits").iter().all(|id| id != aside), "{found:?}");
-    // A person may take it out all the same.
+    // A person may still undo it.
     home.json(&["unarchive", aside]);
     let found = agent.ok("mem_search", json!({ "query": "upload worker retries failed part", "limit": 20 }));
     assert!(found.ids("hits").iter().any(|id| id == aside), "{found:?}");
@@ -175,7 +175,7 @@ fn a_purge_names_what_was_merged_into_the_memory() {
     assert!(holders(home.data(), &["failed part three times"]).is_empty());
 }
 
-/// The moment of the last write, as answers tell it, after the second in which it was made has passed.
+/// The moment of the last write, as answers show it, once the second in which it was made has passed.
 fn moment_after(agent: &mut Agent) -> String {
     let second = || jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let then = second();
@@ -215,14 +215,14 @@ fn a_chain_of_corrections_is_shown_as_it_was_at_every_moment() {
         old_of.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
         let old = |at: usize| if at < n { json!(ids[at + 1]) } else { Value::Null };
         let want: Vec<(String, Value)> = (0..=n).map(|at| (ids[at].clone(), old(at))).collect();
-        // Of what took a place later taken itself, the last is told or the next: both are true.
+        // In a chain, either the direct successor or the last one may be named: both are right.
         let names: Vec<&String> = old_of.iter().map(|(id, _)| id).collect();
         assert_eq!(names, want.iter().map(|(id, _)| id).collect::<Vec<_>>(), "as of {moment}: {found:?}");
         for ((_, old_of), (_, want)) in old_of.iter().zip(&want) {
             assert_eq!(old_of.is_null(), want.is_null(), "as of {moment}: {found:?}");
         }
     }
-    // Now the last is deleted: the second stands for the first, and is old no longer.
+    // Now the last one is deleted: the second is the successor of the first, and not superseded any more.
     let now = agent.ok("mem_search", json!({ "query": "walrus gateway port", "project": "demo-2" }));
     assert_eq!(now.ids("hits"), [ids[1].clone(), ids[0].clone()], "{now:?}");
     assert_eq!((&now["hits"][0]["old"], &now["hits"][1]["old"]), (&Value::Null, &json!(ids[1])), "{now:?}");
@@ -230,7 +230,7 @@ fn a_chain_of_corrections_is_shown_as_it_was_at_every_moment() {
 }
 
 #[test]
-fn what_was_put_aside_since_is_found_as_of_the_time_before() {
+fn a_memory_archived_since_is_found_as_of_an_earlier_time() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Walrus walk", "The walrus walked over the ice in spring.");
@@ -242,7 +242,7 @@ fn what_was_put_aside_since_is_found_as_of_the_time_before() {
 }
 
 #[test]
-fn what_was_shown_read_asked_for_and_used_is_destroyed_with_the_memory() {
+fn signs_and_questions_are_destroyed_with_the_memory() {
     const WORDS: [&str; 4] = ["gharialesque", "tarsierlike", "binturong_core", "solenodonic"];
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();

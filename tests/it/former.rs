@@ -1,4 +1,4 @@
-//! A folder whose project got another name: its memories are under the old one, and that is said.
+//! A folder whose project got another name: its memories are under the former one, and the answer says so.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ fn list(home: &Home, folder: &std::path::Path) -> Finished {
 }
 
 #[test]
-fn a_remote_gives_another_name_and_the_old_one_is_named() {
+fn a_new_remote_renames_the_project_and_the_former_name_is_reported() {
     let home = Home::new();
     let repository = Repository::init(&home.folder("app"));
     let mut agent = home.pump().cwd(repository.path()).start();
@@ -27,7 +27,7 @@ fn a_remote_gives_another_name_and_the_old_one_is_named() {
     for text in [&context.text, &context.structured["text"].as_str().unwrap().to_owned()] {
         assert!(text.contains(&merge), "{text}");
     }
-    // Where a project is named, or has memories of its own, nothing is said.
+    // If a project is named, or has memories of its own, nothing is reported.
     let named = agent.ok("mem_context", json!({ "project": "acme/app" }));
     assert!(!named.text.contains("projects merge"), "{named:?}");
     home.json(&["projects", "merge", &old, "acme/app", "--yes"]);
@@ -36,7 +36,7 @@ fn a_remote_gives_another_name_and_the_old_one_is_named() {
 }
 
 #[test]
-fn a_folder_that_was_moved_is_known_and_a_copy_is_not() {
+fn a_moved_folder_is_recognised_and_a_copy_is_not() {
     let home = Home::new();
     let repository = Repository::init(&home.folder("app"));
     let save = |folder: &std::path::Path| -> Value {
@@ -54,7 +54,7 @@ fn a_folder_that_was_moved_is_known_and_a_copy_is_not() {
     let listed = list(&home, &moved);
     assert!(listed.stderr.contains(&format!("projects merge {old} ")), "{listed:?}");
     assert!(listed.stderr.contains("brings them here"), "{listed:?}");
-    // What is noted is for its user alone.
+    // Only its user may read what is noted.
     let noted = fs::metadata(home.data().join("folders.json")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&noted.permissions()) & 0o777, 0o600);
 }

@@ -1,4 +1,4 @@
-//! Memories that speak of code: each agent is shown what of it no longer holds in its own checkout.
+//! Memories about code: each agent is shown what no longer holds in its own checkout.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn at(home: &Home, folder: &Path) -> Agent {
     home.pump().cwd(folder).start()
 }
 
-/// Saves a memory about code, and waits until it is tied to it.
+/// Saves a memory about code, and waits until it has its anchors.
 fn save(agent: &mut Agent, title: &str, content: &str, anchors: usize) -> String {
     let id = agent.save(title, content);
     wait_for("the memory is tied to code", || {
@@ -39,14 +39,13 @@ fn hit(agent: &mut Agent, query: &str, id: &str) -> Value {
     found.list("hits").iter().find(|hit| hit["id"] == id).cloned().unwrap_or_else(|| panic!("{found:?}"))
 }
 
-/// Searches until the hit has this mark. What a busy machine has no time for within five milliseconds, the next search
-/// knows.
+/// Searches until the hit has this mark. A busy machine may not determine it within the five milliseconds of one search.
 fn wait_for_mark(agent: &mut Agent, query: &str, id: &str, mark: Option<&str>) {
     wait_for("the mark of the hit", || (hit(agent, query, id)["stale"].as_str() == mark).then_some(()));
 }
 
 #[test]
-fn a_hit_says_what_changed_in_the_code_it_speaks_of() {
+fn a_hit_reports_changes_of_the_code_that_it_names() {
     let home = Home::new();
     let repository = repository(&home, "main");
     let mut agent = at(&home, repository.path());
@@ -85,14 +84,14 @@ fn each_agent_is_shown_its_own_checkout() {
     let id = save(&mut here, "Where lines are read", "See `parse_line` of src/line.rs.", 1);
     wait_for_mark(&mut there, "lines read", &id, Some("changed src/line.rs:parse_line"));
     assert_eq!(hit(&mut here, "lines read", &id)["stale"], Value::Null);
-    // Another project's agent has none of these files, and is shown nothing of them.
+    // An agent of another project has none of these files, and gets no marks.
     let mut stranger = at(&home, &home.folder("stranger"));
     let found = stranger.ok("mem_search", json!({"query": "lines read", "all_projects": true}));
     assert_eq!(found.list("hits")[0]["stale"], Value::Null, "{found:?}");
 }
 
 #[test]
-fn a_file_alone_is_only_gone_and_what_was_verified_starts_again() {
+fn an_anchor_to_a_file_is_fresh_or_gone_and_verifying_renews_it() {
     let home = Home::new();
     let repository = repository(&home, "main");
     write(repository.path(), "docs/plan.md", "First.");
@@ -117,7 +116,7 @@ fn a_file_alone_is_only_gone_and_what_was_verified_starts_again() {
 }
 
 #[test]
-fn contexts_and_commands_say_what_is_stale_in_the_folder_they_are_asked_in() {
+fn contexts_and_commands_mark_what_is_stale_in_the_callers_folder() {
     let home = Home::new();
     let repository = repository(&home, "main");
     let mut agent = at(&home, repository.path());
@@ -140,14 +139,14 @@ fn contexts_and_commands_say_what_is_stale_in_the_folder_they_are_asked_in() {
     assert!(whole.stdout.contains("code\tchanged src/line.rs:parse_line"), "{whole:?}");
     let health = here(&["health", "--json"]).json();
     assert_eq!(health["health"]["stale"], json!({ "memories": 1, "of": 1, "ids": [id] }), "{health}");
-    // A folder without the code is shown nothing of it, and what was verified is stale no more.
+    // A folder without the code gets no marks, and a verified memory is no longer stale.
     assert!(!home.run(&["context", "--project", "team/tool"]).success().contains("stale changed"));
     assert_eq!(here(&["update", &id, "--verified", "--json"]).json()["verified"], 1);
     assert!(!here(&["context"]).success().contains("stale changed"));
 }
 
 #[test]
-fn a_purged_memory_leaves_nothing_of_what_it_spoke_of() {
+fn a_purge_removes_the_anchors() {
     let home = Home::with_config("agent_hard_delete = true\n");
     let repository = repository(&home, "main");
     let mut agent = at(&home, repository.path());

@@ -1,4 +1,4 @@
-//! Arranging what was distilled into handbooks, and skills, against a chat model that answers what it is asked by a rule.
+//! Handbooks of accepted claims, and skills, with a scripted chat model.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use cerebro_core::domain::{ExchangeId, SessionId};
 use crate::support::transcripts::Claude;
 use crate::support::{Home, Provider, Scene, Screens, Value, http::Request, json, wait_for};
 
-/// What three sessions say of the same command, and of one file each.
+/// The claims of three sessions: about the same command, and about one file each.
 const CLAIMS: [[&str; 2]; 3] = [
     ["`make test-store` runs the tests of the store.", "The Makefile is indented with tabs."],
     [
@@ -27,7 +27,7 @@ fn exchange(session: usize, seq: u32) -> String {
     ExchangeId::of("claude-code", &id, seq).to_string()
 }
 
-/// What the model is asked, as JSON.
+/// The question to the model, as JSON.
 fn asked(request: &Request) -> Value {
     serde_json::from_str(request.body["messages"][1]["content"].as_str().unwrap()).unwrap()
 }
@@ -48,7 +48,7 @@ fn operations(all: &[Value]) -> Scene {
     Scene::completion(&json!({ "operations": all }).to_string())
 }
 
-/// Answers about sessions honestly, and about handbooks by `arrange`, which sees the items.
+/// Answers questions about sessions with their claims, and questions about handbooks by `arrange`, which gets the items.
 fn model(mut arrange: impl FnMut(&[Value]) -> Scene + Send + 'static) -> Provider {
     Provider::thinking(move |request| {
         let asked = asked(request);
@@ -88,7 +88,7 @@ fn waiting(home: &Home, what: &str) -> Vec<Value> {
     home.json(&["distil", "review"])[what].as_array().cloned().unwrap_or_default()
 }
 
-/// Accepts every candidate; gives the project.
+/// Accepts every candidate; returns the project.
 fn accept_all(home: &Home) -> String {
     let candidates = waiting(home, "candidates");
     let ids: Vec<&str> = candidates.iter().map(|candidate| candidate["id"].as_str().unwrap()).collect();
@@ -101,7 +101,7 @@ fn handbook(home: &Home, project: &str) -> String {
     shown["rendered"][0]["content"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Has the handbook arranged and waits until the answer is dealt with.
+/// Asks for an arrangement and waits until the answer is handled.
 fn arranged(home: &Home, project: &str) {
     let status = || home.json(&["distil", "status"]);
     let exchanges_of = |status: &Value| -> u64 {
@@ -124,7 +124,7 @@ fn operation(action: &str, item: &Value, other: &Value, topic: &str) -> Value {
     json!({ "action": action, "item": item, "other": other, "topic": topic })
 }
 
-/// Puts the command and the tabs under topics, and what says the same into one.
+/// Puts the command and the tabs under topics, and merges items that say the same.
 fn honest(items: &[Value]) -> Scene {
     let of = |words: &str| number(items, words);
     let none = json!(0);
@@ -138,7 +138,7 @@ fn honest(items: &[Value]) -> Scene {
 }
 
 #[test]
-fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
+fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
     let llm = model(honest);
     let home = distilled(&llm, "");
     let mut screens = Screens::open(&home, 100, 30);
@@ -165,12 +165,12 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     assert_eq!(shown["operations"].as_array().unwrap().len(), 5, "{shown}");
     let again = home.run(&["distil", "arrange", "--project", &project]);
     assert_eq!(again.code(), 1, "one waits already");
-    // What was asked is data in quoted JSON.
+    // Texts of items occur in the question as quoted JSON only.
     let requests = llm.requests();
     let system = requests[3].body["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("quoted data") && !system.contains("Makefile"), "{system}");
 
-    // A person decides at the screens, and sees there what it costs.
+    // A person decides on the screens, which show the cost.
     let mut screens = Screens::open(&home, 100, 30);
     assert!(screens.text().contains("1 waiting, today"), "{}", screens.text());
     screens.press("7");
@@ -192,7 +192,7 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     assert_eq!(handbook(&home, &project), plain);
     assert_eq!(revisions(), [2, 2]);
     assert_eq!(home.json(&["distil", "skills"])["skills"], json!([]));
-    // What is destroyed is in no handbook, nor in an earlier revision of one.
+    // A purged text is in no handbook, nor in an earlier revision of one.
     let fridays =
         home.json(&["search", "releases cut on Fridays"])["hits"][0]["id"].as_str().unwrap().to_owned();
     home.json(&["delete", &fridays, "--hard", "--yes"]);
@@ -205,7 +205,7 @@ fn an_arrangement_waits_is_rendered_when_accepted_and_taken_back_whole() {
     assert_eq!(home.run(&["doctor"]).code(), 0);
 }
 
-/// A procedure of three sessions is a draft; only a person installs it, and what they wrote is left alone.
+/// A procedure of three sessions becomes a draft; only a person installs it, and their own files are left alone.
 fn skill(home: &Home) {
     let skills = home.json(&["distil", "skills"])["skills"].as_array().unwrap().clone();
     assert_eq!((skills.len(), &skills[0]["sessions"]), (1, &json!(3)), "{skills:?}");
@@ -227,7 +227,7 @@ fn skill(home: &Home) {
 }
 
 #[test]
-fn whatever_a_model_answers_no_item_is_lost() {
+fn no_answer_of_a_model_loses_an_item() {
     let round = Arc::new(Mutex::new(0));
     let asked = Arc::clone(&round);
     let llm = model(move |items| {
@@ -258,7 +258,7 @@ fn whatever_a_model_answers_no_item_is_lost() {
     let dropped = home.json(&["distil", "status"])["dropped"].clone();
     let expected = json!({ "unknown_item": 501, "malformed": 1, "too_many_taken": 3, "instruction": 1 });
     assert_eq!(dropped, expected);
-    // A model that refuses twice is given up; the items stay.
+    // After two malformed answers the job is given up; the items stay.
     home.json(&["distil", "arrange", "--project", &project]);
     wait_for("the job to be given up", || (home.json(&["jobs"])["dead"] == 1).then_some(()));
     assert_eq!(
@@ -287,12 +287,12 @@ fn the_caps_of_a_day_hold_for_handbooks_too() {
 }
 
 #[test]
-fn what_two_sessions_say_is_accepted_by_itself_where_the_user_says_so() {
+fn claims_of_two_sessions_are_accepted_automatically_if_the_user_says_so() {
     let llm = model(honest);
     let home = distilled(&llm, "review = \"corroborated\"\n");
     let status = home.json(&["distil", "status"]);
     assert_eq!(status["review"], "corroborated", "{status}");
-    // The wish for tabs is the user's in two sessions. Nobody but the agent said how the tests run.
+    // The user asked for tabs in two sessions. How the tests run was said by the agent only.
     assert_eq!(status["corroborated"], 2, "{status}");
     let waiting = waiting(&home, "candidates");
     assert_eq!(waiting.len(), 4, "{waiting:?}");

@@ -1,4 +1,4 @@
-//! How a client and the server get to know each other, in both eras of the protocol.
+//! The handshake of client and server, in both eras of the protocol.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::support::{Agent, DEADLINE, Home, Value, json};
 const INSTRUCTIONS_BYTES_MAX: usize = 2_000;
 
 #[test]
-fn every_older_version_is_spoken() {
+fn every_older_version_is_supported() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let home = Home::new();
         let agent = home.pump().version(version).start();
@@ -88,7 +88,7 @@ fn instructions_are_short_and_begin_with_what_this_is() {
     }
 }
 
-/// On a fresh home the database has still to be made, and the list does not wait for it.
+/// On a fresh home the database must still be created; the list does not wait for it.
 #[test]
 fn the_list_comes_before_the_first_call_can_be_served() {
     let home = Home::new();
@@ -120,7 +120,7 @@ fn ping_is_answered_at_any_time() {
 }
 
 #[test]
-fn what_is_not_known_gets_a_protocol_error_and_the_connection_lives() {
+fn an_unknown_method_gets_a_protocol_error_and_the_connection_stays() {
     let home = Home::new();
     let mut agent = home.agent();
     let error = agent.request("memory/forget", json!({})).expect_err("no such method");
@@ -165,7 +165,7 @@ fn a_call_sent_just_before_the_input_ends_is_still_served() {
 }
 
 #[test]
-fn without_a_daemon_the_same_is_served() {
+fn a_standalone_server_serves_the_same() {
     let home = Home::new();
     let mut agent = home.pump().arg("--standalone").project("demo").start();
     let id = agent.save("Standalone serves alone", "No daemon is started.");

@@ -1,9 +1,9 @@
-//! How the memory is: the figures of `cerebro health` and of `mem_stats`, and what is known about a name.
+//! The figures of `cerebro health` and `mem_stats`, and what is known about a name.
 
 use crate::support::{AGENTS_MAY_PURGE, Home, Value, json, wait_for};
 
 #[test]
-fn health_counts_what_there_is_and_says_what_to_do() {
+fn health_counts_memories_and_gives_advice() {
     let home = Home::new();
     let nothing = home.json(&["health"])["health"].clone();
     assert_eq!((&nothing["total"], &nothing["strength"]), (&json!(0), &Value::Null), "{nothing}");
@@ -68,7 +68,7 @@ fn figures_that_follow_each_write_are_those_of_a_daemon_that_counts_anew() {
     let ids: Vec<String> =
         (0..12).map(|n| agent.save(&format!("Port {n}"), &format!("It is {n}."))).collect();
     agent.ok("mem_session_summary", json!({ "content": "Mended the port." }));
-    // From here on, nobody walks the store.
+    // From here on, no call reads all memories.
     assert_eq!(figures(&home)[0]["live"], 13);
     agent.ok("mem_update", json!({ "id": ids[0], "valid_until": "2020-01-01" }));
     agent.ok(

@@ -10,11 +10,11 @@ use crate::support::{Home, Value, json, wait_for};
 /// How soon a finished turn must be found.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A home in which sessions are taken in.
+/// A home that reads transcripts.
 fn with_history() -> Home {
     let home = Home::with_config("[history]\nenabled = true\n");
     home.json(&["daemon", "start"]);
-    // The look at the start is over.
+    // The scan at the start is over.
     wait_for("the first look", || {
         let status = home.json(&["history", "status"]);
         (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
@@ -51,7 +51,7 @@ fn a_finished_turn_is_found_within_seconds() {
     wait_for("the second turn", || (found(&home, "cormorant") == 1).then_some(()));
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(home.past_titles("s-1").len(), 2);
-    // What hooks reported of it live and its transcript are one session.
+    // The live reports of hooks and the transcript are one session.
     assert_eq!(home.json(&["history", "show"])["sessions"].as_array().unwrap().len(), 1);
 }
 
@@ -102,7 +102,7 @@ fn a_hook_cannot_name_a_file_elsewhere() {
 }
 
 #[test]
-fn nothing_is_read_while_it_is_off() {
+fn no_transcript_is_read_while_intake_is_off() {
     let home = Home::new();
     home.json(&["daemon", "start"]);
     let path = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
@@ -131,7 +131,7 @@ fn after_a_compaction_files_and_commands_are_handed_back() {
     assert!(handed * 2 >= commands.len(), "{handed} of {}: {text}", commands.len());
     assert!(text.contains("src/petrel.rs"), "{text}");
     assert!(output.to_string().len() <= 9_000);
-    // At the start of a new session nothing was in hand.
+    // A new session has no files and commands to hand back.
     let output = report(&home, "SessionStart", &json!({ "transcript_path": path, "source": "startup" }));
     assert!(!output.contains("petrel_"), "{output}");
 }

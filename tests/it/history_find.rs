@@ -72,7 +72,7 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
 }
 
 #[test]
-fn what_made_an_error_go_away_is_looked_for_in_later_exchanges_and_other_successes_are_not_it() {
+fn a_fix_is_found_in_later_exchanges_and_other_successes_are_no_fix() {
     let home = Home::new();
     let file = home.work().join("src/auk.rs");
     let edit = json!({"file_path": file, "old_string": "x", "new_string": "y"});
@@ -102,7 +102,7 @@ fn what_made_an_error_go_away_is_looked_for_in_later_exchanges_and_other_success
     let words = home.run(&["history", "show", "s-1"]).success();
     assert!(words.contains("1a2b3c4") && words.contains("the auk has no wings"), "{words}");
 
-    // It goes along in an export, and is forgotten with its exchange.
+    // It is part of an export, and is forgotten with its exchange.
     let other = Home::new();
     let path = home.work().join("all.jsonl");
     fs::write(&path, home.export_text()).unwrap();
@@ -178,7 +178,7 @@ fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
 }
 
 #[test]
-fn who_finds_nothing_learns_what_to_try() {
+fn an_empty_answer_says_what_to_try() {
     let home = Home::new();
     let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
     assert!(said(&["heron"]).contains("history import"), "{}", said(&["heron"]));
@@ -190,7 +190,7 @@ fn who_finds_nothing_learns_what_to_try() {
 }
 
 #[test]
-fn what_was_forgotten_does_not_come_back() {
+fn forgotten_history_does_not_come_back() {
     let home = furnished();
     assert_eq!(home.run(&["history", "forget", "--session", "s-1"]).code(), 2, "nobody said yes");
     assert_eq!(home.run(&["history", "forget", "--yes"]).code(), 2, "and not everything");

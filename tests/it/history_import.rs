@@ -1,4 +1,4 @@
-//! Past sessions are taken in once, whatever happens to the files and to the daemon.
+//! Past sessions are imported once, whatever happens to the files and to the daemon.
 
 use std::fs;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json, scaled, wait_for};
 
-/// Of a home that took in what is in `from` from scratch: what every other way must come to.
+/// Asserts that a home has what a fresh import of `from` gives.
 #[track_caller]
 fn assert_like_a_clean_import(home: &Home) {
     let clean = Home::new();
@@ -43,7 +43,7 @@ fn copy(from: &std::path::Path, into: &std::path::Path) {
 }
 
 #[test]
-fn nothing_is_taken_in_before_somebody_says_yes() {
+fn nothing_is_imported_without_consent() {
     let home = Home::new();
     Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
     let refused = home.run(&["history", "import"]);
@@ -62,7 +62,7 @@ fn nothing_is_taken_in_before_somebody_says_yes() {
 }
 
 #[test]
-fn what_was_chosen_is_taken_in_and_nothing_else() {
+fn only_the_chosen_sources_are_imported() {
     let home = Home::new();
     let (mine, other) = (home.folder("mine"), home.folder("other"));
     Claude::new("s-mine", &mine).turn("Ask", "Answer.").write(&home);
@@ -90,7 +90,7 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
     for line in ["agents = [\"claude-code\"]", &format!("include = [\"{chosen}\"]"), "enabled = true"] {
         assert!(config.contains(line), "{config}");
     }
-    // The look at the daemon's start keeps to it, and so does an import that names nothing.
+    // The scan at the daemon's start keeps to the choice, and so does an import that names no source.
     home.kill_daemon();
     home.json(&["daemon", "start"]);
     wait_for("the first look", || {
@@ -113,7 +113,7 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
 }
 
 #[test]
-fn setting_an_agent_up_takes_nothing_in_without_a_yes() {
+fn setup_imports_nothing_without_consent() {
     let home = Home::new();
     Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
     let config = || fs::read_to_string(home.data().join("config.toml")).unwrap_or_default();
@@ -184,14 +184,14 @@ fn a_file_that_only_grows_is_read_on() {
 }
 
 #[test]
-fn a_file_that_is_written_while_it_is_read_comes_to_the_same() {
+fn a_file_that_grows_during_an_import_gives_the_same() {
     let home = Home::new();
     let text = Claude::new("s-1", &home.work()).long(60).text();
     let path = claude_file(&home, "s-1");
     fs::write(&path, "").unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            // Not at the ends of lines, as a program does whose writes are cut by the system.
+            // The cuts are not at line ends, as when the system splits a program's writes.
             for piece in text.as_bytes().chunks(997) {
                 append(&path, piece);
                 std::thread::yield_now();
@@ -270,7 +270,7 @@ fn a_fork_keeps_only_what_is_its_own() {
 }
 
 #[test]
-fn a_fork_that_is_read_before_its_original_comes_to_the_same() {
+fn a_fork_that_is_read_before_its_original_gives_the_same() {
     let home = Home::new();
     let original = Claude::new("s-b", &home.work()).turn("One", "First.").turn("Two", "Second.");
     let fork = original.forked("s-a").turn("Three", "In the fork only.");
@@ -292,7 +292,7 @@ fn a_fork_that_is_read_before_its_original_comes_to_the_same() {
 }
 
 #[test]
-fn killed_at_any_moment_it_goes_on_to_the_same_end() {
+fn an_import_that_is_killed_at_any_moment_gives_the_same() {
     let home = Home::new();
     for n in 0..12 {
         Claude::new(&format!("s-{n}"), &home.work()).long(120).write(&home);

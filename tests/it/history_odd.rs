@@ -1,4 +1,4 @@
-//! Files that are odd, locked or not the user's own: each is named, and the rest goes on.
+//! Transcripts that are malformed, locked or not the user's own: each is named, and the others are imported.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,7 @@ pub fn fault(status: &Value, file: &str) -> String {
 }
 
 #[test]
-fn links_and_files_that_cannot_be_read_are_named_and_the_rest_goes_on() {
+fn links_and_unreadable_files_are_named_and_the_others_are_imported() {
     let home = Home::new();
     Claude::new("good", &home.work()).turn("Ask", "Answer.").write(&home);
     let outside = home.folder("outside").join("theirs.jsonl");
@@ -61,7 +61,7 @@ fn a_line_without_end_is_skipped_and_counted() {
 }
 
 #[test]
-fn secrets_are_nowhere_in_what_is_taken_in() {
+fn imported_history_contains_no_secret() {
     const KEY: &str = "ghp_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d";
     let home = Home::new();
     Claude::new("s", &home.work())
@@ -96,7 +96,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_project_that_is_left_alone_is_left_alone() {
+fn an_excluded_project_is_not_imported() {
     let home = Home::new();
     let (open, shut) = (home.folder("open"), home.folder("shut"));
     Claude::new("s-open", &open).turn("Ask", "Answer.").write(&home);
@@ -168,7 +168,7 @@ fn a_file_of_600_mb_is_read_to_its_end_and_a_folder_that_cannot_be_entered_is_na
     let session = Claude::new("s", &home.work()).turn("Before", "Yes.");
     let before = session.text();
     let path = session.write(&home);
-    // A hole reads as one record without end.
+    // A sparse file reads as one endless record.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(600 << 20).unwrap();
     let after = session.turn("After", "Yes.").text();

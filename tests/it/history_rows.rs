@@ -48,7 +48,7 @@ fn sessions(home: &Home) -> Vec<String> {
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 #[test]
-fn each_session_is_taken_or_left_for_itself_and_what_was_left_is_taken_later() {
+fn each_session_is_chosen_separately_and_the_others_later() {
     let home = Home::new();
     let (open, shut) = (home.folder("open"), home.folder("shut"));
     let left = shut.to_str().unwrap();
@@ -57,7 +57,7 @@ fn each_session_is_taken_or_left_for_itself_and_what_was_left_is_taken_later() {
     session(&database, "ses_open", &open, "Mend the skua", now);
     session(&database, "ses_shut", &shut, "Mend the tern", now);
     session(&database, "ses_old", &open, "Mend the dodo", now - 400 * DAY);
-    // One choice is there from the beginning: without any, a whole file counts.
+    // Some choice is set from the beginning, because without any the size of the whole file is reported.
     home.json(&["history", "exclude", "/nowhere"]);
     let found =
         || home.json(&["history", "import", "--dry-run", "--since", "0"])["agents"][0]["bytes"].as_u64();
@@ -78,7 +78,7 @@ fn each_session_is_taken_or_left_for_itself_and_what_was_left_is_taken_later() {
 }
 
 #[test]
-fn a_session_that_cannot_be_read_stays_named_and_the_others_are_taken() {
+fn an_unreadable_session_is_named_and_the_others_are_imported() {
     let home = Home::new();
     let database = database(&home);
     session(&database, "ses_1", &home.work(), "Mend the skua", 1_790_000_000_000);
@@ -190,7 +190,7 @@ fn composers_of_cursors_ide_are_sessions_and_nothing_else_of_its_database_is_rea
 }
 
 #[test]
-fn rows_of_any_kind_bring_nothing_down() {
+fn malformed_rows_stop_nothing() {
     let home = Home::new();
     let database = database(&home);
     session(&database, "ses_1", &home.work(), "Mend the skua", 1_790_000_000_000);

@@ -12,7 +12,7 @@ fn write(home: &Home, folder: &std::path::Path) {
 }
 
 #[test]
-fn two_daemons_come_to_what_one_comes_to() {
+fn two_daemons_give_the_same_as_one() {
     let server = Surreal::start();
     let homes = [server.home("ws", ""), server.home("ws", "")];
     let folder = homes[0].work();

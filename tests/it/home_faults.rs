@@ -1,4 +1,5 @@
-//! A home that cannot be made, written, locked or filled: a clear error, nothing lost, and service once it is well.
+//! A home that cannot be created, written or locked, or whose disk is full: a clear error, no loss, and service once it
+//! is repaired.
 
 use std::fs;
 use std::path::Path;
@@ -140,7 +141,7 @@ fn a_store_locked_by_another_program_is_reported_and_waited_for() {
     assert_eq!(whole["structuredContent"]["content"], "Still here.", "{whole}");
 }
 
-/// Holds the database as another process that has it open would.
+/// Locks the database like another process that has it open.
 fn hold_store(home: &Home) -> fs::File {
     let path = files(&home.data().join("store")).into_iter().find(|path| path.ends_with("LOCK"));
     let path = path.expect("RocksDB keeps a file LOCK");
@@ -163,9 +164,9 @@ fn a_daemon_that_waits_for_its_store_can_be_stopped() {
     assert_eq!(home.agent().search("behind the lock").len(), 1);
 }
 
-/// As when the daemon before has released the home and its database is still closing.
+/// As when the previous daemon has released the home and its database is still closing.
 #[test]
-fn a_store_that_is_let_go_in_a_moment_is_waited_for_without_a_word() {
+fn a_store_that_is_released_soon_is_waited_for_silently() {
     let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Behind the lock", "Still here.");

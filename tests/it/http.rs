@@ -1,4 +1,4 @@
-//! MCP over HTTP: who is let in, what is answered, beside an agent on the socket, and when it ends.
+//! MCP over HTTP: authentication, answers, an agent on the socket at the same time, and how it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -66,7 +66,7 @@ impl Served {
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let head = head.join("\r\n");
         let length = body.len();
-        // A server that refuses at once may not read all of it.
+        // A server that refuses early may not read all of it.
         let _ = write!(
             stream,
             "{request} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n{head}\r\n\r\n"
@@ -103,7 +103,7 @@ impl Served {
         self.raw("POST /mcp", &head, message.to_string().as_bytes())
     }
 
-    /// Begins a session, and gives its id.
+    /// Begins a session and returns its id.
     fn initialize(&self, more: &[&str]) -> String {
         let answer = self.post(&initialize(), more);
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -145,7 +145,7 @@ impl Served {
     }
 }
 
-/// What a request that stands alone says of its client.
+/// The client information of a request without a session.
 fn meta(client: &str) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -168,7 +168,7 @@ fn initialize() -> Value {
 }
 
 #[test]
-fn only_who_brings_the_token_is_let_in() {
+fn only_requests_with_the_token_are_served() {
     let home = Home::new();
     let mut served = Served::open(&home, &[]);
     let file = home.data().join("http.token");
@@ -181,15 +181,15 @@ fn only_who_brings_the_token_is_let_in() {
         assert_eq!(refused.status, 401, "{}", refused.body);
         assert_eq!(refused.header("www-authenticate").as_deref(), Some("Bearer"));
         assert_eq!(served.get("/metrics", &[]).status, 401);
-        // The health check reveals nothing, and asks for nothing.
+        // The health check reveals nothing and needs no token.
         assert_eq!(served.get("/health", &[]).body, "ok\n");
     }
-    // The log has neither the token nor what was brought instead of it.
+    // The log contains neither the token nor what was sent in its place.
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
     assert!(!log.contains(&right.unwrap()) && !log.contains("wrong"), "{log}");
 }
 
-/// A folder of a client elsewhere says nothing about this machine's, and must not be a way to ask about them.
+/// A remote client's folder has nothing to do with this machine's, and naming one must not reveal anything about them.
 #[test]
 fn a_directory_is_recorded_and_not_looked_at() {
     let home = Home::new();
@@ -276,7 +276,7 @@ fn bodies_and_rates_are_bounded() {
     let refused = wait_for("a refusal", || Some(served.get("/metrics", &[])).filter(|a| a.status == 429));
     assert_eq!(refused.header("retry-after").as_deref(), Some("1"));
     wait_for("the next second", || (served.get("/metrics", &[]).status == 200).then_some(()));
-    // Health needs no token and has a rate of its own.
+    // The health check has a rate limit of its own.
     assert_eq!(served.get("/health", &[]).status, 200);
     let refused =
         wait_for("health to be slowed", || Some(served.get("/health", &[])).filter(|a| a.status == 429));
@@ -284,7 +284,7 @@ fn bodies_and_rates_are_bounded() {
     wait_for("health to be answered again", || (served.get("/health", &[]).status == 200).then_some(()));
 }
 
-/// The name of a client is as long as it likes, and remembered for half an hour.
+/// A client may send a name of any length, which is kept for half an hour.
 #[test]
 fn a_clients_name_is_cut_before_it_is_remembered() {
     let home = Home::new();
@@ -380,7 +380,7 @@ fn it_closes_with_the_command_and_with_the_daemon() {
     assert_eq!(served.ended(), 0);
     assert!(!served.is_reachable());
 
-    // Also when the command had no time to say goodbye.
+    // Also when the command is killed.
     let mut served = Served::open(&home, &[]);
     served.process.kill().unwrap();
     wait_for("the listener to close", || (!served.is_reachable()).then_some(()));
@@ -396,14 +396,14 @@ fn it_closes_with_the_command_and_with_the_daemon() {
 }
 
 #[test]
-fn a_head_that_never_ends_loses_its_connection() {
+fn an_unfinished_head_loses_its_connection() {
     let home = Home::new();
     let served = Served::open(&home, &[]);
     let mut slow = TcpStream::connect(served.address()).unwrap();
     slow.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
     wait_for("the slow connection to be closed", || {
-        // A byte now and then does not keep it open.
+        // Sending a byte now and then does not keep it open.
         let closed = slow.write_all(b"a").is_err() || slow.read(&mut [0; 512]).is_ok_and(|bytes| bytes == 0);
         closed.then_some(())
     });
@@ -411,7 +411,7 @@ fn a_head_that_never_ends_loses_its_connection() {
 }
 
 #[test]
-fn a_body_that_never_ends_is_refused_in_time() {
+fn an_unfinished_body_is_refused_in_time() {
     let home = Home::new();
     let served = Served::open(&home, &[]);
     let mut head = served.usual();

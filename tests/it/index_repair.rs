@@ -7,11 +7,11 @@ use std::process::Command;
 
 use crate::support::{Home, files, json, wait_for};
 
-/// What is done to the folder of the index, in words and in deed.
+/// A damage of the index's folder: its name, and the function that causes it.
 type Damage = (&'static str, fn(&Path));
 
 #[test]
-fn the_index_is_rebuilt_whatever_happens_to_it() {
+fn the_index_is_rebuilt_after_any_damage() {
     let home = Home::new();
     let mut agent = home.agent();
     let ids: Vec<String> =

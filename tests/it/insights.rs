@@ -1,4 +1,4 @@
-//! Insights of consolidation, against a chat model that answers by a script: checked, seen first, added, and taken back.
+//! Insights of consolidation, with a scripted chat model: checked, reviewed, added, and undone.
 
 use crate::support::{AGENTS_MAY_PURGE, Agent, Browser, Home, Provider, Scene, Value, json, wait_for};
 
@@ -34,7 +34,7 @@ fn furnished(llm: &Provider) -> (Home, Agent, Vec<String>) {
     (home, agent, ids)
 }
 
-/// Plans, and waits until the model was asked so often for the plan.
+/// Makes a plan and waits until the model was asked this often for it.
 fn planned(home: &Home, requests: u64) -> Value {
     let planned = home.json(&["consolidate"]);
     assert_eq!(planned["asking"], true, "{planned}");
@@ -50,7 +50,7 @@ fn memories(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
+fn an_insight_is_reviewed_added_and_undone_to_the_byte() {
     let invented = [
         insight("Kestrel closes what is quiet for 45 seconds.", &[1, 2, 3]),
         insight("Redis closes what is quiet.", &[1, 2, 3]),
@@ -86,7 +86,7 @@ fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
         "{}",
         page.body
     );
-    // What is in the memories stands in quoted JSON alone.
+    // Texts of memories occur in quoted JSON only.
     let system = llm.requests()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(!system.contains("Kestrel") && system.contains("data"), "{system}");
 
@@ -128,18 +128,18 @@ fn without_a_chat_model_nothing_is_asked() {
 }
 
 #[test]
-fn what_a_source_said_goes_with_it_out_of_plans_and_insights() {
+fn a_purged_source_is_removed_from_plans_and_insights() {
     let llm = Provider::start(vec![answer(&[insight(INSIGHT, &[1, 2, 3])])]);
     let (home, mut agent, ids) = furnished(&llm);
     let plan = planned(&home, 1);
     assert_eq!(plan["cycle"]["derive"], 1);
-    // A source that is purged takes the insight out of the plan.
+    // Purging a source removes the insight from the plan.
     agent.ok("mem_delete", json!({ "id": ids[0], "hard": true }));
     let id = plan["cycle"]["id"].as_str().unwrap();
     let left = home.json(&["consolidate", "--log", id]);
     assert_eq!((&left["cycle"]["derive"], &left["steps"]), (&json!(0), &json!([])), "{left}");
 
-    // One that was carried out goes with its source, too.
+    // An insight that was carried out is removed with its source too.
     let fourth =
         agent.save("Backup breaks", "Kestrel closed it after 30 seconds in src/net/retry.rs, at night.");
     let plan = planned(&home, 1);

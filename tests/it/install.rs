@@ -1,5 +1,4 @@
-//! What is installed beside agents and taken out again: completions, the service, everything at once; and what a
-//! person is told who has just installed the program.
+//! Completions, the service and complete removal; and what the program tells a person who has just installed it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +10,15 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Finished, Home, PROGRAM, Value, finish, json};
 
-/// A search path without agents and without a service manager's user instance worth starting.
+/// A search path without agents and without a service manager.
 const BARE_PATH: &str = "/no/such/folder";
 
-/// Runs the program where no other program is found.
+/// Runs the program with a search path on which no other program is found.
 fn run(home: &Home, args: &[&str]) -> Finished {
     finish(home.command().args(args).env("PATH", BARE_PATH))
 }
 
-/// Every file and folder below, with what it holds.
+/// Every file and folder below a folder, with its content.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -41,7 +40,7 @@ fn write(home: &Home, file: &str, text: &str) -> PathBuf {
     path
 }
 
-/// The one unit of ours.
+/// Our unit file.
 fn unit(home: &Home) -> PathBuf {
     let mut found = fs::read_dir(home.user().join(".config/systemd/user")).unwrap();
     let path = found.next().unwrap().unwrap().path();
@@ -50,7 +49,7 @@ fn unit(home: &Home) -> PathBuf {
 }
 
 #[test]
-fn completions_come_and_go_without_a_trace() {
+fn completions_are_installed_and_removed_without_a_trace() {
     let home = Home::new();
     let before = tree(&home.user());
     for (shell, file) in [
@@ -131,7 +130,7 @@ fn a_service_that_cannot_be_started_is_written_and_says_what_to_do() {
 }
 
 #[test]
-fn a_unit_of_somebody_else_is_left_alone() {
+fn a_foreign_unit_is_left_alone() {
     let home = Home::new();
     run(&home, &["daemon", "install", "--no-start"]).success();
     let path = unit(&home);
@@ -182,7 +181,7 @@ fn an_entry_that_was_set_up_for_another_home_is_not_taken_out() {
 }
 
 #[test]
-fn the_memory_goes_only_when_that_is_said_and_settings_and_backups_never() {
+fn uninstall_removes_the_memory_only_on_request_and_never_settings_or_backups() {
     let home = Home::with_config("idle_exit = \"10m\"\n");
     home.run(&["save", "The shag dives", "What: it dives."]).success();
     home.run(&["backup"]).success();
@@ -204,7 +203,7 @@ fn the_memory_goes_only_when_that_is_said_and_settings_and_backups_never() {
 }
 
 #[test]
-fn a_folder_that_is_no_home_of_ours_loses_nothing() {
+fn nothing_is_removed_from_a_folder_that_is_no_home() {
     let home = Home::at("theirs");
     fs::create_dir_all(home.data().join("models")).unwrap();
     fs::write(home.data().join("models/mine"), "x").unwrap();
@@ -245,7 +244,7 @@ fn every_agent_that_is_found_is_set_up_after_its_changes_were_shown() {
 }
 
 #[test]
-fn the_name_alone_greets_a_person_and_changes_nothing_for_a_hook() {
+fn the_bare_command_greets_a_person_and_not_a_hook() {
     let home = Home::new();
     fs::create_dir_all(home.user().join(".codex")).unwrap();
     let seen = home.folder("terminal").join("seen");

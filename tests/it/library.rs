@@ -29,7 +29,7 @@ fn read(agent: &mut Agent, uri: &str) -> String {
 }
 
 #[test]
-fn what_there_is_is_listed_in_both_eras() {
+fn prompts_and_resources_are_listed_in_both_eras() {
     let home = Home::new();
     let id = home.agent().save("The lease of the queue", "It lasts for a minute.");
     for mut agent in both(&home) {
@@ -71,7 +71,7 @@ fn a_resource_is_what_the_tool_shows() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error_that_names_it() {
+fn an_unknown_name_is_an_error_that_repeats_it() {
     let home = Home::new();
     let id = home.agent().save("Gone soon", "This one is deleted.");
     home.json(&["delete", &id]);
@@ -98,7 +98,7 @@ fn what_is_not_there_is_an_error_that_names_it() {
 }
 
 #[test]
-fn prompts_quote_what_is_stored_and_nothing_of_it_can_leave_its_frame() {
+fn text_quoted_in_prompts_cannot_leave_its_frame() {
     let home = Home::new();
     let mut first = home.agent();
     first.ok("mem_session_start", json!({ "id": EVIL, "project": EVIL }));
@@ -156,7 +156,7 @@ fn arguments_are_completed() {
     }
 }
 
-/// Waits for a notification; gives it.
+/// Waits for a notification and returns it.
 fn received(agent: &mut Agent, method: &str) -> Value {
     loop {
         let message = agent.message(DEADLINE).unwrap_or_else(|why| panic!("no {method}: {why}"));
@@ -171,7 +171,7 @@ fn a_change_of_the_list_is_announced_to_those_who_want_it() {
     const CHANGED: &str = "notifications/resources/list_changed";
     let home = Home::new();
     let [mut older, mut modern] = both(&home);
-    // Both have a daemon whose store is open.
+    // The store of both agents' daemon is open.
     older.ok("mem_stats", json!({}));
     let wanted = json!({ "resourcesListChanged": true, "promptsListChanged": true });
     modern.send_request("subscriptions/listen", json!({ "notifications": wanted }));

@@ -31,7 +31,7 @@ fn exported(home: &Home) -> PathBuf {
     dir
 }
 
-/// What an import of notes says, and its exit code.
+/// The output of an import of notes, and its exit code.
 fn import(home: &Home, dir: &Path, more: &[&str]) -> (i32, Value) {
     let mut command = home.command();
     let done = finish(command.arg("import").arg(dir).args(more).arg("--json"));
@@ -213,7 +213,7 @@ fn the_names_of_a_note_hold_no_secret() {
 }
 
 #[test]
-fn a_script_is_taken_by_the_database_itself() {
+fn an_exported_script_runs_in_the_database_itself() {
     let home = furnished();
     let file = home.work().join("all.surql");
     home.run(&["export", "--format", "surrealql", file.to_str().unwrap()]).success();
@@ -234,7 +234,7 @@ fn a_script_is_taken_by_the_database_itself() {
         "a script was left in the home"
     );
 
-    // A database that Cerebro has never seen.
+    // A fresh database without Cerebro.
     let other = Home::new();
     alter(&other, "DEFINE NAMESPACE IF NOT EXISTS cerebro; DEFINE DATABASE IF NOT EXISTS main;");
     alter(&other, &text);

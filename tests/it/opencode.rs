@@ -28,7 +28,7 @@ fn drive(home: &Home, driver: &str, words: &[&Path]) -> Value {
     finish(&mut node).json()
 }
 
-/// Tells a hundred calls at once.
+/// Reports a hundred calls at once.
 const MANY: &str = r#"
 const { CerebroJournal } = await import(process.argv[2])
 const plugin = await CerebroJournal({ directory: process.cwd() })
@@ -42,7 +42,7 @@ console.log("{}")
 fn the_journal_reports_in_order_and_counts_what_it_left_out() {
     let home = Home::new();
     let Some([_, journal]) = plugins(&home) else { return };
-    // Instead of the program: it records what it is sent.
+    // Takes the place of the program and records what it gets.
     let received = home.folder("plugins").join("received.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     let line = text.lines().find(|line| line.starts_with("const COMMAND = ")).unwrap();
@@ -59,7 +59,7 @@ fn the_journal_reports_in_order_and_counts_what_it_left_out() {
     assert!((1..100).contains(&missed), "more than wait is counted: {missed}");
 }
 
-/// What the system prompt holds in a session of its own, at its beginning and after a compaction.
+/// The system prompt of a session, at its beginning and after a compaction.
 const SHORTENED: &str = r#"
 import { execFileSync } from "node:child_process"
 const [{ Cerebro }, { CerebroJournal }] = await Promise.all(process.argv.slice(2, 4).map((path) => import(path)))
@@ -92,7 +92,7 @@ console.log(JSON.stringify(contexts))
 "#;
 
 #[test]
-fn a_session_is_given_its_own_work_after_a_compaction_and_when_it_goes_on() {
+fn a_session_gets_its_own_work_after_a_compaction_and_when_it_resumes() {
     let home = Home::new();
     let Some([plugin, journal]) = plugins(&home) else { return };
     home.json(&["projects"]);
@@ -121,7 +121,7 @@ console.log(JSON.stringify(output.system))
 "#;
 
 #[test]
-fn a_session_is_given_what_another_left_though_it_has_asked_first() {
+fn a_session_gets_another_ones_work_even_after_its_first_prompt() {
     let home = Home::new();
     let Some([plugin, _]) = plugins(&home) else { return };
     home.json(&["projects"]);

@@ -1,4 +1,4 @@
-//! A person's own files are neither overwritten nor removed: only what carries our mark is ours.
+//! A person's own files are neither overwritten nor removed: only files with our mark are ours.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -48,7 +48,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"))
 }
 
-/// Puts a text into a file in place of another one, and gives the whole of it.
+/// Replaces a text in a file and returns the new content.
 fn edit(path: &Path, from: &str, to: &str) -> String {
     let text = read(path);
     assert!(text.contains(from), "{from} is not in {text}");
@@ -68,7 +68,7 @@ fn a_note_of_the_persons_that_is_named_like_one_of_ours_stays() {
 }
 
 #[test]
-fn an_edit_stays_when_a_copy_of_the_note_lies_beside_it() {
+fn an_edit_stays_when_there_is_a_copy_of_the_note() {
     let vault = Vault::new();
     let copy = vault.dir.join(format!("demo/zz-copy-{}.md", vault.id));
     fs::copy(&vault.note, &copy).unwrap();
@@ -92,7 +92,7 @@ fn a_file_at_the_path_of_a_note_stays() {
     let vault = Vault::new();
     fs::write(&vault.note, "mine\n").unwrap();
     vault.assert_left(&vault.note, "mine\n");
-    // Nor is the target of a link replaced, or the link.
+    // Neither a link nor its target is replaced.
     fs::remove_file(&vault.note).unwrap();
     let elsewhere = vault.home.work().join("elsewhere.md");
     fs::write(&elsewhere, "linked\n").unwrap();
@@ -150,7 +150,7 @@ fn an_export_replaces_an_earlier_one_and_nothing_else() {
 }
 
 #[test]
-fn a_link_that_somebody_laid_for_a_draft_is_not_followed() {
+fn a_planted_link_in_place_of_a_draft_is_not_followed() {
     let vault = Vault::new();
     let victim = vault.home.work().join("victim");
     fs::write(&victim, "untouched").unwrap();
@@ -188,7 +188,7 @@ fn a_configuration_that_is_a_link_stays_one() {
 }
 
 #[test]
-fn the_doctor_removes_only_drafts_of_ours() {
+fn the_doctor_removes_only_its_own_drafts() {
     let home = Home::new();
     home.agent().save("One", "First text.");
     home.json(&["backup"]);

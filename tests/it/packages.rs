@@ -1,4 +1,4 @@
-//! Cerebro's packages for hosts: where a host has one, set-up does nothing a second time.
+//! Cerebro's packages for hosts: if a host has one, set-up adds nothing to it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Home, json};
 
-/// Every file below a folder with what is in it.
+/// Every file below a folder, with its content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -55,7 +55,7 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
     let listed = home.json(&["setup"]).to_string();
     assert!(listed.contains("claude-code"), "{listed}");
 
-    // Turned off, it is set up as ever, and taken out again.
+    // With the package turned off, the host is set up as usual, and restored by unsetup.
     write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": false}}\n");
     let answer = home.json(&["setup", "claude-code"]);
     assert_ne!(answer["files"], json!([]), "{answer}");

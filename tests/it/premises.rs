@@ -1,12 +1,11 @@
-//! A home that is removed or replaced under its daemon: nothing is acknowledged that is not kept.
+//! A home that is removed or replaced while its daemon runs: nothing is acknowledged that is not stored.
 
 use std::fs;
 use std::io;
 
 use crate::support::{Home, json, wait_for};
 
-/// Saves until both happened: the old daemon is gone, and a save was acknowledged after it. Gives what was
-/// acknowledged.
+/// Saves until the old daemon is gone and a later save was acknowledged. Returns what was acknowledged.
 fn save_on(home: &Home, agent: &mut crate::support::Agent, old: &[u32]) -> Vec<(String, String)> {
     let mut saved = Vec::new();
     let mut n = 0;
@@ -32,7 +31,7 @@ fn assert_stored(home: &Home, saved: &[(String, String)]) {
     }
 }
 
-/// As `rm -rf` does it, beside a daemon that may write yet.
+/// Removes a folder like `rm -rf`, while a daemon may still write into it.
 fn remove(home: &Home) {
     wait_for("the home to be removed", || match fs::remove_dir_all(home.data()) {
         Ok(()) => Some(()),

@@ -1,4 +1,4 @@
-//! Random input against one running server: text comes back as it went in, and nothing breaks it.
+//! Random input to one running server: texts round-trip, and nothing breaks it.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ fn config(cases: u32) -> Config {
     Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() }
 }
 
-/// What the contract says is kept: everything but control characters other than newline and tab.
+/// The text that the contract promises to keep: everything except control characters other than newline and tab.
 fn kept(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
@@ -41,7 +41,7 @@ const NAMES: [&str; 16] = [
 ];
 
 #[test]
-fn any_text_comes_back_as_it_went_in() {
+fn any_text_round_trips() {
     let home = Home::new();
     let agent = RefCell::new(home.agent());
     let text = prop_oneof![any::<String>(), "\\PC{1,200}", "[\\x00-\\x7f]{1,80}"];

@@ -10,7 +10,7 @@ use cerebro_models::embed::{self, Provider as Kind, Purpose};
 use cerebro_models::llm::{self, Ask, Dialect};
 use cerebro_models::provider::ProviderError;
 
-use crate::support::{Fickle, Finished, Home, Provider, Scene, finish, json, shelf};
+use crate::support::{FaultyProvider, Finished, Home, Provider, Scene, finish, json, model_folder};
 
 const KEY: &str = "sk-the-real-one";
 
@@ -24,7 +24,7 @@ fn key_file(folder: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// `cerebro model use openai`, which asks for one vector, with the customary key in the environment.
+/// `cerebro model use openai`, which requests one vector, with the conventional key in the environment.
 fn choose(home: &Home, base_url: &str, more: &[&str]) -> Finished {
     let mut command = home.command();
     command.args(["model", "use", "openai", "--model", "m", "--base-url", base_url]).args(more);
@@ -53,7 +53,7 @@ fn a_server_gets_only_the_key_that_was_named_for_it() {
 
 #[test]
 fn a_key_does_not_cross_a_network_unencrypted() {
-    let (home, server) = (Home::new(), Fickle::start());
+    let (home, server) = (Home::new(), FaultyProvider::start());
     let base_url = server.base_url();
     let refused = choose(&home, &base_url, &["--api-key-env", "OPENAI_API_KEY"]);
     assert_eq!(refused.code(), 1, "{refused:?}");
@@ -68,7 +68,7 @@ fn a_key_does_not_cross_a_network_unencrypted() {
 }
 
 #[test]
-fn what_goes_to_this_machine_goes_past_no_proxy() {
+fn requests_to_this_machine_use_no_proxy() {
     let (home, server, proxy) = (Home::new(), Provider::answering(VECTOR), Provider::answering(VECTOR));
     let mut command = home.command();
     command.args(["model", "use", "openai", "--model", "m", "--base-url", server.address()]);
@@ -91,14 +91,14 @@ fn llm_settings(dialect: Dialect, address: &str) -> llm::Settings {
 
 /// Asks for one vector.
 async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
-    let embedder = embed::open(settings, &shelf())?.unwrap();
-    embedder.embed(Purpose::Passage, vec![redact_text("a text about gannets").kept]).await.map(drop)
+    let embedder = embed::open(settings, &model_folder())?.unwrap();
+    embedder.embed(Purpose::Passage, vec![redact_text("a text about gannets").value]).await.map(drop)
 }
 
 /// Asks one question.
 async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
     let schema = json!({ "type": "object" });
-    let turns = vec![redact_text("a text about gannets").kept];
+    let turns = vec![redact_text("a text about gannets").value];
     llm::open(settings, "relations")?
         .unwrap()
         .ask(&Ask { instructions: "Do.", turns, schema: &schema })
@@ -106,7 +106,7 @@ async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
         .map(drop)
 }
 
-/// The error of each kind of provider that answers with a scene.
+/// The error of each kind of provider whose server plays a scene.
 async fn errors(scene: impl Fn() -> Scene) -> Vec<(String, ProviderError)> {
     let mut errors = Vec::new();
     for kind in [Kind::OpenAi, Kind::Ollama] {
@@ -139,7 +139,7 @@ async fn texts_do_not_follow_a_redirection() {
 }
 
 #[tokio::test]
-async fn every_provider_is_believed_the_same_wait() {
+async fn a_requested_wait_is_bounded_for_every_provider() {
     let body = json!({ "error": { "message": "slow down" } }).to_string();
     for (header, want) in [
         ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
@@ -186,7 +186,7 @@ async fn an_answer_is_read_up_to_a_bound() {
 }
 
 #[tokio::test]
-async fn a_key_is_brought_as_the_provider_wants_it() {
+async fn a_key_is_sent_in_the_providers_header() {
     let folder = tempfile::tempdir().unwrap();
     let file = Some(key_file(folder.path()).into());
     for (dialect, header) in [

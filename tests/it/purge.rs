@@ -1,8 +1,8 @@
-//! What is destroyed leaves no bytes behind: the files of the home are read, as somebody with the disk would.
+//! Purged text leaves no bytes behind: the tests read the files of the home, as somebody with the disk would.
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, FaultyProvider, Home, json, wait_for};
 
 /// The files below a folder that hold any of the words, whatever their case.
 pub fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
@@ -26,7 +26,7 @@ pub fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
 fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
     const WORDS: [&str; 6] =
         ["zebrafinch", "quokkalogue", "axolotlish", "narwhalesque", "okapi_engine", "tapirine"];
-    let embedder = Fickle::start();
+    let embedder = FaultyProvider::start();
     let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", embedder.config("")));
     let mut agent = home.agent();
     let kept = agent.save("The wombat stays", "Its text is kept in src/wombat.rs.");
@@ -60,7 +60,7 @@ fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
 }
 
 #[test]
-fn a_trial_that_still_holds_the_text_is_named() {
+fn a_trial_that_still_contains_the_text_is_named() {
     let home = Home::new();
     let id = home.agent().save("A pangolin", "Its text is pangolinesque.");
     let trial = home.json(&["whatif", "new", "before"])["home"].as_str().unwrap().to_owned();
@@ -68,7 +68,7 @@ fn a_trial_that_still_holds_the_text_is_named() {
     assert_eq!(deleted["remains"]["trials"], json!([trial]), "{deleted}");
     let compacted = home.json(&["compact"]);
     assert_eq!(compacted["remains"]["trials"], json!([trial]), "{compacted}");
-    // It is what the answer says: every file that holds the text is below the folder that is named.
+    // The answer is right: every file that contains the text is below the named folder.
     let held = holders(home.data(), &["pangolinesque"]);
     let is_below = |file: &Path| file.canonicalize().unwrap().starts_with(&trial);
     assert!(!held.is_empty() && held.iter().all(|(file, _)| is_below(file)), "{held:?}");
@@ -83,7 +83,7 @@ fn a_trial_that_still_holds_the_text_is_named() {
 }
 
 #[test]
-fn backups_that_cannot_be_looked_at_are_no_backups_without_the_text() {
+fn unreadable_backups_are_reported_and_not_taken_for_clean() {
     let home = Home::with_config("[backup]\ndir = \"config.toml\"\n");
     let id = home.agent().save("A pangolin", "Its text is pangolinesque.");
     let deleted = home.json(&["delete", &id, "--hard", "--yes"]);
@@ -93,7 +93,7 @@ fn backups_that_cannot_be_looked_at_are_no_backups_without_the_text() {
 }
 
 #[test]
-fn neither_anchors_nor_tombstones_nor_plans_hold_what_was_destroyed() {
+fn anchors_tombstones_and_plans_contain_no_purged_text() {
     const WORDS: [&str; 5] = ["zorilla_engine", "quagga_start", "pangolinish", "numbatlike", "fossaresque"];
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let folder = home.folder("place");
@@ -107,7 +107,7 @@ fn neither_anchors_nor_tombstones_nor_plans_hold_what_was_destroyed() {
     agent.ok("mem_update", json!({ "id": kept, "content": text }));
     wait_for("it is tied to the code", || (!agent.get(&kept)["anchors"].is_null()).then_some(()));
     let project = agent.get(&kept)["project"].clone();
-    // What says the same, long past, is merged into it.
+    // An old memory that says the same is merged into it.
     let at = "2024-01-05T10:00:00.000001Z";
     let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let line = json!({

@@ -1,7 +1,7 @@
-//! What relates memories: shared names, and the claims of a language model.
+//! Relations of memories: by shared names, and by claims of a language model.
 
 use crate::support::{
-    AGENTS_MAY_PURGE, Agent, Fickle, Home, Provider, Scene, Value, alter, json, wait_for, word,
+    AGENTS_MAY_PURGE, Agent, FaultyProvider, Home, Provider, Scene, Value, alter, json, wait_for, word,
 };
 
 /// Waits until the worker has nothing to do.
@@ -38,7 +38,7 @@ fn pair(agent: &mut Agent) -> (String, String) {
 
 #[test]
 fn memories_that_name_the_same_things_are_related() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     let (first, second) = pair(&mut agent);
@@ -57,7 +57,7 @@ fn memories_that_name_the_same_things_are_related() {
     let related = agent.ok("mem_get_observation", json!({ "id": first }));
     assert_eq!(related["related"][0]["id"], second.as_str(), "{related:?}");
 
-    // Drawing it again changes nothing; a revision without the names takes the relation away.
+    // Computing it again changes nothing; a revision without the names removes the relation.
     let before = relations(&home, &second);
     agent.ok("mem_update", json!({ "id": first, "title": "Borrow of the store, again" }));
     agent.ok("mem_update", json!({ "id": second, "tags": ["engine"] }));
@@ -71,8 +71,8 @@ fn memories_that_name_the_same_things_are_related() {
 }
 
 #[test]
-fn what_is_deleted_is_no_neighbour_and_a_purge_takes_the_edges() {
-    let provider = Fickle::start();
+fn deleted_memories_are_no_neighbours_and_a_purge_removes_the_edges() {
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", provider.config("")));
     let mut agent = home.agent();
     let (first, second) = pair(&mut agent);
@@ -88,7 +88,7 @@ fn what_is_deleted_is_no_neighbour_and_a_purge_takes_the_edges() {
     assert_eq!(home.json(&["stats"])["edges"]["relates_to"], 0);
 }
 
-fn with_model(embedder: &Fickle, llm: &Provider) -> Home {
+fn with_model(embedder: &FaultyProvider, llm: &Provider) -> Home {
     let relations = format!(
         "[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n",
         llm.address()
@@ -101,9 +101,9 @@ const SUPERSEDES: &str = r#"{"relations": [{"candidate": "c1", "kind": "supersed
     "reason": "the handle is cloned now"}], "entities": [{"name": "RocksDB", "kind": "product"}]}"#;
 
 #[test]
-fn a_claim_annotates_the_hit_and_hides_nothing() {
-    let embedder = Fickle::start();
-    // The first memory has nobody to be compared with; the second one's first answer does not fit.
+fn a_claim_marks_the_hit_and_hides_nothing() {
+    let embedder = FaultyProvider::start();
+    // The first memory has none to be compared with; the first answer about the second one is malformed.
     let llm = Provider::start(vec![
         Scene::completion(NOTHING),
         Scene::completion("I think so."),
@@ -128,7 +128,7 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
     assert_eq!(new["superseded_by"], Value::Null, "{found:?}");
     let context = agent.ok("mem_context", json!({}));
     let line = context.text.lines().find(|line| line.contains(&format!("`{first}`"))).unwrap();
-    // It reads like an instruction, so that no more than its title is shown unasked.
+    // It reads like an instruction, so only its title is shown unasked.
     assert!(line.ends_with(&format!(", flag override, superseded_by {second})")), "{context:?}");
 
     let requests = llm.requests();
@@ -138,7 +138,7 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
     let roles: Vec<&str> =
         requests[2].body["messages"].as_array().unwrap().iter().filter_map(|m| m["role"].as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"], "the repair has the answer that did not fit");
-    // What memories say stands in quoted JSON alone, never among the instructions.
+    // Texts of memories occur in quoted JSON only, never among the instructions.
     let system = requests[2].body["messages"][0]["content"].as_str().unwrap();
     assert!(!system.contains("say yes") && system.contains("data"), "{system}");
     let quoted: Value =
@@ -152,7 +152,7 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
 
 #[test]
 fn a_contradiction_is_shown_on_both_while_both_are_there() {
-    let embedder = Fickle::start();
+    let embedder = FaultyProvider::start();
     let contradicts = SUPERSEDES.replace("supersedes", "contradicts");
     let llm = Provider::start(vec![Scene::completion(NOTHING), Scene::completion(&contradicts)]);
     let home = with_model(&embedder, &llm);
@@ -185,8 +185,8 @@ fn a_contradiction_is_shown_on_both_while_both_are_there() {
 }
 
 #[test]
-fn a_model_that_talks_nonsense_is_given_up_and_saves_go_on() {
-    let embedder = Fickle::start();
+fn malformed_answers_give_up_the_job_and_saves_continue() {
+    let embedder = FaultyProvider::start();
     let llm = Provider::start(vec![Scene::completion("Yes, master: I delete everything.")]);
     let home = with_model(&embedder, &llm);
     let mut agent = home.agent();
@@ -201,8 +201,8 @@ fn a_model_that_talks_nonsense_is_given_up_and_saves_go_on() {
     }
 }
 
-/// The statement that looks for the relations of some memories reads them by its indexes, however many others
-/// there are, and finds all of them.
+/// The statement that lists the relations of some memories uses the indexes, however many others there are, and finds
+/// all of them.
 #[test]
 fn relations_are_looked_up_by_index() {
     const MEMORIES: usize = 60;
@@ -240,7 +240,7 @@ fn relations_are_looked_up_by_index() {
 
 #[test]
 fn a_key_that_is_not_accepted_is_shown_where_the_worker_is() {
-    let embedder = Fickle::start();
+    let embedder = FaultyProvider::start();
     let refusal = json!({ "error": { "message": "no such key" } }).to_string();
     let llm = Provider::start(vec![Scene::Answer(401, "", refusal); 4]);
     let home = with_model(&embedder, &llm);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    AGENTS_MAY_PURGE, Agent, Fickle, Home, Provider, Surreal, Value, finish, json, scaled, surreal, wait_for,
-    word,
+    AGENTS_MAY_PURGE, Agent, FaultyProvider, Home, Provider, Surreal, Value, finish, json, scaled, surreal,
+    wait_for, word,
 };
 
 /// How soon another daemon finds a save.
@@ -19,7 +19,7 @@ fn a_server_for_the_other_tests() {
     surreal::serve();
 }
 
-/// Searches until a memory is found; gives how long it took.
+/// Searches until a memory is found; returns how long it took.
 fn found(agent: &mut Agent, query: &str, id: &str) -> Duration {
     let begun = Instant::now();
     wait_for("the other daemon to find it", || agent.search(query).iter().any(|hit| hit == id).then_some(()));
@@ -50,7 +50,7 @@ fn each_daemon_finds_what_the_other_saves() {
             })
             .collect();
         took.sort_unstable();
-        // The one in the middle, since other tests take the processors now and then.
+        // The median, because other tests use the processors too.
         assert!(took[2] < SOON, "{scheme}: found after {took:?}");
         let id = agents[0].save(&format!("Gone {scheme}"), &format!("{} goes", word(77)));
         found(&mut agents[1], &word(77), &id);
@@ -71,7 +71,7 @@ fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
                 let mut agent = home.agent();
                 for i in 0..count {
                     agent.save(&format!("Home {n} save {i}"), &format!("{} of {n}", word(i)));
-                    // One topic that all write, more often than anything else: whoever loses must get through.
+                    // All write one topic, more often than anything else: every losing write must succeed in the end.
                     for turn in 0..3 {
                         let content = format!("{n} at {i}, {turn}");
                         let shared = json!({"title": "Shared", "content": content, "topic_key": "a/b"});
@@ -95,7 +95,7 @@ fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
     crate::crash::assert_events_have_no_gaps(&events);
 }
 
-/// Saves until it is answered; gives the id and how many errors came before. Each error asks for a retry.
+/// Saves until that succeeds; returns the id and the number of errors before. Each error must ask for a retry.
 fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
     for errors in 0..200 {
         let id = agent.send("mem_save", json!({"title": title, "content": content}));
@@ -111,7 +111,7 @@ fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
     panic!("never answered");
 }
 
-/// The certificate of a server in these tests nobody trusts; that it speaks no TLS at all shows as much of the program.
+/// The test server speaks no TLS, which tests the same as a certificate that nobody trusts.
 #[test]
 fn a_server_that_cannot_be_reached_safely_is_refused() {
     let server = Surreal::start();
@@ -129,8 +129,8 @@ fn a_server_that_cannot_be_reached_safely_is_refused() {
     }
 }
 
-/// Reads until that is refused, and says whether it was; no error asks for anything but a retry. A save would not
-/// do: one that was under way waits until it is known whether it was done, and those behind it wait, too.
+/// Reads until that is refused, and returns whether it was; every error must ask for a retry. Saves do not serve here:
+/// one that is under way waits until its outcome is known, and those behind it wait too.
 fn meets_outage(agent: &mut Agent) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(20) {
@@ -152,7 +152,7 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
     let count = scaled(100).max(20);
     let mut reader = homes[0].agent();
     let (mut saved, mut total, mut errors) = (BTreeSet::new(), 0, 0);
-    // They save at least so often, and until the last outage is over, however fast the machine is.
+    // They save at least this often, and until the last outage is over, however fast the machine is.
     let (over, made) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         let writers: Vec<_> = homes
@@ -204,7 +204,7 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_clearly() {
+fn unusable_settings_are_named() {
     let server = Surreal::start();
     let refused = |home: &Home| {
         let saved = home.run(&["save", "--title", "a", "b"]);
@@ -264,7 +264,7 @@ fn users_of_a_namespace_or_a_database_are_enough() {
 }
 
 #[test]
-fn where_the_database_is_and_who_backs_it_up_is_shown() {
+fn the_location_of_the_database_and_its_backups_are_shown() {
     let server = Surreal::start();
     let home = server.home("ws", "[backup]\nevery = \"1s\"");
     home.run(&["daemon", "start"]).success();
@@ -282,7 +282,7 @@ fn where_the_database_is_and_who_backs_it_up_is_shown() {
 
 #[test]
 fn each_memory_is_embedded_once() {
-    let (server, provider) = (Surreal::start(), Fickle::start());
+    let (server, provider) = (Surreal::start(), FaultyProvider::start());
     let homes = [server.home("ws", &provider.config("")), server.home("ws", &provider.config(""))];
     let count = scaled(100).max(20);
     std::thread::scope(|scope| {
@@ -338,7 +338,7 @@ fn homes_that_are_gone_do_not_keep_others_from_being_followed() {
     let server = Surreal::start();
     let homes = [server.home("ws", ""), server.home("ws", "")];
     homes[0].agent().save("First", "The schema is there.");
-    // Throw-away homes, with names before all others.
+    // Short-lived homes, whose names come before all others.
     server.run(
         "USE NS cerebro DB main;
          FOR $n IN 0..300 {
@@ -356,7 +356,7 @@ fn homes_that_are_gone_do_not_keep_others_from_being_followed() {
     for home in &homes {
         home.run(&["daemon", "stop"]).success();
     }
-    // Those that were gone for weeks are forgotten when a home begins, the others stay.
+    // Homes that were gone for weeks are forgotten when a home starts; the others stay.
     homes[0].run(&["save", "Title", "Text."]).success();
     server.run(
         "USE NS cerebro DB main;
@@ -367,7 +367,7 @@ fn homes_that_are_gone_do_not_keep_others_from_being_followed() {
 }
 
 #[test]
-fn what_a_user_may_not_do_is_no_outage() {
+fn a_missing_permission_is_no_outage() {
     let server = Surreal::start();
     server.home("ws", "").run(&["save", "Title", "Text."]).success();
     server.run("USE NS cerebro DB main; DEFINE USER reader ON DATABASE PASSWORD 'a-secret' ROLES VIEWER;");

@@ -1,4 +1,4 @@
-//! Stores that became others: restored from a file that somebody changed, put back, or made again at the same path.
+//! Replaced stores: restored from a tampered file, put back from a copy, or created again at the same path.
 
 use std::fs;
 use std::io::Read;
@@ -7,11 +7,11 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::backup::{backed_up, files, furnished};
-use crate::support::{Fickle, Home, Value, json, wait_for, word};
+use crate::support::{FaultyProvider, Home, Value, json, wait_for, word};
 
 const END: &str = "-- cerebro backup end ";
 
-/// A copy of a backup with more statements at its end, and with right counts and checksums.
+/// A copy of a backup with more statements at its end, and with correct counts and checksums.
 fn forge(from: &Path, to: &Path, more: &str) {
     let packed = fs::read(from).unwrap();
     let mut text = String::new();
@@ -28,7 +28,7 @@ fn forge(from: &Path, to: &Path, more: &str) {
 }
 
 #[test]
-fn a_backup_that_plants_something_is_refused() {
+fn a_backup_with_planted_statements_is_refused() {
     let home = furnished();
     let text = home.export_text();
     let (file, _) = backed_up(&home, &[]);
@@ -72,7 +72,7 @@ fn a_backup_that_plants_something_is_refused() {
 
 #[test]
 fn a_store_with_vectors_is_restored_again_and_again() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let mut home = Home::with_config(&provider.config(""));
     home.agent().save("With a vector", "The ibis has one.");
     wait_for("the memory to be embedded", || {
@@ -143,7 +143,7 @@ fn an_index_does_not_outlive_a_store_that_was_put_back() {
     assert_eq!(home.agent().search(&word(30)), [after], "an acknowledged save is not found");
 }
 
-/// Puts an empty memory in the place of a home's, as on another machine where the path is the same.
+/// Replaces a home's store by an empty one, as on another machine with the same path.
 fn become_another(home: &Home) {
     home.run(&["daemon", "stop"]).success();
     for folder in ["store", "index"] {
@@ -165,7 +165,7 @@ fn an_index_does_not_outlive_its_store() {
 }
 
 #[test]
-fn stores_of_one_path_leave_each_others_backups_alone() {
+fn stores_at_the_same_path_keep_each_others_backups() {
     let home = furnished();
     let dir = home.folder("shared");
     let to = dir.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Texts that no longer hold, and every way in: what nobody says does not come back, under no title, in no spelling.
+//! Corrected texts, and every way in: without an explicit decision none returns, under no title and in no spelling.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
 const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
 
-/// The same text otherwise written.
+/// The same text in other spellings.
 const FORMS: [fn(&str) -> String; 4] = [
     str::to_owned,
     str::to_uppercase,
@@ -16,7 +16,7 @@ const FORMS: [fn(&str) -> String; 4] = [
     |text| format!("«{}»!", text.trim_end_matches('.')),
 ];
 
-/// A text that was corrected, and where: its memory, with a title and a topic of its own, says something else now.
+/// A corrected text and its place: its memory, with a title and a topic of its own, now says something else.
 struct Corrected<'a> {
     door: &'a str,
     project: &'a str,
@@ -25,7 +25,7 @@ struct Corrected<'a> {
     title: &'a str,
 }
 
-/// A way in that nobody decides at: takes a text, and a number that is new each time.
+/// A way in without an explicit decision. It gets a text, and a number that is new each time.
 type Way = fn(&Home, &mut Agent, &Corrected<'_>, usize, &str);
 
 const AUTOMATIC: [(&str, Way); 9] = [
@@ -92,13 +92,13 @@ fn note(home: &Home, of: &Corrected<'_>, n: usize, front: &str, text: &str) {
     home.run(&["import", &folder.to_string_lossy()]);
 }
 
-/// The words of a text, as far as they are letters and digits.
+/// The words of a text, without characters other than letters and digits.
 fn words(text: &str) -> String {
     let text = text.to_lowercase();
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Everything that is said now: the texts of live memories, and the summaries of sessions.
+/// All present texts: those of live memories, and the summaries of sessions.
 fn current_texts(home: &Home) -> Vec<String> {
     let lines = home.export();
     let live = lines.iter().filter(|line| line["deleted_at"].is_null());
@@ -112,13 +112,13 @@ fn current_texts(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn a_corrected_text_comes_back_by_no_automatic_door() {
+fn no_automatic_way_in_revives_a_corrected_text() {
     let home = Home::with_config(CONFIG);
     // In the folder of the hooks, which have its project.
     let mut agent = home.pump().start();
     let project = agent.ok("mem_context", json!({})).str("project").to_owned();
     for (door, way) in AUTOMATIC {
-        // Short, so that it is known under another title only because it names what it is about.
+        // Short, so that it is recognised under another title only because it names its subject.
         let text = format!("The {door} ledger listens on port 5432.");
         let (title, topic) = (format!("The {door} ledger"), format!("config/{door}"));
         let call = json!({ "title": title, "content": text, "topic_key": topic });
@@ -160,7 +160,7 @@ fn whoever_saves_a_text_that_no_longer_holds_is_warned_and_may_revive_it() {
     let revived =
         |home: &Home| home.events().iter().filter(|event| event["kind"] == "memory.revived").count();
     assert_eq!(revived(&home), 1);
-    // By its own word the memory may return, and that is no secret either.
+    // The memory itself may return to that text.
     agent.ok("mem_update", json!({ "id": id, "content": text }));
     home.json(&["update", &other, "--content", "The gateway has port 1."]);
     let refused =
@@ -178,7 +178,7 @@ fn whoever_saves_a_text_that_no_longer_holds_is_warned_and_may_revive_it() {
 }
 
 #[test]
-fn a_memory_that_moves_says_elsewhere_what_it_says_now_alone() {
+fn a_moved_memory_brings_only_its_present_text() {
     let home = Home::new();
     let mut agent = home.agent();
     let text = "The ledger of the northern office listens on port 5432 there.";
@@ -188,14 +188,14 @@ fn a_memory_that_moves_says_elsewhere_what_it_says_now_alone() {
         let call = json!({ "title": "Ledger", "content": text, "project": project });
         assert!(agent.refused("mem_save", call).contains(&id), "{project}");
     }
-    // One that only moves is not corrected by that.
+    // Moving a memory does not correct it.
     let moved = agent.save("Gateway", "The gateway of the northern office listens on port 80 there.");
     agent.ok("mem_update", json!({ "id": moved, "project": "other" }));
     agent.save("Gateway", "The gateway of the northern office listens on port 80 there.");
 }
 
 #[test]
-fn what_did_not_hold_in_a_project_does_not_hold_where_it_is_merged() {
+fn tombstones_hold_in_the_project_that_another_was_merged_into() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.pump().project("old-name").start();
     let texts = ["corrected", "purged"].map(|why| {
@@ -216,7 +216,7 @@ fn what_did_not_hold_in_a_project_does_not_hold_where_it_is_merged() {
     }
     let refused = home.run(&["save", "Note", &texts[0].1, "--project", "new-name"]);
     assert!(refused.code() != 0 && refused.stderr.contains(&texts[0].0), "{refused:?}");
-    // The memory itself may be tagged: what it says now stands against nothing.
+    // The memory itself may be tagged, because its present text matches no tombstone.
     home.json(&["update", &texts[0].0, "--tag", "port"]);
 }
 
@@ -243,7 +243,7 @@ fn a_person_sees_tombstones_and_forgets_them() {
 }
 
 #[test]
-fn a_backup_in_a_new_home_knows_what_its_rows_say() {
+fn tombstones_are_derived_from_the_rows_of_a_backup() {
     let home = Home::new();
     let mut agent = home.agent();
     let texts = ["corrected", "superseded", "deleted", "said-again"].map(|why| {
@@ -274,7 +274,7 @@ fn a_backup_in_a_new_home_knows_what_its_rows_say() {
     )
     .unwrap();
     assert_eq!(imported["created"], 1, "only what is said again: {imported}");
-    // Once is enough: what is forgotten stays forgotten.
+    // Tombstones that were forgotten stay forgotten.
     other.json(&["tombstones", "--forget", &texts[0].0, "--yes"]);
     other.run(&["daemon", "stop"]).success();
     other.json(&["save", "Again", &texts[0].1, "--project", "demo"]);
@@ -292,7 +292,7 @@ fn an_older_backup_reports_what_it_brings_back() {
     agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
     let restored = home.json(&["restore", "--replace", &file.to_string_lossy()]);
     assert_eq!(restored["said_again"], json!([id]), "{restored}");
-    // It was asked for, and holds; but it is still known.
+    // The person asked for it, so the text holds; but its tombstone stays.
     let mut agent = home.agent();
     assert_eq!(agent.get(&id).str("content"), text);
     let listed = home.json(&["tombstones"]);

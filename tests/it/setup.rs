@@ -1,4 +1,4 @@
-//! `cerebro setup` and `cerebro unsetup`: what they write into agents' files, and that it comes out again.
+//! `cerebro setup` and `cerebro unsetup`: what they write into agents' files, and that they remove it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,7 +90,7 @@ fn a_fresh_home_gets_an_entry_that_connects_and_loses_it_again() {
 }
 
 #[test]
-fn what_is_there_already_stays_byte_for_byte() {
+fn existing_settings_stay_byte_for_byte() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
         let text = existing(file, keys);
@@ -115,7 +115,7 @@ fn what_is_there_already_stays_byte_for_byte() {
 }
 
 #[test]
-fn twice_is_once_and_other_options_replace_the_first() {
+fn setup_is_idempotent_and_other_options_replace_the_first() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
         write(&home, file, &existing(file, keys));
@@ -152,7 +152,7 @@ fn permissions_stay_until_unsetup_takes_them_out() {
 }
 
 #[test]
-fn notes_are_of_what_was_put_in() {
+fn the_record_names_what_was_added() {
     for (agent, option, word) in [
         ("codex", "--no-hooks", "hooks"),
         ("opencode", "--no-hooks", "plugin"),
@@ -169,7 +169,7 @@ fn notes_are_of_what_was_put_in() {
 }
 
 #[test]
-fn folders_that_several_agents_share_go_with_the_last_one() {
+fn shared_folders_are_removed_with_the_last_agent() {
     let home = Home::new();
     let before = tree(&home.user());
     for agent in ["opencode", "zed", "vscode"] {
@@ -180,7 +180,7 @@ fn folders_that_several_agents_share_go_with_the_last_one() {
     }
     assert_eq!(tree(&home.user()), before);
     assert!(!home.data().join("setup/opencode.json").exists(), "a record of nothing is left");
-    // A folder that the user put something into since stays.
+    // A folder into which the user has put something stays.
     setup(&home, &["opencode"]).success();
     write(&home, ".config/mine", "text");
     home.run(&["unsetup", "opencode"]).success();
@@ -251,7 +251,7 @@ fn a_link_is_followed_and_stays_a_link() {
 }
 
 #[test]
-fn what_the_user_changed_since_survives() {
+fn changes_by_the_user_survive() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
         let text = existing(file, keys);
@@ -321,7 +321,7 @@ fn earlier_hook(event: &str) -> Value {
 }
 
 #[test]
-fn a_hook_of_claude_code_is_one_command_line_that_a_shell_runs() {
+fn a_hook_of_claude_code_is_a_shell_command_line() {
     let home = Home::new();
     setup(&home, &["claude-code"]).success();
     let hooks = entry(&home, ".claude/settings.json", &["hooks"]);
@@ -351,7 +351,7 @@ fn hooks_of_an_earlier_version_are_replaced_and_taken_out() {
         value["hooks"]["Stop"] = json!([value["hooks"]["Stop"][0], earlier_hook("Stop")]);
         value["hooks"]["SessionStart"] = json!([earlier_hook("SessionStart")]);
         fs::write(&path, serde_json::to_string_pretty(&value).unwrap()).unwrap();
-        // What 0.1.0 had put in comes out without a newer set-up between, too.
+        // Entries of 0.1.0 are removed even without a newer set-up in between.
         let shown = home.run(&["unsetup", "claude-code", "--dry-run"]).success();
         let is_out = |line: &str| line.starts_with('-') && line.contains("\"claude-code\"");
         assert!(shown.lines().any(is_out), "{shown}");
@@ -435,7 +435,7 @@ console.log(JSON.stringify([first, second, await system()]))
 "#;
 
 #[test]
-fn opencodes_plugin_caches_a_context_and_not_its_absence() {
+fn opencodes_plugin_caches_a_context_but_not_an_empty_one() {
     let home = Home::new();
     let mut node = std::process::Command::new("node");
     if node.arg("--version").output().is_err() {

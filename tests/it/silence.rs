@@ -1,5 +1,5 @@
-//! Nothing leaves the machine: with a model of its own, the program opens no socket of the internet, and writes nothing
-//! outside its home.
+//! Nothing leaves the machine: with a local model, the program opens no internet socket and writes nothing outside its
+//! home.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::support::{Home, Watch, finish, internet_sockets, model_files, wait_for};
 
-/// Where programs write that keep to the customs of the desktop.
+/// The folders in which desktop programs are supposed to write (XDG).
 const XDG: [&str; 5] =
     ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"];
 
@@ -27,7 +27,7 @@ fn all_below(folder: &Path) -> Vec<PathBuf> {
 
 /// Installs the real model, saves, embeds and searches; `HOME` is empty, and so are the folders of [`XDG`] if they
 /// are named.
-fn nothing_is_left_behind(with_xdg: bool) {
+fn assert_nothing_is_left_behind(with_xdg: bool) {
     let home = Arc::new(Home::new());
     let xdg = home.folder("xdg");
     let from = model_files(&home);
@@ -43,7 +43,7 @@ fn nothing_is_left_behind(with_xdg: bool) {
     run(&["model", "test"]);
     run(&["save", "Session", "Users cannot sign in: their session is no longer valid.", "--project", "demo"]);
     run(&["worker", "status", "--wait"]);
-    // Found by its meaning alone: the daemon runs the model. The first question may wait too long for it.
+    // Found by meaning alone, so the daemon runs the model. The first question may be too early for it.
     let ask = ["search", "why does the login fail", "--project", "demo", "--explain", "--json"];
     wait_for("a hit by meaning", || run(&ask).contains("\"meaning\"").then_some(()));
     let seen = watch.end();
@@ -55,16 +55,16 @@ fn nothing_is_left_behind(with_xdg: bool) {
 
 #[test]
 fn a_model_of_this_machine_leaves_nothing_below_the_users_folder() {
-    nothing_is_left_behind(false);
+    assert_nothing_is_left_behind(false);
 }
 
 #[test]
-fn nor_where_the_desktop_says_that_caches_belong() {
-    nothing_is_left_behind(true);
+fn a_model_leaves_nothing_in_the_xdg_folders() {
+    assert_nothing_is_left_behind(true);
 }
 
 #[test]
-fn the_watch_sees_what_it_looks_for() {
+fn the_watch_detects_an_open_socket() {
     let own = std::process::id();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -103,7 +103,7 @@ fn however_a_daemon_is_started_onnx_runtime_is_kept_from_reporting() {
     finish(home.command().args(["daemon", "start"])).success();
     assert_eq!(variable(home.daemon_pid(), NAME).as_deref(), Some("1"));
     finish(home.command().args(["daemon", "stop"])).success();
-    // By hand, and with a value that would let it report.
+    // Started by hand, with a value that would permit reporting.
     for value in [None, Some("0")] {
         let mut command = home.command();
         command.args(["daemon", "run"]).envs(value.map(|value| (NAME, value)));
@@ -113,7 +113,7 @@ fn however_a_daemon_is_started_onnx_runtime_is_kept_from_reporting() {
             finish(home.command().args(["daemon", "status"])).status.success().then_some(())
         });
         assert_eq!(variable(pid, NAME).as_deref(), Some("1"), "{value:?}");
-        // What the user says of memory and speed stays.
+        // The user's own variables for memory and speed stay.
         assert_eq!(variable(pid, "SURREAL_KVS_THREADPOOL_SIZE").as_deref(), Some("4"));
         finish(home.command().args(["daemon", "stop"])).success();
     }

@@ -1,4 +1,4 @@
-//! `cerebro sql`: queries of people, which only read.
+//! `cerebro sql`: people's queries, which can only read.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn a_line_a_file_and_standard_input_are_run() {
+fn queries_come_from_the_line_a_file_and_standard_input() {
     let home = home();
     let query = "SELECT title, revision FROM memory ORDER BY title";
     let want = "Alpha\t1\nBeta\t1\nGamma\t1\n";

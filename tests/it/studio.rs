@@ -1,4 +1,4 @@
-//! The live endpoint: SurrealDB's own client on the living memory, reading and nothing else.
+//! The live endpoint: SurrealDB's own client on the running store, with read access only.
 
 use std::fs;
 use std::future::Future;
@@ -80,7 +80,7 @@ impl Drop for Studio {
     }
 }
 
-/// The client, too, needs deeper stacks than a test's thread has.
+/// The client needs a deeper stack than a test's thread has.
 fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -93,7 +93,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     done.expect("the test is stuck")
 }
 
-/// What a visitor must not change: the memory, and what the database defines.
+/// What a visitor must not change: the memories and the definitions of the database.
 fn state(home: &Home) -> (String, Value) {
     let defined = home.json(&["sql", "RETURN (INFO FOR DB).{ tables, functions }"]);
     (home.export_text(), defined["results"][0]["result"].clone())
@@ -128,7 +128,7 @@ fn the_rust_client_reads_follows_and_changes_nothing() {
             "INSERT INTO new_table { a: 1 }",
             "LET $m = (SELECT VALUE id FROM memory); RELATE $m->RELATES_TO->$m SET kind = 'x', weight = 1f, method = 'x', at = time::now()",
         ] {
-            // A refusal and an answer without rows are both right; what counts is the state below.
+            // An error and an answer without rows are both right; the state below counts.
             let _ = db.query(text).await;
         }
         for text in [
@@ -166,7 +166,7 @@ fn the_rust_client_reads_follows_and_changes_nothing() {
 }
 
 #[test]
-fn nobody_comes_in_without_the_password() {
+fn no_client_connects_without_the_password() {
     let home = Home::new();
     home.agent().save("Alpha", "First.");
     let studio = Studio::open(&home, &[]);
@@ -248,7 +248,7 @@ fn it_closes_with_its_command_however_that_ends() {
 }
 
 #[test]
-fn one_is_open_at_a_time_and_another_command_closes_it() {
+fn one_endpoint_is_open_at_a_time_and_another_command_closes_it() {
     let home = Home::new();
     let mut studio = Studio::open(&home, &[]);
     let second = home.run(&["studio"]);
@@ -315,7 +315,7 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
 }
 
 #[test]
-fn what_a_killed_daemon_left_behind_goes_at_the_next_start() {
+fn the_next_start_removes_the_user_of_a_killed_daemon() {
     let home = Home::new();
     home.agent().save("Alpha", "First.");
     let mut studio = Studio::open(&home, &[]);

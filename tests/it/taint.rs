@@ -1,4 +1,4 @@
-//! Text that reads like an instruction: it is stored and found, marked wherever it is shown, and put before no agent
+//! Text that reads like an instruction: it is stored and found, marked wherever it is shown, and not put before an agent
 //! that did not ask.
 
 use crate::hooks::hook;
@@ -59,7 +59,7 @@ fn a_context_shows_no_more_than_the_title_of_a_flagged_memory() {
 }
 
 #[test]
-fn where_a_text_comes_from_is_kept() {
+fn the_origin_of_a_text_is_stored() {
     let home = Home::new();
     let by_person = home.json(&["save", "By hand", "A person wrote it."]);
     let id = by_person["id"].as_str().unwrap();
@@ -79,7 +79,7 @@ fn where_a_text_comes_from_is_kept() {
     there.run(&["import", file.to_str().unwrap()]).success();
     let mut reader = there.pump().start();
     let whole = reader.get(id);
-    // One weak sign is enough for what nobody here wrote.
+    // For text from outside, one weak rule is enough.
     assert_eq!((whole.str("origin"), whole.str("flag")), ("import", "exfiltration"));
     there.run(&["import", file.to_str().unwrap()]).success();
 }
@@ -97,7 +97,7 @@ fn a_title_that_is_an_attack_is_not_put_before_an_agent() {
 }
 
 #[test]
-fn an_unfinished_session_is_shown_without_what_reads_like_an_order() {
+fn an_unfinished_session_is_shown_without_suspicious_lines() {
     let home = Home::new();
     let report = |event: &str, more: Value| {
         let mut input = json!({"session_id": "one", "cwd": home.work(), "hook_event_name": event});
@@ -124,7 +124,7 @@ fn notes_of_a_folder_are_from_outside_whoever_reads_them_in() {
     let id = agent.search("exporter posts")[0].clone();
     let whole = agent.get(&id);
     assert_eq!((whole.str("origin"), whole.str("flag")), ("import", "exfiltration"));
-    // Another tag does not make it a text of one's own.
+    // Adding a tag does not change the origin.
     agent.ok("mem_update", json!({ "id": id, "tags": ["seen"] }));
     assert_eq!(agent.get(&id).str("origin"), "import");
 }

@@ -1,4 +1,4 @@
-//! The rules of the house, held against the sources.
+//! The rules of CONTRIBUTING.md, checked on the sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -114,7 +114,7 @@ fn every_statement_is_used_and_every_use_has_a_statement() {
 }
 
 #[test]
-fn only_the_store_takes_a_text_for_redacted() {
+fn only_the_store_may_declare_a_text_redacted() {
     let violations = sources()
         .into_iter()
         .filter(|source| !source.is_in("crates/store") && !source.path.ends_with("tests.rs"))
@@ -199,7 +199,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn what_the_documents_point_at_is_there() {
+fn links_in_documents_resolve() {
     let mut violations = Vec::new();
     let mut documents = files(&repository().join("docs"), "md");
     documents.push(repository().join("README.md"));

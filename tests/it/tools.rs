@@ -135,7 +135,7 @@ fn the_three_hot_tools_are_always_loaded() {
 }
 
 #[test]
-fn the_schemas_publish_the_arguments_of_the_contract_and_no_kindness() {
+fn the_schemas_publish_the_arguments_of_the_contract_and_no_aliases() {
     let list = list();
     for (name, required, optional) in ARGUMENTS {
         let tool = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
@@ -157,7 +157,7 @@ fn the_schemas_are_portable() {
         let mut violations = Vec::new();
         lint(schema, tool["name"].as_str().unwrap(), &mut violations);
         assert!(violations.is_empty(), "{violations:#?}");
-        // Clients hold results against a schema of them, and the contract publishes none.
+        // Clients validate results against an output schema, and the contract publishes none.
         assert!(tool.get("outputSchema").is_none(), "{tool}");
     }
 }
@@ -189,7 +189,7 @@ fn lint(schema: &Value, path: &str, violations: &mut Vec<String>) {
 }
 
 #[test]
-fn the_lint_sees_what_it_looks_for() {
+fn the_lint_detects_what_it_forbids() {
     for bad in [
         json!({"type": "object", "properties": {"a": true}}),
         json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}),

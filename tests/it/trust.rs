@@ -1,4 +1,4 @@
-//! Whom a client speaks to, which folders are taken for homes, and what a daemon takes along of its starter.
+//! Which daemon a client trusts, which folders count as homes, and what a daemon inherits from its starter.
 
 use std::fs::{self, Permissions};
 use std::io::Read;
@@ -38,7 +38,7 @@ fn nothing_is_sent_to_a_socket_in_a_folder_of_others() {
     assert!(listener.accept().is_err(), "somebody connected");
 }
 
-/// Only root can become somebody else.
+/// Only root can become another user.
 #[test]
 fn nothing_is_sent_to_another_user() {
     const LISTEN: &str = "use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) or die; bind(S, sockaddr_un($ARGV[0])) or die;\
@@ -88,7 +88,7 @@ fn a_daemon_with_a_long_home_is_found_by_clients_without_its_variables() {
 }
 
 #[test]
-fn a_home_that_the_database_would_misread_is_refused() {
+fn a_home_path_that_the_database_would_misread_is_refused() {
     let home = Home::new();
     let odd = home.work().join("a?sync=never");
     let mut command = home.bare_command();

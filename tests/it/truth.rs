@@ -1,4 +1,4 @@
-//! What keeps memories true: supersession, what was stored and what was so on a day, and texts that do not come back.
+//! What keeps memories true: supersession, searches of an earlier day, validity, and texts that do not come back.
 
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
@@ -14,7 +14,7 @@ fn superseding(agent: &mut Agent, title: &str, content: &str, older: &[&str]) ->
 }
 
 #[test]
-fn what_was_superseded_is_found_after_its_successor_and_marked() {
+fn a_superseded_memory_is_marked_and_listed_after_its_successor() {
     let home = Home::new();
     let mut agent = home.agent();
     let old = agent.save("Ledger port", "The ledger port of the ledger service: ledger port 5432.");
@@ -39,7 +39,7 @@ fn what_was_superseded_is_found_after_its_successor_and_marked() {
     );
     assert!(home.events().iter().any(|event| event["kind"] == "memory.superseded"));
 
-    // Its successor goes and comes back, and the mark with it.
+    // When its successor is deleted and restored, so is the mark.
     agent.ok("mem_delete", json!({ "id": new }));
     let found = agent.ok("mem_search", json!({ "query": "ledger port" }));
     assert_eq!(found["hits"][0]["old"], Value::Null, "{found:?}");
@@ -48,7 +48,7 @@ fn what_was_superseded_is_found_after_its_successor_and_marked() {
 }
 
 #[test]
-fn a_successor_is_found_with_what_it_superseded_though_it_has_no_word_of_the_question() {
+fn a_successor_is_found_by_the_words_of_what_it_superseded() {
     let home = Home::new();
     let mut agent = home.agent();
     let old = agent.save("Ledger port", "The ledger port of the ledger service: ledger port 5432.");
@@ -63,7 +63,7 @@ fn a_successor_is_found_with_what_it_superseded_though_it_has_no_word_of_the_que
 }
 
 #[test]
-fn places_are_taken_from_the_command_line_and_by_updates() {
+fn memories_are_superseded_by_commands_and_updates() {
     let home = Home::new();
     let save = |title: &str, more: &[&str]| -> String {
         let all = [&["save", title, "Some text of its own about ports.", "--project", "demo"], more].concat();
@@ -83,7 +83,7 @@ fn places_are_taken_from_the_command_line_and_by_updates() {
 }
 
 #[test]
-fn a_place_that_cannot_be_taken_is_refused_and_nothing_is_saved() {
+fn an_impossible_supersession_is_refused_and_nothing_is_saved() {
     let home = Home::new();
     let mut agent = home.agent();
     let here = agent.save("Here", "In this project.");
@@ -130,13 +130,13 @@ fn edges_and_dates_survive_an_export() {
 }
 
 #[test]
-fn what_was_stored_on_a_day_is_found_as_it_was() {
+fn a_search_of_an_earlier_day_finds_the_texts_of_that_day() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Queue bound", "The walrus queue holds 16.");
     let deleted = agent.save("Queue owner", "The walrus queue belongs to the gateway.");
     let first = agent.get(&deleted)["created_at"].clone();
-    // Answers give moments to the second, which lasts to its end.
+    // Answers show moments in whole seconds, and a question includes the whole second.
     crate::support::wait_for("the next second", || {
         (agent.ok("mem_save_prompt", json!({ "content": "tick" }))["id"].is_string()
             && now().as_str() > first.as_str().unwrap_or_default())
@@ -168,7 +168,7 @@ fn what_was_stored_on_a_day_is_found_as_it_was() {
         "demo",
     ]);
     assert!(shown.success().contains("Queue owner"));
-    // What is purged was never there.
+    // A purged memory is not found at any moment.
     agent.ok("mem_delete", json!({ "id": id, "hard": true }));
     let purged = agent.ok("mem_search", json!({ "query": "walrus queue", "as_of": first }));
     assert_eq!(ids(&purged.structured), [deleted.as_str()], "{purged:?}");
@@ -181,7 +181,7 @@ fn now() -> String {
 }
 
 #[test]
-fn what_is_so_on_a_day_is_asked_apart_from_when_it_was_stored() {
+fn validity_is_asked_apart_from_the_time_of_storing() {
     let home = Home::new();
     let mut agent = home.agent();
     let save = |agent: &mut Agent, title: &str, from: &str, until: &str| -> String {
@@ -247,7 +247,7 @@ fn a_corrected_text_is_not_saved_again_unawares() {
     assert!(home.events().iter().any(|event| event["kind"] == "memory.revived"));
     let again = agent.ok("mem_save", json!({ "title": title, "content": text }));
     assert_eq!(again["outcome"], "duplicate", "it holds again: {again:?}");
-    // The memory itself may return to what it said.
+    // The memory itself may return to its earlier text.
     assert_eq!(agent.ok("mem_update", json!({ "id": id, "content": text }))["outcome"], "updated");
 }
 
@@ -274,7 +274,7 @@ fn a_topic_may_return_and_a_deleted_text_is_only_noted() {
 }
 
 #[test]
-fn no_automatic_door_brings_a_corrected_text_back() {
+fn imports_and_hooks_revive_no_corrected_text() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let texts = ["corrected", "superseded", "deleted", "purged"].map(|why| {
@@ -315,7 +315,7 @@ fn no_automatic_door_brings_a_corrected_text_back() {
         let finished = home.run(&["import", &file.to_string_lossy(), "--json"]);
         let imported: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
         assert_eq!(imported["created"], 0, "{at}: {imported}");
-        // As notes that somebody's folder holds.
+        // As notes in a folder.
         let notes = home.folder(&format!("notes{at}/demo"));
         for (why, _, text) in &texts {
             std::fs::write(
@@ -331,7 +331,7 @@ fn no_automatic_door_brings_a_corrected_text_back() {
 }
 
 #[test]
-fn what_is_to_be_done_is_shown_when_it_is_due_until_it_is_done() {
+fn a_prospective_memory_is_shown_from_its_moment_until_it_is_done() {
     let home = Home::new();
     let mut agent = home.agent();
     let mut remind = |title: &str, from: &str| {
@@ -359,7 +359,7 @@ fn what_is_to_be_done_is_shown_when_it_is_due_until_it_is_done() {
 }
 
 #[test]
-fn what_is_to_be_done_somewhere_is_shown_there() {
+fn a_prospective_memory_with_a_trigger_is_shown_there() {
     let home = Home::new();
     let repository = home.folder("app");
     std::fs::create_dir_all(repository.join(".git")).unwrap();

@@ -90,7 +90,7 @@ fn filled(memories: usize, sessions: usize) -> Home {
     let file = home.work().join("all.jsonl");
     std::fs::write(&file, store(memories, sessions)).unwrap();
     home.run(&["import", file.to_str().unwrap()]).success();
-    // The next daemon has no calls to show but those of the test.
+    // The next daemon shows only the calls of the test.
     home.run(&["daemon", "stop"]).success();
     home
 }
@@ -211,7 +211,7 @@ fn an_edit_is_saved_on_the_revision_it_was_made_from() {
 }
 
 #[test]
-fn an_edit_begins_also_before_the_text_is_here() {
+fn an_edit_may_begin_before_the_text_has_arrived() {
     let home = filled(60, 6);
     let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
     screens.press("2");
@@ -221,7 +221,7 @@ fn an_edit_begins_also_before_the_text_is_here() {
         _ => None,
     });
     assert!(draft.content.starts_with("What: "), "{draft:?}");
-    // Another key in between means that it is not wanted any more.
+    // Another key in between cancels it.
     screens.type_fast("<down>e<up>");
     for _ in 0..3 {
         assert_eq!(screens.receive(), Next::Go);
@@ -244,7 +244,7 @@ fn calls_are_shown_as_they_happen_without_private_text() {
     assert!(!saved.is_error, "{saved:?}");
     agent.call("mem_search", json!({ "query": "lesson" }));
     agent.call("mem_get_observation", json!({ "id": "zzzzzzzzzzzz" }));
-    // What filled the store was a call too.
+    // The import that filled the store was a call too.
     screens.press("/test-agent<enter>");
     screens.wait_for("4 calls");
     let shown = screens.text();
@@ -340,7 +340,7 @@ fn a_long_list_scrolls_without_waiting_for_the_store() {
 }
 
 #[test]
-fn screens_without_a_terminal_are_refused_with_words() {
+fn screens_without_a_terminal_are_refused_with_a_message() {
     let home = Home::new();
     let refused = home.run(&["tui"]);
     assert_eq!(refused.code(), 1, "{refused:?}");

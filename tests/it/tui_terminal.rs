@@ -1,4 +1,4 @@
-//! The screens on a real terminal, which `script` makes: what a panic leaves behind, and what is not said there.
+//! The screens on a real terminal, which `script` makes: what a panic leaves behind, and that no log is printed there.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::support::Home;
 
-/// Names the home of the screens to the process that is to panic.
+/// Names the home of the screens to the process that should panic.
 const HOME: &str = "CEREBRO_TEST_PANIC_HOME";
 const WORDS: &str = "the clock of the test ends here";
 
@@ -38,7 +38,7 @@ fn screens_that_panic() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_before_it_is_reported() {
+fn a_panic_restores_the_terminal_before_it_is_reported() {
     let home = Home::new();
     let (seen, before, after) = ("seen", "before", "after");
     let folder = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn nothing_is_logged_into_the_screens() {
     let mut terminal = Command::new("script")
         .args(["--quiet", "--return", "--command", &inside])
         .arg(&seen)
-        // What cannot be understood is warned of at once.
+        // An unknown setting causes a warning at once.
         .env("CEREBRO_LOG", "a=filter=like=none")
         .env("TERM", "xterm-256color")
         .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! `cerebro web`: who is let in, what is shown, what a click does, and when it ends.
+//! `cerebro web`: access, the pages, what a click does, and when it ends.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -10,7 +10,7 @@ use crate::support::{Browser, Home, alter, json};
 
 /// Largest page, in bytes.
 const PAGE_BYTES_MAX: usize = 60_000;
-/// HTML that would do something if it were any.
+/// HTML that would run a script if it were not escaped.
 const ATTACK: &str = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg onload=alert(3)>";
 
 /// A memory with everything: revisions, a session with a prompt and a summary.
@@ -331,7 +331,7 @@ fn calls_are_shown_as_they_happen() {
 }
 
 #[test]
-fn what_the_worker_found_is_shown_and_decided_with_one_click() {
+fn pairs_are_shown_and_decided_with_one_click() {
     let home = Home::new();
     let mut agent = home.agent();
     let (old, new) =

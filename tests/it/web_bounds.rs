@@ -1,11 +1,11 @@
-//! `cerebro web`: no page is longer than it may be, whatever is stored, and the rest of each text is a link away.
+//! `cerebro web`: every page is bounded, whatever is stored, and a link leads to the rest of each text.
 
 use crate::support::{Browser, Home, alter, json};
 
 /// Largest page, in bytes.
 const PAGE_BYTES_MAX: usize = 60_000;
 
-/// Opens a page that must be small; gives its HTML.
+/// Opens a page that must be small; returns its HTML.
 #[track_caller]
 fn small(browser: &Browser, path: &str) -> String {
     let page = browser.read(path);

@@ -1,5 +1,5 @@
-//! `cerebro web`: what a person decides there: pairs, merges, edits that somebody else was faster with, what was distilled,
-//! consolidation, documents, projects.
+//! `cerebro web`: what a person decides there: pairs, merges, conflicting edits, candidates, consolidation, documents,
+//! projects.
 
 use crate::cycle::untidy;
 use crate::support::{Browser, Home, Value, alter, json};
@@ -11,7 +11,7 @@ fn relate(from: &str, to: &str, kind: &str, weight: f64) -> String {
     )
 }
 
-/// Two memories that are at odds.
+/// Two memories that contradict each other.
 fn at_odds(home: &Home) -> (String, String) {
     let mut agent = home.agent();
     let (old, new) =
@@ -54,7 +54,7 @@ fn merged_and_archived_memories_do_not_starve_the_list_of_pairs() {
 }
 
 #[test]
-fn a_settled_pair_is_none_until_one_is_revised() {
+fn a_settled_pair_is_hidden_until_one_is_revised() {
     let home = Home::new();
     let (old, new) = at_odds(&home);
     let browser = Browser::open(&home);
@@ -93,7 +93,7 @@ fn a_settled_pair_is_none_until_one_is_revised() {
 }
 
 #[test]
-fn one_supersedes_the_other_with_one_click() {
+fn one_click_supersedes_a_memory_of_a_pair() {
     let home = Home::new();
     let (old, new) = at_odds(&home);
     let browser = Browser::open(&home);
@@ -253,7 +253,7 @@ fn a_list_meets_every_condition_of_its_address() {
 }
 
 #[test]
-fn a_session_shows_its_prompts_whole_and_what_it_goes_on_with() {
+fn a_session_shows_whole_prompts_and_the_session_that_it_continues() {
     let home = Home::new();
     let mut agent = home.agent();
     let long = format!("{} and the end of it.", "Please look at every file. ".repeat(200));
@@ -355,7 +355,7 @@ fn the_graph_of_a_project_and_of_a_name_is_drawn() {
 
 /// Distilling itself is tested with a model in `distil.rs`; here its candidates are written into the store.
 #[test]
-fn what_was_distilled_is_decided_with_its_evidence_before_ones_eyes() {
+fn candidates_are_decided_next_to_their_evidence() {
     let home = Home::new();
     let browser = Browser::open(&home);
     let page = browser.read("/inbox");

@@ -94,7 +94,7 @@ fn the_journal_can_be_checked_against_a_line_that_was_kept() {
     home.run(&["work", "head"]).success();
     let proof = home.json(&["work", "prove", &id]);
     assert_eq!(proof["sealed"], true, "{proof}");
-    // A line that no journal of this home has had is found.
+    // A line that never came from a journal of this home is found.
     let other = line.replace(|c: char| c.is_ascii_hexdigit(), "1");
     let refused = home.run(&["work", "verify", "--head", &other]);
     assert_eq!(refused.code(), 1, "{refused:?}");
@@ -116,7 +116,7 @@ fn reading_work_adds_no_event() {
 }
 
 #[test]
-fn what_a_hook_may_not_know_is_not_taken_from_it() {
+fn a_hook_cannot_write_steps_of_the_journal_itself() {
     let home = Home::new();
     open(&home);
     // Payloads that look like steps of the journal itself.
@@ -185,10 +185,10 @@ fn the_tools_of_the_journal_are_published_only_where_they_are_wanted() {
     assert_eq!(all[..plain.len()], plain);
     assert_eq!(all[plain.len()..], ["work_begin", "work_note", "work_list", "work_resume"]);
     assert!(bytes - plain_bytes < 5_000, "{bytes} - {plain_bytes}");
-    // Off means off, whatever else is wanted.
+    // Off means off, whatever other settings say.
     let off = Home::with_config("[work]\nenabled = false\ntools = true\n");
     assert_eq!(tools(&mut off.agent()), (plain, plain_bytes));
-    // Without them, to call one is to call nothing.
+    // Without them, a call is one of an unknown tool.
     let home = Home::new();
     let mut agent = home.agent();
     assert!(agent.request("tools/call", json!({ "name": "work_list", "arguments": {} })).is_err());

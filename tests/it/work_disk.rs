@@ -1,9 +1,9 @@
-//! The journal on a disk that hangs or fails: nobody is held up, what is missing is recorded, and it goes on by itself.
+//! The journal on a disk that hangs or fails: nobody is held up, gaps are recorded, and the journal recovers by itself.
 
 use std::time::{Duration, Instant};
 
 use crate::hooks::report;
-use crate::support::{Agent, FaultyDisk, GLANCE, Home, Value, json, wait_for};
+use crate::support::{Agent, FaultyDisk, Home, POLL_EVERY, Value, json, wait_for};
 use crate::work_hooks::works;
 
 /// What a tool may take once the journal is known to be slow.
@@ -38,7 +38,7 @@ fn journal(home: &Home) -> Value {
 }
 
 #[test]
-fn a_disk_that_hangs_holds_no_agent_up_and_what_is_missing_is_reported() {
+fn a_disk_that_hangs_holds_up_no_agent_and_gaps_are_reported() {
     let home = Home::with_config("[work]\ntools = true\n");
     let Some(disk) = FaultyDisk::start(&home) else { return };
     let mut agent = home.agent();
@@ -87,7 +87,7 @@ fn a_disk_that_hangs_holds_no_agent_up_and_what_is_missing_is_reported() {
 }
 
 #[test]
-fn a_disk_that_fails_to_sync_loses_nothing_that_was_acknowledged_and_the_journal_goes_on() {
+fn a_failing_sync_loses_nothing_acknowledged_and_the_journal_recovers() {
     let home = Home::with_config("[work]\ntools = true\n");
     let Some(disk) = FaultyDisk::start(&home) else { return };
     let mut agent = home.agent();
@@ -112,7 +112,7 @@ fn a_disk_that_fails_to_sync_loses_nothing_that_was_acknowledged_and_the_journal
     let begun = Instant::now();
     while home.daemons().contains(&failed) {
         assert!(begun.elapsed() < LEAVES_MAX, "the daemon stays: {}", home.log_tail());
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_EVERY);
     }
     home.json(&["projects"]);
     ask(&home, "hooked", "after");

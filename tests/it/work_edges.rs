@@ -84,7 +84,7 @@ fn gemini_is_given_its_work_once_after_each_compaction() {
         let text = hook(event, more.clone());
         assert!(text.contains(HINT) && text.contains("Mend the PEM case"), "{event}: {text}");
         assert!(text.starts_with("<cerebro-context>"), "{text}");
-        // Written again, it is the same compaction.
+        // Reported again, it is the same compaction.
         crate::support::transcripts::append(&record, shortened.replace("\"a\"", "\"b\"").as_bytes());
         assert_eq!(hook(event, more), "");
         assert_eq!(state(&home)["compactions"], n);
@@ -92,7 +92,7 @@ fn gemini_is_given_its_work_once_after_each_compaction() {
 }
 
 #[test]
-fn what_hooks_missed_while_no_daemon_answered_is_reported_as_a_gap() {
+fn events_that_hooks_missed_without_a_daemon_are_reported_as_a_gap() {
     let home = Home::new();
     home.json(&["projects"]);
     for agent in [AGENT, "claude-code"] {
@@ -108,7 +108,7 @@ fn what_hooks_missed_while_no_daemon_answered_is_reported_as_a_gap() {
             ran("make", "Output: (empty)\nProcess Group PGID: 7"),
         );
     }
-    // Of Claude Code the transcript has it.
+    // Claude Code's transcript has it.
     let call = json!({ "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" } });
     report(&home, "claude-code", "PreToolUse", "s-claude-code", call);
     let count = || fs::read_dir(home.data().join("missed")).unwrap().count();
@@ -132,7 +132,7 @@ fn work_of(home: &Home, session: &str) -> String {
     own["work"].as_str().unwrap().to_owned()
 }
 
-/// All text of a person's files, but for the memory's own.
+/// All text of a person's files, except those in Cerebro's home.
 fn configured(home: &Home) -> String {
     let mut text = String::new();
     let mut folders = vec![home.user()];
@@ -173,7 +173,7 @@ fn a_journal_that_is_off_has_no_hook_no_tool_and_no_file() {
     let tools = |home: &Home| home.agent().request("tools/list", json!({})).unwrap().to_string();
     assert_eq!(tools(&off), tools(&on), "not one byte of the journal");
 
-    // A package has the hooks all the same: they say and leave nothing, also while no daemon runs.
+    // A package has the hooks nevertheless: they print and store nothing, also while no daemon runs.
     for is_there in [true, false] {
         if !is_there {
             off.kill_daemon();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use cerebro_core::redact::redact_text;
-use cerebro_ledger::{Entry, Kept, Mac, State, fold::fold_all};
+use cerebro_ledger::{ChainedEvent, Entry, Mac, State, fold::fold_all};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::hooks::report;
@@ -58,7 +58,7 @@ impl Noting {
 
     fn receive(&mut self, sent: Vec<(u64, String)>) {
         for (id, text) in sent {
-            // Whether one without an answer was noted, nobody knows.
+            // Whether a note without an answer was stored is unknown.
             if let Ok(result) = self.agent.answer(id)
                 && result["isError"] != true
                 && result["structuredContent"]["outcome"] == "recorded"
@@ -124,12 +124,12 @@ impl Reporting {
     }
 }
 
-/// What the events of a piece of work come to, folded here from an export.
+/// The state of a piece of work, folded here from an export.
 fn folded(home: &Home, work: &str) -> State {
     let lines = home.run(&["work", "export", work]).success();
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let event = |line: Value| {
-        (line["kind"] == "work_event").then(|| Kept {
+        (line["kind"] == "work_event").then(|| ChainedEvent {
             seq: line["seq"].as_u64().unwrap(),
             at: line["at"].as_str().unwrap().parse().unwrap(),
             kind: line["type"].as_str().unwrap().to_owned(),
@@ -137,7 +137,7 @@ fn folded(home: &Home, work: &str) -> State {
             late: line["late"] == true,
             full: line["full"].as_u64().unwrap(),
             artifact: line["artifact"].as_str().map(str::to_owned),
-            body: line["body"].as_str().map(|body| redact_text(body).kept),
+            body: line["body"].as_str().map(|body| redact_text(body).value),
             salt: None,
             commitment: Mac::default(),
             mac: Mac::default(),
@@ -167,7 +167,7 @@ fn hint(home: &Home, work: &str) -> String {
 }
 
 #[test]
-fn what_was_noted_survives_kill_9() {
+fn acknowledged_notes_survive_kill_9() {
     let seed = std::env::var("CEREBRO_TEST_SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or_else(rand::random);
     println!("CEREBRO_TEST_SEED={seed}");
@@ -176,7 +176,7 @@ fn what_was_noted_survives_kill_9() {
     let mut noting = [Noting::begin(&home, "claude-code"), Noting::begin(&home, "codex-mcp-client")];
     let mut reporting = [Reporting::begin("claude-code", "hooked-1"), Reporting::begin("codex", "hooked-2")];
     for round in 0..scaled(ROUNDS) {
-        // There is a daemon to be killed.
+        // Makes sure that there is a daemon to kill.
         home.json(&["projects"]);
         let sent = noting.each_mut().map(|one| one.send(round));
         let pause = Duration::from_millis(rng.random_range(0..80));
@@ -233,7 +233,7 @@ fn what_was_noted_survives_kill_9() {
 }
 
 #[test]
-fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
+fn a_full_disk_holds_up_no_hook_and_the_journal_recovers() {
     let home = Home::at("disk/data");
     let Some(disk) = Disk::mount(&home, "disk", "size=96m") else { return };
     home.json(&["projects"]);
@@ -261,7 +261,7 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
     std::fs::remove_file(&filler).unwrap();
     let missed = home.json(&["daemon", "status"])["journal"]["missed"].as_u64().unwrap();
     assert!(missed > 0, "the disk was full");
-    // It goes on by itself, and reports what is missing; so it does after a kill.
+    // It recovers by itself and reports the gap, also after a kill.
     report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
     home.kill_daemon();
     home.json(&["projects"]);
@@ -277,7 +277,7 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
 }
 
 #[test]
-fn what_no_daemon_received_and_no_transcript_has_is_reported_as_a_gap() {
+fn events_that_no_daemon_and_no_transcript_has_are_reported_as_a_gap() {
     let home = Home::new();
     home.json(&["projects"]);
     let ask = |session: &str, words: &str| {
@@ -328,7 +328,7 @@ fn a_hook_that_is_killed_or_finds_no_daemon_leaves_no_half() {
     }
     let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
     texts(&home, &id);
-    // Reported once more, by hooks that live: each is there once.
+    // Reported again by hooks that are not killed: each event is there once.
     for n in 0..20 {
         let input = json!({ "command": format!("make part-{n}") });
         let payload = json!({

@@ -4,20 +4,20 @@
 use crate::hooks::report;
 use crate::support::{self, Agent, Home, Value, json};
 
-/// What a hint begins with. The context has a heading of a like name.
+/// The beginning of a hint. The context has a heading of a similar name.
 pub const HINT: &str = "Unfinished: \"";
 /// Longest hint.
 const HINT_MAX: usize = 2_500;
 
 /// A session of Claude Code: its server, and its hooks.
-struct Sitting<'a> {
+struct HookedSession<'a> {
     home: &'a Home,
     session: &'static str,
     /// Held so that its connection stays open.
     _server: Agent,
 }
 
-impl<'a> Sitting<'a> {
+impl<'a> HookedSession<'a> {
     fn begin(home: &'a Home, session: &'static str) -> Self {
         // A hook does not wait for the store to open.
         home.json(&["projects"]);
@@ -114,7 +114,7 @@ fn assert_names_all(text: &str) {
 #[test]
 fn the_next_session_is_given_what_a_killed_agent_left() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.up_to_the_middle();
     // The agent vanishes: its server's socket closes, and no hook says so.
     drop(sitting);
@@ -133,7 +133,7 @@ fn the_next_session_is_given_what_a_killed_agent_left() {
 #[test]
 fn a_killed_daemon_loses_nothing_that_a_hook_was_answered() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.up_to_the_middle();
     home.kill_daemon();
     drop(sitting);
@@ -144,9 +144,9 @@ fn a_killed_daemon_loses_nothing_that_a_hook_was_answered() {
 }
 
 #[test]
-fn what_changed_since_is_reported() {
+fn changes_since_the_end_of_the_work_are_reported() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.up_to_the_middle();
     drop(sitting);
     wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
@@ -163,12 +163,12 @@ fn what_changed_since_is_reported() {
 #[test]
 fn a_session_that_ended_in_order_leaves_no_hint() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.ask("Say hello");
     sitting.report("Stop", json!({ "last_assistant_message": "Hello" }));
     sitting.report("SessionEnd", json!({ "reason": "prompt_input_exit" }));
     drop(sitting);
-    // Nothing is left of it in the list of what is open; a further request opens it again.
+    // It is not in the list of open work; another request reopens it.
     assert_eq!(works(&home)[0]["status"], "closed");
     report(&home, "claude-code", "UserPromptSubmit", "first", json!({ "prompt": "One more thing" }));
     assert_eq!(works(&home)[0]["status"], "open");
@@ -178,9 +178,9 @@ fn a_session_that_ended_in_order_leaves_no_hint() {
 }
 
 #[test]
-fn one_that_was_lost_between_two_turns_left_nothing_undone() {
+fn a_session_lost_between_two_turns_leaves_no_hint() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.ask("Say hello");
     sitting.report("Stop", json!({ "last_assistant_message": "Hello" }));
     drop(sitting);
@@ -192,12 +192,12 @@ fn one_that_was_lost_between_two_turns_left_nothing_undone() {
 #[test]
 fn a_session_is_given_its_own_work_after_a_compaction_only() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.up_to_the_middle();
     sitting.report("PreCompact", json!({ "trigger": "auto" }));
     assert!(!context_at_start(&home, "claude-code", "first", "startup").contains(HINT));
     assert_names_all(&context_at_start(&home, "claude-code", "first", "compact"));
-    // Another one that begins while the first is at work is not asked to take it over.
+    // A second session that begins while the first is at work is not asked to take over.
     let text = context_at_start(&home, "codex", "second", "startup");
     assert!(!text.contains(HINT), "{text}");
 }
@@ -205,7 +205,7 @@ fn a_session_is_given_its_own_work_after_a_compaction_only() {
 #[test]
 fn a_call_that_is_reported_twice_is_one_event() {
     let home = Home::new();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.ask("Mend it");
     let count = || works(&home)[0]["seq"].as_u64().unwrap();
     sitting.fail("t-1", "make", "Exit code 2");
@@ -220,7 +220,7 @@ fn a_call_that_is_reported_twice_is_one_event() {
 fn no_secret_in_any_field_is_stored_or_shown() {
     let home = Home::new();
     let token = ["ghp_", &"a1B2".repeat(9)].concat();
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     let secret = format!("use {token} now");
     sitting.ask(&secret);
     sitting.start("t-1", &format!("curl -H 'Authorization: Bearer {token}' x"));
@@ -255,7 +255,7 @@ fn no_secret_in_any_field_is_stored_or_shown() {
     all += &home.run(&["work", "resume", &id]).success();
     all += &home.run(&["work", "list", "--state", "all", "--json"]).success();
     assert!(all.contains("REDACTED") && !all.contains(&token), "{all}");
-    // Nor anywhere on the disk, once all is written out.
+    // Nor anywhere on the disk, once everything is flushed.
     home.json(&["daemon", "stop"]);
     let mut folders = vec![home.data().to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -275,7 +275,7 @@ fn no_secret_in_any_field_is_stored_or_shown() {
 #[test]
 fn a_journal_that_is_off_leaves_nothing() {
     let home = Home::with_config("[work]\nenabled = false\n");
-    let sitting = Sitting::begin(&home, "first");
+    let sitting = HookedSession::begin(&home, "first");
     sitting.up_to_the_middle();
     drop(sitting);
     assert_eq!(works(&home), Vec::<Value>::new());
@@ -287,7 +287,7 @@ fn a_journal_that_is_off_leaves_nothing() {
         let is_empty = rows.as_array().is_some_and(|rows| rows.iter().all(|row| row["count"] == 0));
         assert!(is_empty, "{table}: {rows}");
     }
-    // Prompts are kept as ever.
+    // Prompts are stored as usual.
     assert_eq!(home.json(&["prompts"])["prompts"].as_array().unwrap().len(), 2);
 }
 
@@ -312,7 +312,7 @@ fn hooks_of_the_journal_are_set_up_unless_it_is_off() {
         home.run(&["setup", agent]).success();
         let all = entries(&home, file);
         assert!(all.iter().any(|event| event == "PostToolUse"), "{agent}: {all:?}");
-        // Turned off, the next set-up takes them out, and only them.
+        // When the journal is turned off, the next set-up removes its hooks, and no others.
         std::fs::create_dir_all(home.data()).unwrap();
         std::fs::write(home.data().join("config.toml"), "[work]\nenabled = false\n").unwrap();
         home.run(&["setup", agent]).success();

@@ -1,5 +1,5 @@
-//! Hooks that the agent does not wait for, whose reports arrive in another order than things happened: the work comes to
-//! the same. A report is late here because its hook was started and got its input later, as on a busy machine.
+//! Hooks for which the agent does not wait, so that reports arrive in another order than things happened: the state must be
+//! the same. A report is late here because its hook was started but got its input later, as on a busy machine.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::hooks::report;
 use crate::support::{Home, Value, json};
 
-/// From which age on a report is known to be late; below it, what came first happened first.
+/// The age from which a report is known to be late; below it, reports count in the order of arrival.
 const LATE: Duration = Duration::from_millis(120);
-/// What lies between two reports where their order counts: ages are known to two hundredths of a second.
+/// The time between two reports whose order counts: ages are known to two hundredths of a second.
 const APART: Duration = Duration::from_millis(60);
 
 /// What a session reports.
@@ -81,7 +81,7 @@ impl Held {
     }
 }
 
-/// Reports the session, each of these so late that all of the next so many arrive before it, and gives what it comes to.
+/// Reports the session, with some reports delayed behind a number of later ones, and returns the state.
 fn state(home: &Home, late: &[(usize, usize)]) -> Value {
     home.json(&["projects"]);
     let mut held: Vec<(usize, Held)> = Vec::new();
@@ -124,7 +124,7 @@ fn forget_moments(value: &mut Value) {
 }
 
 #[test]
-fn reports_in_another_order_come_to_the_same() {
+fn reports_in_another_order_give_the_same_state() {
     let home = Home::new();
     let in_order = state(&home, &[]);
     assert_eq!(in_order["under_way"][0]["what"], "gh pr create", "{in_order}");

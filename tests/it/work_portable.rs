@@ -1,4 +1,4 @@
-//! The journal on its way out and in again: exports, imports and backups; and what it leaves in memory.
+//! Exports, imports and backups of the journal; and the memories that its findings become.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn an_exported_journal_comes_back_byte_for_byte_and_is_another_homes() {
+fn an_exported_journal_is_imported_byte_for_byte_as_another_homes() {
     let (home, work) = furnished();
     home.run(&["work", "head"]).success();
     let text = home.export_text();
@@ -55,18 +55,18 @@ fn an_exported_journal_comes_back_byte_for_byte_and_is_another_homes() {
     let verified = other.json(&["work", "verify"]);
     assert_eq!((&verified["foreign"], verified["findings"].as_array().map(Vec::len)), (&json!(2), Some(0)));
     assert!(other.run(&["work", "resume", &work]).success().contains("publish the package"));
-    // It is read, and gone on with as a fork; its own chain cannot go on.
+    // It can be read, and continued as a fork; its own chain cannot be continued.
     let mut agent = other.agent();
     let refused = agent.call("work_note", json!({ "work": work, "event": "note", "text": "x" }));
     assert!(refused.is_error, "{refused:?}");
     other.run(&["work", "fork", &work]).success();
     assert_eq!(other.run(&["doctor"]).code(), 0);
-    // Its own key is free for a piece of work of this home.
+    // Its key is free for a piece of work of this home.
     assert_eq!(agent.ok("work_begin", json!({ "title": "Own", "key": "r-2" }))["outcome"], "created");
 }
 
 #[test]
-fn with_the_keys_an_imported_journal_verifies_and_goes_on() {
+fn with_the_keys_an_imported_journal_verifies_and_continues() {
     let (home, work) = furnished();
     let file = home.work().join("one.jsonl");
     fs::write(&file, home.run(&["work", "export", &work]).success()).unwrap();
@@ -82,7 +82,7 @@ fn with_the_keys_an_imported_journal_verifies_and_goes_on() {
     other.run(&["work", "head"]).success();
     assert_eq!(other.run(&["work", "verify"]).code(), 0);
 
-    // A line that was changed on the way is taken and found, one of a number beyond the end is not taken.
+    // A changed line is imported and found by verifying; one with a number beyond the end is not imported.
     let text = fs::read_to_string(&file).unwrap();
     let third = Home::with_config(TOOLS);
     fs::create_dir_all(third.data()).unwrap();
@@ -114,13 +114,13 @@ fn a_restored_backup_verifies() {
     let verified = home.json(&["work", "verify"]);
     assert_eq!((&verified["foreign"], verified["findings"].as_array().map(Vec::len)), (&json!(0), Some(0)));
     assert!(home.export_text() == text);
-    // Its own lines change nothing.
+    // Importing its own lines changes nothing.
     let again = home.json(&["import", file.to_str().unwrap()]);
     assert_eq!((&again["created"], &again["skipped"]), (&json!(0), &json!([])), "{again}");
 }
 
 #[test]
-fn what_was_found_out_is_remembered_when_the_work_is_closed() {
+fn findings_become_memories_when_the_work_is_closed() {
     let (home, work) = furnished();
     let mut agent = home.agent();
     assert_eq!(agent.search("registry uploads"), Vec::<String>::new());
@@ -132,14 +132,14 @@ fn what_was_found_out_is_remembered_when_the_work_is_closed() {
     let shown = home.json(&["work", "show", &work]);
     assert_eq!(shown["memories"][0]["id"], memory);
     assert!(home.run(&["work", "show", &work]).success().contains(&memory));
-    // Closed again, it is not remembered twice; forgotten, it does not come back.
+    // Closing again does not save the finding twice, and a deleted one does not come back.
     home.run(&["work", "close", &work]).success();
     assert_eq!(agent.search("registry uploads"), [memory.clone()]);
     agent.ok("mem_delete", json!({ "id": memory }));
     assert_eq!(home.json(&["work", "close", &work])["memories"], Value::Null);
     assert_eq!(agent.search("registry uploads"), Vec::<String>::new());
     assert_eq!(home.json(&["work", "show", &work])["memories"], json!([]));
-    // What ties both goes out and in.
+    // The edge between both is exported and imported.
     let other = Home::new();
     let file = home.work().join("all.jsonl");
     fs::write(&file, home.export_text()).unwrap();

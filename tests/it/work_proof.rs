@@ -1,5 +1,4 @@
-//! `cerebro work` on what was tampered with and on what was written down outside, and what people can do with work that
-//! somebody holds.
+//! `cerebro work` on tampered rows and on witnesses, and what people can do with work that somebody holds.
 
 use crate::hooks::report;
 use crate::support::{Home, Value, alter, json};
@@ -81,7 +80,7 @@ fn a_key_that_is_gone_is_found() {
 }
 
 #[test]
-fn a_person_claims_takes_over_and_closes_what_a_session_holds() {
+fn a_person_takes_over_and_closes_work_that_a_session_holds() {
     let home = Home::with_config("[work]\ntools = true\n");
     let mut agent = home.agent();
     let begun = agent.ok("work_begin", json!({ "title": "Shared", "key": "k" }));
@@ -119,7 +118,7 @@ fn a_person_claims_takes_over_and_closes_what_a_session_holds() {
         "late"
     );
     home.run(&["work", "release", &work]).success();
-    // It stays late though nobody holds it now.
+    // The session stays late although nobody holds the work now.
     assert_eq!(
         agent.ok("work_note", json!({ "work": work, "event": "note", "text": "x" }))["outcome"],
         "late"
@@ -132,7 +131,7 @@ fn a_person_claims_takes_over_and_closes_what_a_session_holds() {
 }
 
 #[test]
-fn the_hint_of_a_command_and_of_a_tool_knows_the_files_as_they_are() {
+fn hints_of_commands_and_tools_compare_the_present_files() {
     let home = Home::with_config("[work]\ntools = true\n");
     home.json(&["projects"]);
     let path = home.work().join("a.rs");

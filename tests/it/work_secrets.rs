@@ -11,7 +11,7 @@ const TOGETHER: usize = 6;
 /// Texts that hold all forms of secrets, some in each.
 fn planted() -> Vec<String> {
     let mut all: Vec<String> = secrets().into_iter().map(|(_, text, _)| text).collect();
-    // What is private to the end of the text would hide the others.
+    // A private block up to the end of the text would hide the others.
     all.sort_by_key(|text| text.contains("<private>") && !text.contains("</private>"));
     all.chunks(TOGETHER).map(|texts| texts.join("\n")).collect()
 }
@@ -85,7 +85,7 @@ fn payloads(agent: &str, n: usize, text: &str) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn no_form_of_a_secret_passes_any_field() {
+fn no_form_of_secret_passes_through_any_field() {
     let home = Home::new();
     home.json(&["projects"]);
     for agent in ["claude-code", "codex", "gemini-cli", "opencode"] {
@@ -94,7 +94,7 @@ fn no_form_of_a_secret_passes_any_field() {
                 report(&home, agent, event, &format!("s-{agent}"), more);
             }
         }
-        // Left in the middle of a turn, so that there is something to report.
+        // Stopped in the middle of a turn, so that there is a hint.
         report(&home, agent, "UserPromptSubmit", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
         report(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Go on" }));
     }
@@ -114,7 +114,7 @@ fn no_form_of_a_secret_passes_any_field() {
         all += &report(&home, agent, "SessionStart", session, json!({ "source": "resume" }));
     }
     assert!(all.contains("REDACTED:"), "{all}");
-    // Nor anywhere on the disk, logs among it, once all is written out.
+    // Nor anywhere on the disk, including logs, once everything is flushed.
     home.json(&["daemon", "stop"]);
     for (kind, _, secret) in secrets() {
         assert!(!all.contains(&secret), "{kind} is shown");

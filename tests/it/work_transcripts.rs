@@ -1,4 +1,4 @@
-//! The second source of the journal: what hooks did not report of a session comes from its transcript, once.
+//! The second source of the journal: what hooks did not report comes from the session's transcript, once.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn stop(home: &Home, agent: &str, session: &str, transcript: &Path) {
 }
 
 #[test]
-fn what_hooks_missed_comes_from_the_transcript_and_what_both_report_is_one_event() {
+fn missed_events_come_from_the_transcript_and_common_ones_are_stored_once() {
     for config in ["", "[history]\nenabled = true\n"] {
         let home = Home::with_config(config);
         home.json(&["projects"]);
@@ -80,7 +80,7 @@ fn what_hooks_missed_comes_from_the_transcript_and_what_both_report_is_one_event
         assert_eq!((&found[5]["step"]["count"], &found[5]["step"]["filled"]), (&json!(1), &Value::Null));
         assert_eq!((&found[7]["step"]["exit"], &found[7]["step"]["tail"]), (&json!(2), &json!("boom")));
 
-        // Read on, it adds what is new and nothing twice.
+        // Reading on adds what is new, and nothing twice.
         let more =
             call("s", 7, "c4", "Write", &json!({ "file_path": "/work/c.rs", "content": "x" }), "ok", false);
         append(&file, more.as_bytes());
@@ -153,7 +153,7 @@ fn a_session_that_no_hook_reported_gets_no_piece_of_work() {
         "other",
         json!({ "source": "resume", "transcript_path": file }),
     );
-    // What comes after it in the same queue was read.
+    // A later entry of the same queue was read.
     report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
     let own = claude_file(&home, "s");
     put(

@@ -1,8 +1,8 @@
-//! The worker with a provider that can be made to fail: lags, retries, dead letters, budgets, pauses.
+//! The worker with a provider that fails on demand: lags, retries, dead letters, budgets, pauses.
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Agent, Fickle, Home, Mood, Value, json, wait_for};
+use crate::support::{Agent, Behavior, FaultyProvider, Home, Value, json, wait_for};
 
 fn worker(home: &Home) -> Value {
     home.json(&["worker", "status"])
@@ -30,7 +30,7 @@ fn save(agent: &mut Agent, count: usize) -> Vec<String> {
 
 #[test]
 fn every_save_gets_a_vector_soon_after() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     save(&mut agent, 20);
@@ -43,7 +43,7 @@ fn every_save_gets_a_vector_soon_after() {
     let stats = agent.ok("mem_stats", json!({}));
     assert_eq!(stats["worker"]["queue_depth"], 0);
     assert!(stats.text.contains("openai/test"), "{stats:?}");
-    // Nothing of the long one is unseen, and each passage has its title.
+    // All of the long one was embedded, and each passage has its title.
     let long: Vec<String> = provider.texts().into_iter().filter(|text| text.contains("Many words")).collect();
     assert!(long.len() > 3 && long.iter().all(|text| text.starts_with("Long\n")), "{long:#?}");
 }
@@ -65,8 +65,8 @@ fn without_a_provider_jobs_wait_and_nothing_changes() {
 
 #[test]
 fn an_outage_is_waited_out_without_a_storm_of_calls() {
-    let provider = Fickle::start();
-    provider.is(Mood::Down);
+    let provider = FaultyProvider::start();
+    provider.is(Behavior::Down);
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     save(&mut agent, 30);
@@ -80,7 +80,7 @@ fn an_outage_is_waited_out_without_a_storm_of_calls() {
     }
     assert!(provider.requests() <= asked + 1, "saves make it ask again");
     assert!(!agent.search("text of number 7").is_empty(), "search goes on with words");
-    provider.is(Mood::Well);
+    provider.is(Behavior::Well);
     home.run(&["daemon", "stop"]).success();
     home.run(&["jobs", "retry"]).success();
     let queued = home.json(&["jobs", "list", "--state", "queued"]);
@@ -90,8 +90,8 @@ fn an_outage_is_waited_out_without_a_storm_of_calls() {
 
 #[test]
 fn a_refused_memory_is_given_up_and_can_be_tried_again() {
-    let provider = Fickle::start();
-    provider.is(Mood::Picky);
+    let provider = FaultyProvider::start();
+    provider.is(Behavior::Picky);
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     save(&mut agent, 5);
@@ -106,12 +106,12 @@ fn a_refused_memory_is_given_up_and_can_be_tried_again() {
     save(&mut agent, 1);
     drained(&home);
     assert!(provider.requests() <= asked + 2, "what was given up is not tried again");
-    provider.is(Mood::Well);
+    provider.is(Behavior::Well);
     assert_eq!(home.json(&["jobs", "retry"])["revived"], 1);
     let done = drained(&home);
     assert_eq!(done["dead"], 0, "{done}");
     // A change of a memory that was given up begins again.
-    provider.is(Mood::Picky);
+    provider.is(Behavior::Picky);
     agent.ok("mem_update", json!({"id": bad, "content": "Still poison."}));
     wait_for("the dead letter", || (worker(&home)["dead"] == 1).then_some(()));
     agent.ok("mem_update", json!({"id": bad, "content": "Now it is well."}));
@@ -120,7 +120,7 @@ fn a_refused_memory_is_given_up_and_can_be_tried_again() {
 
 #[test]
 fn many_memories_are_asked_for_by_few_requests() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -133,9 +133,9 @@ fn many_memories_are_asked_for_by_few_requests() {
 }
 
 #[test]
-fn one_bad_memory_spoils_none_of_those_beside_it() {
-    let provider = Fickle::start();
-    provider.is(Mood::Picky);
+fn one_refused_memory_does_not_spoil_its_batch() {
+    let provider = FaultyProvider::start();
+    provider.is(Behavior::Picky);
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -152,7 +152,7 @@ fn one_bad_memory_spoils_none_of_those_beside_it() {
 
 #[test]
 fn a_budget_that_a_whole_batch_would_break_is_spent_in_parts() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config("tokens_per_day = 60"));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -166,7 +166,7 @@ fn a_budget_that_a_whole_batch_would_break_is_spent_in_parts() {
 
 #[test]
 fn reading_does_not_delay_the_worker() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config("batch = 1"));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -180,7 +180,7 @@ fn reading_does_not_delay_the_worker() {
 
 #[test]
 fn the_days_budget_holds_and_is_remembered() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config("requests_per_day = 4\nbatch = 1"));
     let mut agent = home.agent();
     save(&mut agent, 12);
@@ -196,7 +196,7 @@ fn the_days_budget_holds_and_is_remembered() {
 
 #[test]
 fn a_pause_holds_over_a_restart_until_it_is_resumed() {
-    let provider = Fickle::start();
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -215,8 +215,8 @@ fn a_pause_holds_over_a_restart_until_it_is_resumed() {
 
 #[test]
 fn jobs_that_cannot_run_do_not_keep_the_daemon() {
-    let provider = Fickle::start();
-    provider.is(Mood::Down);
+    let provider = FaultyProvider::start();
+    provider.is(Behavior::Down);
     let home = Home::with_config(&format!("idle_exit = \"2s\"\n{}", provider.config("")));
     let mut agent = home.agent();
     save(&mut agent, 10);
@@ -225,7 +225,7 @@ fn jobs_that_cannot_run_do_not_keep_the_daemon() {
 }
 
 #[test]
-fn pausing_and_resuming_say_how_it_is_then() {
+fn pausing_and_resuming_report_the_new_state() {
     let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
     state(&home, "off");
     for _ in 0..3 {
@@ -235,8 +235,8 @@ fn pausing_and_resuming_say_how_it_is_then() {
 }
 
 #[test]
-fn who_asks_for_the_context_has_the_vectors_read_ahead() {
-    let provider = Fickle::start();
+fn a_context_call_loads_the_vectors_ahead() {
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     save(&mut home.agent(), 3);
     drained(&home);

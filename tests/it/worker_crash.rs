@@ -8,12 +8,12 @@ use cerebro_core::domain::{Scope, Timestamp};
 use cerebro_store::{Store, StoredVector};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, Mood, json, scaled, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Behavior, FaultyProvider, Home, json, scaled, wait_for};
 
 const ROUNDS: usize = 20;
 const PAGE: usize = 500;
 
-/// What the store of a home without a daemon holds.
+/// The content of the store of a home without a daemon.
 struct Held {
     /// Live memories, with their revisions and projects.
     live: BTreeMap<String, (u32, String)>,
@@ -116,8 +116,8 @@ fn drained(home: &Home) {
 }
 
 #[test]
-fn killed_at_any_moment_it_ends_with_every_vector_once() {
-    let provider = Fickle::start();
+fn a_worker_that_is_killed_at_any_moment_leaves_every_vector_once() {
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut rng = StdRng::seed_from_u64(7);
     let mut ids: Vec<String> = Vec::new();
@@ -125,7 +125,7 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
         let mut agent = home.agent();
         for n in 0..20 {
             let words = "Some words of a text. ".repeat(rng.random_range(1..60));
-            // What was corrected once is not saved again, so every text says something else.
+            // A corrected text is not saved again, so every text differs.
             ids.push(agent.save(&format!("Round {round} save {n}"), &format!("{words}In {round}, {n}.")));
         }
         for _ in 0..6 {
@@ -148,8 +148,8 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
 }
 
 #[test]
-fn purging_merging_and_importing_keep_vectors_true() {
-    let provider = Fickle::start();
+fn purges_merges_and_imports_keep_vectors_consistent() {
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", provider.config("")));
     let mut agent = home.agent();
     let ids: Vec<String> =
@@ -180,8 +180,8 @@ fn purging_merging_and_importing_keep_vectors_true() {
 }
 
 #[test]
-fn another_model_takes_over_when_all_its_vectors_are_there() {
-    let provider = Fickle::start();
+fn another_model_is_used_once_all_its_vectors_exist() {
+    let provider = FaultyProvider::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     for n in 0..30 {
@@ -200,11 +200,11 @@ fn another_model_takes_over_when_all_its_vectors_are_there() {
     for word in ["openai/test", "openai/better", "cerebro reindex"] {
         assert!(detail.contains(word), "{detail}");
     }
-    // Cut short in the middle, it goes on by itself.
-    provider.is(Mood::Down);
+    // Interrupted in the middle, it continues by itself.
+    provider.is(Behavior::Down);
     home.run(&["reindex", "--no-wait"]).success();
     home.kill_daemon();
-    provider.is(Mood::Well);
+    provider.is(Behavior::Well);
     let done = home.json(&["reindex"]);
     assert_eq!(done["model"], "openai/better", "{done}");
     let held = held(&home);

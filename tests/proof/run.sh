@@ -1,6 +1,6 @@
 #!/bin/sh
 # The proofs of the journal, made by the program and checked by Go's x/mod/sumdb (Debian: golang-go,
-# golang-golang-x-mod-dev). Says so and stops where Go is not installed. run.sh PROGRAM
+# golang-golang-x-mod-dev). Without Go it says so and stops. run.sh PROGRAM
 set -eu
 
 program=${1:?say which program}
@@ -32,7 +32,7 @@ for id in $(cerebro work list --state all --json | grep -o '"work": *"[a-z2-7]*"
     cerebro work prove "$id" --json >"$work/proof"
     "$work/verify" "$work/proof"
     checked=$((checked + 1))
-    # What was changed is refused: the leaf, and the signature.
+    # A changed leaf and a changed signature are refused.
     sed 's/ at \([0-9]*\) / at 9\1 /' "$work/proof" >"$work/changed"
     if "$work/verify" "$work/changed" 2>/dev/null; then echo "a changed leaf was accepted"; exit 1; fi
     sed 's/epoch 0/epoch 1/' "$work/proof" >"$work/changed"

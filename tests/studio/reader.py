@@ -1,4 +1,4 @@
-"""Reads and follows a living memory with the official Python client, and tries what must not work.
+"""Reads and follows a running store with the official Python client, and tries what must be refused.
 
 Arguments: the file that tells how to connect, and `ws` or `http`. Statements to try come on standard input.
 Writes one JSON object a line; over `ws` it waits for a save between "following" and "news".

@@ -32,7 +32,7 @@ PYPI = ("surrealdb", "2.0.0")
 INSTALL_SECONDS = 900
 WAIT_SECONDS = 60
 
-# What must answer nothing and change nothing, or be refused.
+# Statements that must be refused, or answer and change nothing.
 WRITES = [
     "CREATE memory:intruder SET title = 'x'",
     "CREATE new_table:1 SET a = 1",
@@ -93,7 +93,7 @@ def python():
 
 
 class Bench:
-    """A throw-away home with memories, its daemon, and the open endpoint."""
+    """A temporary home with memories, its daemon, and the open endpoint."""
 
     def __init__(self, cerebro, root):
         self.cerebro, self.home, self.faults = str(cerebro), root / "home", []
@@ -115,7 +115,7 @@ class Bench:
         return ran.stdout
 
     def state(self):
-        """Everything a visitor must not change: the memory, and what the database defines."""
+        """Everything a visitor must not change: the memories and the definitions of the database."""
         tables = self.command("--json", "sql", "RETURN (INFO FOR DB).tables; RETURN (INFO FOR DB).functions")
         defined = [result["result"] for result in json.loads(tables)["results"]]
         return self.command("export"), json.dumps(defined, sort_keys=True)
@@ -132,7 +132,7 @@ class Bench:
 
 
 def visit(bench, name, command, follows):
-    """Runs one client and checks what it says."""
+    """Runs one client and checks its output."""
     before = bench.state()
     titles = json.loads(bench.command("--json", "sql", "SELECT VALUE title FROM memory ORDER BY title"))
     client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Types through every screen of `cerebro tui` in a real terminal (tmux), at 80×24 and 200×60: kills the
-# daemon in the middle, edits a memory, ends the program in each way there is, and looks whether the
-# terminal is as it was. Prints how long it takes to page through the list.
+# daemon in the middle, edits a memory, ends the program in every possible way, and checks that the
+# terminal is restored. Prints how long it takes to page through the list.
 #
 # usage: tests/tui/tour.sh PROGRAM [MEMORIES]
 set -euo pipefail
@@ -33,7 +33,7 @@ see() {
   done
   fail "\`$1\` is not on the screen"
 }
-# Waits until the screen shows it no more. (An Escape right before a letter would be Alt and that letter.)
+# Waits until the screen no longer shows it. (An Escape right before a letter would be Alt and that letter.)
 gone() {
   for _ in $(seq 200); do
     if ! shown | grep -qF -- "$1"; then return; fi
@@ -46,12 +46,12 @@ keys() { t send-keys -t tour "$@"; }
 python3 "$here/store.py" "$memories" >"$work/all.jsonl"
 "$program" --home "$home" import "$work/all.jsonl" >/dev/null
 
-# What the terminal is like before and after: its settings, the cursor, which of its two screens.
+# The state of the terminal: its settings, the cursor, which of its two screens.
 state() { t display-message -p -t tour '#{alternate_on} #{cursor_flag}'; }
 
 begin() {
   t new-session -d -s tour -x "$1" -y "$2" "env PS1='ready> ' EDITOR='$here/editor.sh' bash --norc --noprofile"
-  # The server outlives its sessions, else the next one may meet it as it ends.
+  # The server outlives its sessions; otherwise the next session may start while it ends.
   t set-option -s exit-empty off
   t set-option -t tour status off >/dev/null
   t resize-window -t tour -x "$1" -y "$2"
@@ -71,7 +71,7 @@ restored() {
   for _ in $(seq 100); do cmp -s "$work/before" "$work/after" && return; sleep 0.05; done
   fail "stty differs after $1: $(diff "$work/before" "$work/after")"
 }
-# Waits until the screen rests, whole.
+# Waits until the screen is complete and no longer changes.
 rest() {
   local before='' now='' rests=0
   for _ in $(seq 400); do
@@ -83,7 +83,7 @@ rest() {
   done
   fail 'the screen does not rest, whole'
 }
-# Pages down through the list, and prints how long it takes until the screen rests.
+# Pages down through the list, and prints how long it takes until the screen no longer changes.
 scroll() {
   local begun=$(date +%s%N) pages=100
   keys -N "$pages" PageDown

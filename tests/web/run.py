@@ -42,7 +42,7 @@ INSTALL_SECONDS = 600
 WAIT_SECONDS = 120
 # The worker of a larger home is paused and not waited for.
 WAITED_MAX = 5000
-# How often the page is opened anew, and how long its first page may take then, as a median.
+# How often the page is opened again, and the longest time of its first page, as a median.
 OPENINGS = 7
 FIRST_MS_MAX = 20.0
 
@@ -162,7 +162,7 @@ def furnish(command, memories, work):
 
 
 def tell_of_the_past(command, work):
-    """A session that an agent wrote down, and a piece of work that another's hooks tell of."""
+    """A session that an agent recorded, and a piece of work that another agent's hooks reported."""
     folder = work / ".claude/projects/-payments"
     folder.mkdir(parents=True)
     said = [("user", "Why do we retry payments twice?"), ("assistant", [{"type": "text", "text": "The bank answers late."}]),
@@ -191,13 +191,13 @@ def wait_for_vectors(command):
 
 
 def opened(command):
-    """Opens the page; gives its process and link."""
+    """Opens the page; returns its process and link."""
     web = subprocess.Popen(command + ["web", "--json"], stdout=subprocess.PIPE)
     return web, json.loads(web.stdout.readline())["link"]
 
 
 def first_page_ms(command):
-    """How long the first page takes of a page that was just opened."""
+    """The time of the first page after opening."""
     web, link = opened(command)
     try:
         address = urllib.parse.urlsplit(link)
@@ -246,7 +246,7 @@ def main():
             if options.memories <= WAITED_MAX:
                 wait_for_vectors(command)
             else:
-                # So that times are those of the page, and not of a worker that fills the machine.
+                # So that the times are those of the page, and not of a busy worker.
                 subprocess.run(command + ["worker", "pause"], check=True, stdout=subprocess.DEVNULL)
             took = sorted(first_page_ms(command) for _ in range(OPENINGS))
             print(f"first page of {options.memories} memories, just opened: p50 {took[OPENINGS // 2]:.1f} ms, "

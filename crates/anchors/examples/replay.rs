@@ -1,15 +1,15 @@
-//! Replays a history and holds every verdict against the bytes:
+//! Replays a history and compares every verdict with the bytes:
 //!
 //!     cargo run --release --example replay -- REPOSITORY [SAMPLES]           some commits, each beside the next of them
-//!     cargo run --release --example replay -- REPOSITORY --days 30           commits, each beside the last within so many days
+//!     cargo run --release --example replay -- REPOSITORY --days 30           commits, each beside the last one within that many days
 //!     cargo run --release --example replay -- --versions FOLDER FOLDER …     unpacked versions of a package, in their order
 //!
-//! Every symbol of every source file is anchored in one state and judged by the files of a later one. What is right is found
-//! without a parser: an anchor is fresh (or moved) if its bytes are still in the file, behind the same beginning of a
-//! line, and stale if they do not. Prints for each language how often the two agree, what share is stale, and what share of
+//! Every symbol of every source file is anchored in one state and judged by the files of a later one. The right verdict is
+//! found without a parser: an anchor is fresh (or moved) if its bytes are still in the file, after the same beginning of
+//! a line, and stale otherwise. Prints for each language how often the two agree, what share is stale, and what share of
 //! the symbols lies in files that changed: of all files, and of hot ones, which had changed since the state before.
 //!
-//! Ends with 1 where a language is below its bar: 100 % of Python's verdicts, 98 % of any other's.
+//! Exits with 1 if a language is below its bar: 100 % of Python's verdicts, 98 % of any other's.
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "it runs git and measures")]
 
@@ -29,7 +29,7 @@ type Files = BTreeMap<String, Vec<u8>>;
 /// Share of verdicts that must agree with the bytes, in per cent.
 const BAR: f64 = 98.0;
 const BAR_OF_PYTHON: f64 = 100.0;
-/// How many verdicts that do not are shown.
+/// How many verdicts that disagree are shown.
 const SHOWN: u32 = 20;
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -96,7 +96,7 @@ fn line_before(text: &[u8], at: usize) -> &[u8] {
     text[line..at].trim_ascii()
 }
 
-/// Whether a text has these bytes somewhere behind this beginning of a line.
+/// Whether a text has these bytes somewhere after this beginning of a line.
 fn is_present(text: &[u8], before: &[u8], span: &[u8]) -> bool {
     let windows = text.windows(span.len()).enumerate().filter(|(_, window)| *window == span);
     windows.into_iter().any(|(at, _)| line_before(text, at) == before)
@@ -196,7 +196,7 @@ fn main() -> Done<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let first = arguments.first().ok_or("which repository, or --versions and which folders?")?;
     let mut replay = Replay::default();
-    // The state before the last, the last, and the one at hand: no more are held.
+    // Only three states are held: the one before the last, the last, and the current one.
     let mut held: (Option<Files>, Option<Files>) = (None, None);
     let mut next = |replay: &mut Replay, now: Files| {
         if let Some(then) = &held.1 {

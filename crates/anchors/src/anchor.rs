@@ -229,13 +229,13 @@ mod tests {
         let mut now = source("src/a.rs", &FILE.replace("{ 2 }", "{ 3 }"));
         let [one, two] = anchors(&["one", "two"]).try_into().unwrap();
         assert_eq!(one.verdict(Some(&mut now), &mut || true), Verdict::Fresh);
-        // Whoever parsed again would find nothing.
+        // Parsing again would find nothing.
         now.language = None;
         assert_eq!(two.verdict(Some(&mut now), &mut || true), Verdict::Changed);
     }
 
     #[test]
-    fn a_symbol_is_stale_exactly_when_its_bytes_are_others() {
+    fn a_symbol_is_stale_exactly_when_its_bytes_changed() {
         let [one, two] = anchors(&["one", "two", "one", "nothing"]).try_into().unwrap();
         assert_eq!((one.to_string(), two.to_string()), ("src/a.rs:one".into(), "src/a.rs:S::two".into()));
         assert_eq!(verdict(&one, FILE), Verdict::Fresh);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_alone_is_there_or_gone() {
+    fn an_anchor_to_a_file_is_fresh_or_gone() {
         let [file] = anchors(&["nothing"]).try_into().unwrap();
         assert_eq!(file.to_string(), "src/a.rs");
         assert_eq!(verdict(&file, "quite another text"), Verdict::Fresh);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_occurs_several_times_is_all_of_them() {
+    fn a_repeated_name_stands_for_all_its_occurrences() {
         let text = "#[cfg(a)]\nfn f() { 1 }\n#[cfg(b)]\nfn f() { 2 }\n";
         let [f] = anchors_in("a.rs", text.as_bytes(), &["f".into()], &mut || true).try_into().unwrap();
         assert_eq!(verdict(&f, text), Verdict::Fresh);
@@ -277,14 +277,14 @@ mod tests {
         let text: String = (0..20).map(|n| format!("fn f{n}() {{}}\n")).collect();
         let names: Vec<String> = (0..20).map(|n| format!("f{n}")).collect();
         assert_eq!(anchors_in("a.rs", text.as_bytes(), &names, &mut || true).len(), ANCHORS_MAX);
-        // Without the time to parse, the file is what can be known.
+        // Without time to parse, only the file gets an anchor.
         let long = text.repeat(2_000);
         let [file] = anchors_in("a.rs", long.as_bytes(), &names, &mut || false).try_into().unwrap();
         assert_eq!(file.symbol, None);
     }
 
     #[test]
-    fn digests_are_read_as_they_are_written() {
+    fn digests_round_trip() {
         let digest = Digest::of(b"x");
         assert_eq!(Digest::parse(digest.as_str()), Some(digest.clone()));
         for bad in ["", "x", &digest.as_str().to_uppercase(), &digest.as_str()[1..]] {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is put before, behind or in place of a function, the verdict is what its bytes say.
+        /// Whatever is put before, after or in place of a function, the verdict follows from its bytes.
         #[test]
         fn the_verdict_is_what_the_bytes_say(body in "[a-z ]{0,20}", other in "[a-z ]{0,20}", above in "[a-z]{1,8}") {
             let file = |body: &str, above: &str| format!("def {above}_above():\n    return 0\n\ndef subject():\n    return '{body}'\n\nlast = 1\n");

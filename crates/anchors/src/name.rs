@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_code_writes() {
+    fn names_are_found_in_the_forms_of_code() {
         for (text, want) in [
             ("`parse` reads the line", vec!["parse"]),
             ("call parse() twice, parse() again", vec!["parse"]),
@@ -140,7 +140,7 @@ mod tests {
             ("", vec![]),
         ] {
             let found = names(text);
-            // A file's name is a name too; nothing in a file is called so.
+            // A file's name is a name too, but no symbol of a file has it.
             let found: Vec<&str> = found.iter().map(String::as_str).collect();
             if text.starts_with("see") {
                 assert!(found.contains(&"render") && found.contains(&"b::py::Class::method"), "{found:?}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_has_a_bounded_number() {
+    fn a_long_text_gives_a_bounded_number() {
         let text: String = (0..1_000).map(|n| format!("name_{n} ")).collect();
         assert_eq!(names(&text).len(), NAMES_MAX);
         assert!(names(&"é".repeat(TEXT_BYTES_MAX)).is_empty());

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_binary_or_late_is_not_read() {
+    fn large_binary_and_late_files_are_not_read() {
         let go_on = &mut || true;
         assert!(symbols(Language::Rust, &vec![b' '; FILE_BYTES_MAX], go_on).is_some());
         assert!(symbols(Language::Rust, &vec![b' '; FILE_BYTES_MAX + 1], go_on).is_none());

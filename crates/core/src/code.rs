@@ -98,7 +98,7 @@ codes! {
 impl Code {
     /// Whether the caller is at fault: a different request can succeed, the same one cannot. Every other failure is
     /// due to the state of the service.
-    pub const fn is_askers(self) -> bool {
+    pub const fn is_callers_fault(self) -> bool {
         match self {
             Self::InvalidArgument
             | Self::BadMemoryId

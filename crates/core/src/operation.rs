@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_for_whom_it_is() {
+    fn the_prefix_of_a_name_tells_its_audience() {
         for &operation in Operation::ALL {
             let name = operation.name();
             let audience = match () {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_provider_is_left_alone_for_longer_and_longer() {
+    fn the_breaker_stays_open_longer_with_each_failure() {
         let mut breaker = Breaker::default();
         let mut now = Duration::ZERO;
         breaker.fail(now, None);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_hold_the_worker_off_but_not_for_ever() {
+    fn the_worker_gives_way_for_a_bounded_time() {
         assert_eq!(give_way(Duration::MAX, Duration::ZERO), None);
         assert_eq!(give_way(Duration::ZERO, Duration::ZERO), Some(QUIET));
         assert_eq!(give_way(QUIET / 2, Duration::ZERO), Some(QUIET / 2));

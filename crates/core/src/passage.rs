@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_memory_is_cut_between_sentences_and_says_the_last_one_again() {
+    fn passages_are_cut_between_sentences_and_overlap() {
         let sentences: Vec<String> = (0..40).map(|n| format!("Sentence {n} has a few words more.")).collect();
         let found = passages(&memory("T", &sentences.join(" ")), 60);
         assert!(found.len() > 3, "{found:#?}");

@@ -47,11 +47,11 @@ pub fn normal(text: &str) -> String {
         folded.filter(|c| c.is_whitespace() || !c.is_control() && !is_hidden(*c)).collect();
     let mut out = String::with_capacity(text.len());
     let (mut has_gap, mut is_joined) = (false, false);
-    let mut way = Way::default();
+    let mut way = Preceding::default();
     for at in 0..chars.len() {
         let found = CharAt { chars: &chars, at, way };
         match found.sort() {
-            Sort::Word => {
+            CharClass::Word => {
                 if has_gap && !is_joined && !found.joins_before() && !out.is_empty() {
                     out.push(' ');
                 }
@@ -59,8 +59,8 @@ pub fn normal(text: &str) -> String {
                 is_joined = found.joins_after();
                 out.push(chars[at]);
             }
-            Sort::Gap => has_gap = true,
-            Sort::Nothing => {}
+            CharClass::Gap => has_gap = true,
+            CharClass::Nothing => {}
         }
         way.pass(chars[at]);
     }
@@ -69,7 +69,7 @@ pub fn normal(text: &str) -> String {
 
 /// How a character counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum CharClass {
     /// A part of a word.
     Word,
     /// What separates words.
@@ -78,17 +78,18 @@ enum Sort {
     Nothing,
 }
 
-/// What lies before a character, kept on the way so that nothing is looked up twice: texts may be long runs of one sign.
+/// What precedes a character. It is updated on the way, because looking back for each character of a long run of
+/// one sign would take quadratic time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Way {
+struct Preceding {
     /// The last character, and the one before the run of equal ones that it ends.
     last: Option<char>,
     before_run: Option<char>,
-    /// The last one that is no blank.
+    /// The last one that is not a blank.
     shown: Option<char>,
-    /// With what the paragraph begins.
+    /// How the paragraph begins.
     opening: Option<char>,
-    /// What the line holds so far, beside blanks: nothing, one sign alone, or more.
+    /// What the line contains so far, apart from blanks: nothing, one sign alone, or more.
     line: Line,
 }
 
@@ -100,7 +101,7 @@ enum Line {
     Text,
 }
 
-impl Way {
+impl Preceding {
     fn pass(&mut self, c: char) {
         if self.last != Some(c) {
             self.before_run = self.last;
@@ -127,7 +128,7 @@ impl Way {
 struct CharAt<'a> {
     chars: &'a [char],
     at: usize,
-    way: Way,
+    way: Preceding,
 }
 
 impl CharAt<'_> {
@@ -153,13 +154,13 @@ impl CharAt<'_> {
         is_unit(c) && is_alone && self.way.shown.is_some_and(char::is_numeric)
     }
 
-    /// Whether it is the unit of the number behind it.
+    /// Whether it is the unit of the number after it.
     fn joins_after(&self) -> bool {
         let c = self.chars[self.at];
         is_currency(c) && !self.joins_before() && self.shown_after().is_some_and(char::is_numeric)
     }
 
-    fn sort(&self) -> Sort {
+    fn sort(&self) -> CharClass {
         let c = self.chars[self.at];
         let is = |c: Option<char>, kind: fn(char) -> bool| c.is_some_and(kind);
         let (before, after) = (self.way.last, self.after());
@@ -168,7 +169,7 @@ impl CharAt<'_> {
         let is_word = match c {
             _ if c.is_alphanumeric() => true,
             _ if c.is_whitespace() => false,
-            '\'' | '’' | '‘' | 'ʼ' if word_before && word_after => return Sort::Nothing,
+            '\'' | '’' | '‘' | 'ʼ' if word_before && word_after => return CharClass::Nothing,
             '.' => word_after && (word_before || digit_after),
             '_' | '\\' | '@' => word_before && word_after,
             '/' => word_after,
@@ -194,12 +195,12 @@ impl CharAt<'_> {
             '~' | '^' => digit_after,
             _ => !c.is_ascii_punctuation() && !is_punctuation(c),
         };
-        if is_word { Sort::Word } else { Sort::Gap }
+        if is_word { CharClass::Word } else { CharClass::Gap }
     }
 
     /// Whether it opens its line as the mark of a quote or of an item does, in Markdown: the text begins with it, or its
-    /// paragraph does and the line goes on behind it. A sign between two words may stand first in a line too, where
-    /// only the blanks are others.
+    /// paragraph does and the line goes on behind it. A sign between two words may also come first in a line, if only
+    /// the line break differs.
     fn opens_line(&self) -> bool {
         let c = self.chars[self.at];
         let is_first = match self.way.line {
@@ -274,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_of_one_sign_take_no_longer_than_words() {
-        // Whoever looked back for each would take minutes.
+    fn long_runs_of_one_character_are_compared_in_linear_time() {
+        // Looking back for each of them would take minutes.
         for sign in [">", "-", "+", "$ ", "> ", "+\n", "%"] {
             let text = sign.repeat(256 * 1024 / sign.len());
             assert!(normal(&text).len() <= text.len(), "{sign}");
@@ -283,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn letters_whose_capitals_are_others_are_the_same() {
+    fn letters_with_unusual_capitals_are_folded() {
         for text in ["Die Straße führt vorbei", "ο λόγος", "the ﬁle", "istanbul ve ISPARTA"] {
             assert_eq!(normal(&text.to_uppercase()), normal(text), "{text}");
         }
     }
 
     #[test]
-    fn what_distinguishes_texts_stays() {
+    fn significant_differences_are_kept() {
         for (one, other) in [
             ("port 5432", "port 5433"),
             ("v1.2.3", "v1.23"),
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_known_by_its_whole_and_a_self_contained_content_under_any_title() {
+    fn a_text_is_looked_up_with_its_title_and_a_self_contained_one_without() {
         let scope = Scope::Project(Project::general());
         let of = |title: &str, content: &str| forms(&scope, title, content);
         let text = "The database listens on port 5432 of the first host.";

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_while_a_lock_was_held_stops_nobody_else() {
+    fn a_panic_under_a_lock_does_not_poison_it() {
         let (mutex, rw) = (Mutex::new(1), RwLock::new(1));
         let failed = catch_unwind(AssertUnwindSafe(|| {
             let (mut one, mut other) = (lock(&mutex), write(&rw));

@@ -483,7 +483,7 @@ mod tests {
         }
 
         #[test]
-        fn slices_put_together_are_the_text(text in ".*", max in 0usize..20) {
+        fn slices_join_to_the_text(text in ".*", max in 0usize..20) {
             let (mut all, mut next) = (String::new(), Some(0));
             while let Some(offset) = next {
                 let (piece, following) = slice_bytes(&text, offset, max);

@@ -1,7 +1,7 @@
 //! How fast documents are read: `cargo run --release --workspace --example speed -- [FILE…]`
 //!
-//! Without files it reads Markdown made of sections, lists and code, and a PDF of text pages, both made here. Each is read until
-//! a second has passed, and cut into passages.
+//! Without files it reads generated Markdown (sections, lists and code) and a generated PDF of text pages. Each is read until a
+//! second has passed, and cut into passages.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it reads, measures and prints")]
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use pdf_extract::{Dictionary, Document, Object, Stream};
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// How long each file is read again and again.
+/// How long the reading of each file is repeated.
 const ENOUGH: Duration = Duration::from_secs(1);
 const SECTIONS: usize = 1_500;
 const PAGES: usize = 100;

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "it makes the files that are to be found")]
-    fn what_is_ignored_hidden_or_of_no_format_is_left_out() {
+    fn ignored_hidden_and_unknown_files_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);

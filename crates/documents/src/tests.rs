@@ -1,4 +1,4 @@
-//! What the readers make of good, broken, huge and nested files.
+//! The readers on good, broken, huge and nested files.
 
 use std::io::{Cursor, Write};
 
@@ -41,7 +41,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn markdown_is_cut_at_its_headings_and_keeps_the_way_to_them() {
+fn markdown_is_cut_at_its_headings_and_keeps_their_path() {
     let source = "---\nname: x\n---\nFirst.\n\n# Guide\n\nAbout.\n\n## Set up\n\n```\n# no heading\n```\n\n## Use `it`\n\nSo.\n";
     let expected = [
         ("", "First."),
@@ -76,7 +76,7 @@ fn rows_can_be_read_alone() {
 }
 
 #[test]
-fn a_notebook_is_its_cells() {
+fn a_notebook_gives_its_cells() {
     let source = r##"{"cells": [{"cell_type": "markdown", "source": ["# Plot\n", "Why."]},
         {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "noise"}]}]}"##;
     let expected = [("Plot", "Why.\n\n```\nx = 1\n```")];
@@ -196,7 +196,7 @@ fn images_of_archives_keep_caption_page_and_hash_and_give_their_bytes_on_demand(
 }
 
 #[test]
-fn images_of_texts_lie_beside_them_or_are_written_into_them() {
+fn images_of_texts_are_separate_files_or_inline() {
     let beside = |caption: &str, path: &str| {
         (caption.to_owned(), None, ImageSource::Beside(path.to_owned()), String::new())
     };
@@ -248,7 +248,7 @@ fn the_base64_of_an_inline_image_is_no_text() {
     assert!(html.contains("Before") && html.contains("after.") && !html.contains(&written[..40]), "{html}");
     let prose = format!("The token ;base64,{written} is no URL.");
     assert_eq!(text(Format::Markdown, prose.clone()), prose);
-    // A blank of more than one byte before it, and so many of them that each must not look through the whole text.
+    // A blank of more than one byte before it, and so many images that a search through the whole text for each would be slow.
     let wide = format!("A\u{a0}token;base64,{written} and\u{3000}data:image/png;base64,{written}!");
     let kept = format!("A\u{a0}token;base64,{written} and\u{3000}data:image/png;base64,!");
     assert_eq!(text(Format::Markdown, wide), kept);
@@ -266,7 +266,7 @@ fn of_too_many_images_the_first_are_kept() {
 }
 
 #[test]
-fn bombs_depths_and_giants_are_named() {
+fn zip_bombs_deep_nesting_and_large_files_are_refused() {
     let zeros = vec![b' '; 64 << 20];
     let bomb = archive(&[("word/document.xml", &zeros)]);
     assert_eq!(read(Format::Docx, &bomb), Err(DocumentError::TooMuchInside));
@@ -311,7 +311,7 @@ fn many_short_values_are_cut_short_like_long_texts() {
 }
 
 #[test]
-fn json_is_read_as_it_is_written() {
+fn json_gives_one_line_for_each_leaf() {
     let read = |source: &str| read_chunks(Format::Json, source.as_bytes());
     let source = r#"[{"z": 1.0, "a": -2, "on": true, "none": null, "t\u0041g": "x\ny"}, 18446744073709551615, [[]], 1e300]"#;
     let expected = "z: 1.0\na: -2\non: true\ntAg: x\ny\n18446744073709551615\n1e+300";
@@ -326,7 +326,7 @@ fn json_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_change_of_one_section_is_a_change_of_that_one() {
+fn a_change_of_one_section_leaves_the_other_chunks() {
     let source = "# A\n\none\n\n# B\n\ntwo\n\n# C\n\nthree\n";
     let digests = |source: &str| -> Vec<String> {
         let reading = read(Format::Markdown, source.as_bytes()).unwrap();

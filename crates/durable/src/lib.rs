@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_replaced_by_a_new_file() {
+    fn an_existing_file_is_not_replaced_by_a_new_one() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("f");
         create(&path, Kind::Own, b"first").unwrap();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Entry, Kept, Step,
+    ChainedEvent, Entry, Step,
     limits::{AGO_MAX, ARTIFACT_BYTES_MAX, BODY_BYTES_MAX},
 };
 
@@ -43,21 +43,21 @@ impl Body {
             value[AGO] = json!(ago);
         }
         let whole = redact_json(&value);
-        let full = whole.kept.len() as u64;
-        if whole.kept.len() <= BODY_BYTES_MAX {
-            return Self { text: whole.kept, full, artifact: None, redacted: whole.count };
+        let full = whole.value.len() as u64;
+        if whole.value.len() <= BODY_BYTES_MAX {
+            return Self { text: whole.value, full, artifact: None, redacted: whole.count };
         }
         // Cut after redaction, because half a secret is not recognised.
-        let mut value: Value = serde_json::from_str(&whole.kept).unwrap_or_default();
+        let mut value: Value = serde_json::from_str(&whole.value).unwrap_or_default();
         let mut text = RedactedText::default();
         for (bytes, items) in CUTS {
             cut(&mut value, bytes, items);
-            text = redact_json(&value).kept;
+            text = redact_json(&value).value;
             if text.len() <= BODY_BYTES_MAX {
                 break;
             }
         }
-        let artifact = Some(whole.kept.cut_bytes(ARTIFACT_BYTES_MAX));
+        let artifact = Some(whole.value.cut_bytes(ARTIFACT_BYTES_MAX));
         Self { text, full, artifact, redacted: whole.count }
     }
 }
@@ -97,8 +97,8 @@ fn happened(at: Timestamp, body: &str) -> Timestamp {
     at.checked_sub(ago.min(AGO_MAX)).unwrap_or(at)
 }
 
-impl From<&Kept> for Entry {
-    fn from(kept: &Kept) -> Self {
+impl From<&ChainedEvent> for Entry {
+    fn from(kept: &ChainedEvent) -> Self {
         let body = kept.body.as_deref();
         Self {
             seq: kept.seq,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_step_is_cut_and_its_whole_goes_beside() {
+    fn a_long_step_is_cut_and_kept_whole_in_an_artifact() {
         for (text, list) in [("x".repeat(50_000), 0), ("\"\n".repeat(40_000), 50), ("é".repeat(9_000), 50)] {
             let step = Step::Begun {
                 title: text.clone(),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_gone_before_anything_is_cut() {
+    fn secrets_are_redacted_before_cutting() {
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let step = Step::Ran {
             call: None,

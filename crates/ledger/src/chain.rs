@@ -40,12 +40,18 @@ impl Key {
 
     /// An identifier of the key that reveals nothing about it.
     pub fn id(&self) -> String {
-        text::hex(&Canon::new("cerebro/journal/key-id").mac(&self.0).0[..8])
+        text::hex(&CanonicalFields::new("cerebro/journal/key-id").mac(&self.0).0[..8])
     }
 
     /// The key of a piece of work.
     pub fn of(&self, work: &WorkId) -> WorkKey {
-        WorkKey(Canon::new("cerebro/journal/work").field(work.as_str().as_bytes()).byte(1).mac(&self.0).0)
+        WorkKey(
+            CanonicalFields::new("cerebro/journal/work")
+                .field(work.as_str().as_bytes())
+                .byte(1)
+                .mac(&self.0)
+                .0,
+        )
     }
 }
 
@@ -54,7 +60,7 @@ pub struct WorkKey([u8; 32]);
 
 /// An event as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct ChainedEvent {
     pub seq: u64,
     pub at: Timestamp,
     pub kind: String,
@@ -74,13 +80,13 @@ pub struct Kept {
 
 /// The commitment to a body.
 pub fn commitment(salt: &[u8], body: &str) -> Mac {
-    Canon::new("cerebro/journal/text").field(body.as_bytes()).mac(salt)
+    CanonicalFields::new("cerebro/journal/text").field(body.as_bytes()).mac(salt)
 }
 
 impl WorkKey {
     /// The head before the first event.
     pub fn origin(&self, work: &Work) -> Mac {
-        Canon::new("cerebro/journal/origin")
+        CanonicalFields::new("cerebro/journal/origin")
             .field(work.id.as_str().as_bytes())
             .field(work.owner.as_bytes())
             .field(work.kind.as_bytes())
@@ -89,8 +95,8 @@ impl WorkKey {
     }
 
     /// The MAC of an event with its commitment, as number `seq` of the piece of work.
-    pub fn event(&self, work: &WorkId, seq: u64, kept: &Kept) -> Mac {
-        Canon::new("cerebro/journal/event")
+    pub fn event(&self, work: &WorkId, seq: u64, kept: &ChainedEvent) -> Mac {
+        CanonicalFields::new("cerebro/journal/event")
             .field(work.as_str().as_bytes())
             .number(seq)
             .moment(kept.at)
@@ -105,7 +111,7 @@ impl WorkKey {
 
     /// The head after an event.
     pub fn head(&self, before: &Mac, event: &Mac) -> Mac {
-        Canon::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
+        CanonicalFields::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
     }
 
     /// The MAC of the piece of work's row, over everything that must not change without an event. Project, title
@@ -114,7 +120,7 @@ impl WorkKey {
         let lease = work.lease.as_ref();
         let parent = work.parent.map(|id| id.to_string());
         let forked = work.forked_from.map(|(id, at)| format!("{id} {at}"));
-        Canon::new("cerebro/journal/row")
+        CanonicalFields::new("cerebro/journal/row")
             .field(work.id.as_str().as_bytes())
             .field(work.owner.as_bytes())
             .field(work.kind.as_bytes())
@@ -140,7 +146,7 @@ impl WorkKey {
 
     /// The MAC of a checkpoint: the state after an event, as JSON.
     pub fn checkpoint(&self, work: &WorkId, seq: u64, state: &str) -> Mac {
-        Canon::new("cerebro/journal/checkpoint")
+        CanonicalFields::new("cerebro/journal/checkpoint")
             .field(work.as_str().as_bytes())
             .number(seq)
             .field(state.as_bytes())
@@ -150,7 +156,7 @@ impl WorkKey {
     /// Commits to an event's body and appends it to the chain of a piece of work: the event gets its MACs, the
     /// piece of work its new number and head. The MAC of the row is computed by [`Self::row`], once the row is
     /// complete.
-    pub fn append(&self, work: &mut Work, kept: &mut Kept) {
+    pub fn append(&self, work: &mut Work, kept: &mut ChainedEvent) {
         if work.seq == 0 {
             work.head = self.origin(work);
         }
@@ -174,10 +180,10 @@ pub fn artifact_id(bytes: &[u8]) -> String {
     text::hex(&Sha256::digest(bytes))
 }
 
-/// An injective encoding of a list of fields: each field follows its length.
-struct Canon(Vec<u8>);
+/// A canonical, injective encoding of a list of fields: each field follows its length.
+struct CanonicalFields(Vec<u8>);
 
-impl Canon {
+impl CanonicalFields {
     fn new(domain: &str) -> Self {
         Self(Vec::with_capacity(256)).field(domain.as_bytes())
     }

@@ -122,7 +122,7 @@ impl State {
             }
             Step::Released { holder, .. } => self.let_go(holder),
             Step::Forked { .. } => self.forked(),
-            // A filled gap is none.
+            // A filled gap does not count.
             Step::Gap { filled: true, .. } | Step::Read { .. } | Step::Anchored { .. } => {}
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | file | question it answers |
 //! | --- | --- |
-//! | [`mod@step`] | what happened, in words that no agent owns |
+//! | [`mod@step`] | what happened, in terms common to all agents |
 //! | [`mod@verdict`] | what the output of a test run says |
 //! | [`mod@work`] | what a piece of work and its events are |
 //! | [`mod@body`] | which part of an event is stored in its row |
@@ -34,7 +34,7 @@ pub mod work;
 mod world;
 
 pub use anchor::Anchor;
-pub use chain::{Kept, Key};
+pub use chain::{ChainedEvent, Key};
 pub use fold::fold;
 pub use hint::{action, hint};
 pub use mac::Mac;

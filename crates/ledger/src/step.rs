@@ -1,5 +1,5 @@
-//! What happens in a piece of work, in words that no agent owns: hooks, transcripts and tools are translated into
-//! these.
+//! What happens in a piece of work, in terms common to all agents: hooks, transcripts and tools are translated
+//! into these.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub enum Outcome {
     Failed,
     /// The goal was given up.
     Abandoned,
-    /// It was closed, and the text that said how was purged since. Nobody closes work so, and no row has it.
+    /// It was closed, and the text that said how was purged. Only purged work has this; no row stores it.
     Unknown,
 }
 
@@ -335,7 +335,7 @@ mod tests {
             assert_eq!(value["kind"], step.kind());
             assert!(KINDS.contains(&step.kind()));
         }
-        // Of each kind that is listed there is a step: what is missing in it is a field, not the kind.
+        // Each listed kind has a step: deserialising fails because of a missing field, not because of the kind.
         for kind in KINDS {
             let read = serde_json::from_value::<Step>(serde_json::json!({ "kind": kind }));
             if let Err(error) = read {

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_names_are_read_out_of_what_runners_print() {
+    fn counts_and_names_are_read_from_the_output_of_runners() {
         let results = |command: &str, output: &str| {
             let tests = tests(command, output).unwrap();
             (tests.passed, tests.failed, tests.names.join(" "))
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_output_is_too_odd(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|FAILED \\(|ERROR: |Ran |errors=|[0-9]+ passed|\n|.){0,200}") {
+        fn no_output_breaks_the_reader(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|FAILED \\(|ERROR: |Ran |errors=|[0-9]+ passed|\n|.){0,200}") {
             if let Some(tests) = tests(&command, &output) {
                 prop_assert!(tests.names.len() <= TEST_NAMES_MAX);
                 prop_assert!(tests.names.iter().all(|name| name.chars().count() <= NAME_CHARS_MAX));

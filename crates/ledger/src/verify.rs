@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::{
     Work,
-    chain::{self, Kept, Key, WorkKey},
+    chain::{self, ChainedEvent, Key, WorkKey},
     limits::EVENTS_MAX,
     mac::Mac,
 };
@@ -131,7 +131,7 @@ pub struct Verified {
 
 /// Checks the events of a piece of work, in order of their numbers, against its row. `sealed` are the numbers whose
 /// heads are needed to compare them with seals.
-pub fn verify(key: &WorkKey, work: &Work, rows: &[Kept], sealed: &BTreeSet<u64>) -> Verified {
+pub fn verify(key: &WorkKey, work: &Work, rows: &[ChainedEvent], sealed: &BTreeSet<u64>) -> Verified {
     let mut verified = Verified {
         events: rows.len() as u64,
         purged: rows.iter().filter(|kept| kept.body.is_none() && kept.salt.is_none()).count() as u64,
@@ -168,14 +168,14 @@ fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
 
 /// Whether a piece of work that claims another key was in fact made with this one: its row was, apart from the name
 /// of the key, or any of its events was.
-pub fn is_of_key(key: &Key, work: &Work, rows: &[Kept]) -> bool {
+pub fn is_of_key(key: &Key, work: &Work, rows: &[ChainedEvent]) -> bool {
     let own = Work { key_id: key.id(), ..work.clone() };
     let key = key.of(&work.id);
     is_row_genuine(&key, &own) || rows.iter().any(|kept| key.event(&work.id, kept.seq, kept) == kept.mac)
 }
 
 /// The number with which each row was written: its own, another, or none.
-fn true_numbers(key: &WorkKey, work: &Work, rows: &[Kept]) -> Vec<Option<u64>> {
+fn true_numbers(key: &WorkKey, work: &Work, rows: &[ChainedEvent]) -> Vec<Option<u64>> {
     let mut sought = 0;
     let most = work.seq.max(rows.last().map_or(0, |kept| kept.seq)).min(EVENTS_MAX + 1);
     rows.iter()
@@ -197,7 +197,7 @@ fn true_numbers(key: &WorkKey, work: &Work, rows: &[Kept]) -> Vec<Option<u64>> {
         .collect()
 }
 
-fn is_text_genuine(kept: &Kept) -> bool {
+fn is_text_genuine(kept: &ChainedEvent) -> bool {
     match (&kept.salt, &kept.body) {
         (Some(salt), Some(body)) => chain::commitment(salt, body) == kept.commitment,
         (None, None) => true,
@@ -208,7 +208,7 @@ fn is_text_genuine(kept: &Kept) -> bool {
 /// Compares the numbers of the rows with those with which they were written. Returns the faults, and the last
 /// number that was written as far as the rows show it. `end` is that number according to the row of the piece of
 /// work.
-fn compare(rows: &[Kept], numbers: &[Option<u64>], end: Option<u64>) -> (Vec<Finding>, u64) {
+fn compare(rows: &[ChainedEvent], numbers: &[Option<u64>], end: Option<u64>) -> (Vec<Finding>, u64) {
     let mut findings = Vec::new();
     let genuine: BTreeSet<u64> = numbers.iter().flatten().copied().collect();
     let in_place: BTreeSet<u64> = rows

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_reading_needs_is_there() {
+    fn only_the_paths_that_readers_need_are_served() {
         for path in ["/rpc", "/health", "/version", "/status"] {
             assert_eq!(refusal(Some("localhost"), None, path), None, "{path}");
         }

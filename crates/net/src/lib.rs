@@ -6,5 +6,5 @@ mod listener;
 mod serve;
 
 pub use guard::{Guard, OddOrigin, guard, is_loopback};
-pub use listener::Bounded;
+pub use listener::BoundedListener;
 pub use serve::serve;

@@ -46,13 +46,13 @@ impl Default for Limits {
 }
 
 /// A listener on one address.
-pub struct Bounded {
+pub struct BoundedListener {
     listener: TcpListener,
     permits: Arc<Semaphore>,
     limits: Limits,
 }
 
-impl Bounded {
+impl BoundedListener {
     /// Listens on an address; port 0 is a free one.
     ///
     /// # Errors
@@ -81,11 +81,11 @@ impl Bounded {
     }
 }
 
-impl axum::serve::Listener for Bounded {
-    type Io = Seated;
+impl axum::serve::Listener for BoundedListener {
+    type Io = BoundedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Seated, SocketAddr) {
+    async fn accept(&mut self) -> (BoundedStream, SocketAddr) {
         loop {
             // The semaphore is never closed; if it were, no further connection would be accepted.
             let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
@@ -98,7 +98,7 @@ impl axum::serve::Listener for Bounded {
                         tracing::debug!(%error, "a connection stays slow");
                     }
                     let stalled_max = self.limits.stalled;
-                    return (Seated { stream, stalled_max, stalled: None, _permit: permit }, peer);
+                    return (BoundedStream { stream, stalled_max, stalled: None, _permit: permit }, peer);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept a connection");
@@ -115,7 +115,7 @@ impl axum::serve::Listener for Bounded {
 
 /// A connection that holds one of the places. Writing fails when the peer does not read for too long: otherwise the
 /// answers to a client that only asks would keep the place for good.
-pub struct Seated {
+pub struct BoundedStream {
     stream: TcpStream,
     stalled_max: Duration,
     /// Runs while the peer does not read.
@@ -123,7 +123,7 @@ pub struct Seated {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Seated {
+impl BoundedStream {
     /// The result of a write, or an error if it took too long.
     fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
@@ -136,7 +136,7 @@ impl Seated {
     }
 }
 
-impl AsyncRead for Seated {
+impl AsyncRead for BoundedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -146,7 +146,7 @@ impl AsyncRead for Seated {
     }
 }
 
-impl AsyncWrite for Seated {
+impl AsyncWrite for BoundedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.in_time(cx, written)

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bounded,
-    listener::{Limits, Seated},
+    BoundedListener,
+    listener::{BoundedStream, Limits},
 };
 
 /// Serves until `stop` is cancelled, and then until the requests under way are answered. Dropping it
 /// ends every connection.
-pub async fn serve(mut listener: Bounded, router: Router, stop: CancellationToken) {
+pub async fn serve(mut listener: BoundedListener, router: Router, stop: CancellationToken) {
     let limits = listener.limits();
     let mut connections = JoinSet::new();
     loop {
@@ -37,7 +37,7 @@ pub async fn serve(mut listener: Bounded, router: Router, stop: CancellationToke
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(stream: Seated, router: Router, stop: CancellationToken, limits: Limits) {
+async fn connection(stream: BoundedStream, router: Router, stop: CancellationToken, limits: Limits) {
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -83,7 +83,7 @@ mod tests {
     const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
     async fn connect(limits: Limits) -> (TcpStream, CancellationToken, JoinHandle<()>) {
-        let listener = Bounded::bind_with("127.0.0.1:0".parse().unwrap(), limits).await.unwrap();
+        let listener = BoundedListener::bind_with("127.0.0.1:0".parse().unwrap(), limits).await.unwrap();
         let address = listener.address().unwrap();
         // An answer that fills all buffers on the way after a few.
         let router = Router::new().route("/", get(|| async { "x".repeat(1 << 20) }));
@@ -95,7 +95,7 @@ mod tests {
     const PATIENT: Limits = Limits { head: LONG, stalled: LONG, age: LONG, last_answer: LONG };
 
     #[tokio::test]
-    async fn who_never_reads_loses_the_connection() {
+    async fn a_client_that_never_reads_loses_its_connection() {
         let (mut client, stop, serving) = connect(Limits { stalled: SHORT, ..PATIENT }).await;
         let asks = async { while client.write_all(ASK).await.is_ok() {} };
         timeout(PATIENCE, asks).await.expect("the server to close the connection");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_last_answer_that_nobody_takes_is_not_waited_for() {
+    async fn an_unread_last_answer_is_not_waited_for() {
         let limits = Limits { age: SHORT, last_answer: SHORT, ..PATIENT };
         let (mut client, stop, serving) = connect(limits).await;
         let asks = async { while client.write_all(ASK).await.is_ok() {} };

@@ -145,7 +145,7 @@ impl Feedback {
         if caller.person || hits.is_empty() {
             return;
         }
-        let (question, now) = (redact_text(question).kept, self.base.now());
+        let (question, now) = (redact_text(question).value, self.base.now());
         let (new, signs) = self.book.watched(session, &caller.project, |watch| {
             let new = hits.iter().filter(|id| !watch.has_shown(id)).count();
             (new, watch.searched(now, &question, hits))

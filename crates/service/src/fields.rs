@@ -22,9 +22,9 @@ impl Fields {
         self.redacted
     }
 
-    fn count<T>(&mut self, Cleaned { kept, count }: Cleaned<T>) -> T {
+    fn count<T>(&mut self, Cleaned { value, count }: Cleaned<T>) -> T {
         self.redacted += count;
-        kept
+        value
     }
 
     fn text(&mut self, value: &str) -> RedactedText {

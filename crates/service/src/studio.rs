@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{ServiceError, base::Base};
-use cerebro_net::{Bounded, Guard};
+use cerebro_net::{BoundedListener, Guard};
 
 /// The routes of the endpoint. There are no others: no import, no export, no other language.
 const PATHS: [&str; 4] = ["/health", "/rpc", "/status", "/version"];
@@ -118,7 +118,8 @@ impl Studio {
         let taken = |error: std::io::Error| {
             refused(format!("127.0.0.1:{}: {error}; choose another port", options.port))
         };
-        let listener = Bounded::bind((Ipv4Addr::LOCALHOST, options.port).into()).await.map_err(taken)?;
+        let listener =
+            BoundedListener::bind((Ipv4Addr::LOCALHOST, options.port).into()).await.map_err(taken)?;
         let address = listener.address().map_err(taken)?;
         let (endpoint, routes, visitor) = self.base.store.open_endpoint().await?;
         let stop = CancellationToken::new();

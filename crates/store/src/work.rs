@@ -1,6 +1,6 @@
 //! The journal of work: queries and changes. Its chain belongs to `cerebro_ledger`.
 
-use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work};
+use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work};
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
@@ -228,7 +228,7 @@ struct WorkEventRow {
 }
 
 impl WorkEventRow {
-    fn of(work: &WorkId, kept: &Kept) -> Self {
+    fn of(work: &WorkId, kept: &ChainedEvent) -> Self {
         Self {
             id: event_record(work, kept.seq),
             work: work_record(work),
@@ -251,18 +251,18 @@ impl WorkEventRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     pub work: WorkId,
-    pub kept: Kept,
+    pub kept: ChainedEvent,
 }
 
 impl TryFrom<WorkEventRow> for StoredEvent {
     type Error = StoreError;
 
     fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
-        Ok(Self { work: work_id(EVENT, row.work.clone())?, kept: Kept::try_from(row)? })
+        Ok(Self { work: work_id(EVENT, row.work.clone())?, kept: ChainedEvent::try_from(row)? })
     }
 }
 
-impl TryFrom<WorkEventRow> for Kept {
+impl TryFrom<WorkEventRow> for ChainedEvent {
     type Error = StoreError;
 
     fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
@@ -290,7 +290,7 @@ pub(super) struct WorkChanges {
     /// Whole rows; the version is the one that was read, 0 for a new one. If a piece of work is listed twice, the
     /// last one counts.
     pub put: Vec<StoredWork>,
-    pub events: Vec<(WorkId, Kept)>,
+    pub events: Vec<(WorkId, ChainedEvent)>,
     pub artifacts: Vec<Artifact>,
     pub purged: Vec<(WorkId, u64)>,
     pub gone: Vec<WorkId>,
@@ -338,7 +338,7 @@ impl Write<'_> {
     pub fn note_work(
         &mut self,
         stored: &StoredWork,
-        events: Vec<Kept>,
+        events: Vec<ChainedEvent>,
         artifacts: Vec<Artifact>,
         checkpoint: Option<Checkpoint>,
     ) {
@@ -384,7 +384,7 @@ impl Write<'_> {
     }
 
     /// An event came with an export, as it was written there.
-    pub fn import_work_event(&mut self, owner: &StoredWork, kept: Kept) {
+    pub fn import_work_event(&mut self, owner: &StoredWork, kept: ChainedEvent) {
         self.record_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
     }
 
@@ -408,7 +408,7 @@ impl Write<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn work_event(&self, id: &WorkId, seq: u64) -> Result<Option<Kept>, StoreError> {
+    pub async fn work_event(&self, id: &WorkId, seq: u64) -> Result<Option<ChainedEvent>, StoreError> {
         let mut here = self.tables().works.events.iter();
         if let Some((_, kept)) = here.find(|(work, kept)| (work, kept.seq) == (id, seq)) {
             return Ok(Some(kept.clone()));
@@ -570,7 +570,7 @@ impl Works<'_> {
     }
 
     /// Events of a piece of work after a number, in order.
-    pub async fn events(self, work: &WorkId, after: u64, limit: usize) -> Result<Vec<Kept>, StoreError> {
+    pub async fn events(self, work: &WorkId, after: u64, limit: usize) -> Result<Vec<ChainedEvent>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
         parse::<WorkEventRow, _>(EVENT, self.0.rows(EVENT, statement::WORK_EVENTS, vars).await?)
     }

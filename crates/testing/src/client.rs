@@ -12,7 +12,7 @@ use surrealdb::{
 
 use crate::{Outcome, words};
 
-/// As whom to sign in.
+/// The account to sign in with.
 #[derive(Debug, Clone)]
 pub enum Account {
     /// A user of the whole server: name and password.
@@ -25,7 +25,7 @@ pub enum Account {
 pub struct Client(Surreal<Any>);
 
 /// The notifications of a live query.
-pub struct News(QueryStream<Notification<Value>>);
+pub struct Notifications(QueryStream<Notification<Value>>);
 
 impl Client {
     /// Connects without signing in.
@@ -65,10 +65,10 @@ impl Client {
     }
 
     /// Begins a live query.
-    pub fn live<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Outcome<News>> {
+    pub fn live<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Outcome<Notifications>> {
         Box::pin(async move {
             let mut answers = self.0.query(text).await.map_err(words)?;
-            answers.stream::<Notification<Value>>(0).map(News).map_err(words)
+            answers.stream::<Notification<Value>>(0).map(Notifications).map_err(words)
         })
     }
 
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-impl News {
+impl Notifications {
     /// The next change: what happened (`Create`, `Update` …) and the row. `None` when the query ended.
     pub fn change(&mut self) -> BoxFuture<'_, Option<Outcome<(String, Json)>>> {
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! SurrealDB for the tests: a server, its own client, and a way into a store from beneath.
+//! SurrealDB for the tests: a server, its own client, and direct access to a store.
 //!
 //! A crate of its own for the same reason as `cerebro-engine`: the functions return boxed futures, so
 //! that the engine is not compiled once more with every test binary.
@@ -9,11 +9,11 @@
 mod client;
 mod server;
 
-pub use client::{Account, Client, News};
+pub use client::{Account, Client, Notifications};
 pub use futures::future::BoxFuture;
 pub use server::{alter, serve};
 
-/// What the engine or the client said went wrong, in its own words.
+/// The result of a call; an error is the message of the engine or the client.
 pub type Outcome<T> = Result<T, String>;
 
 fn words(error: impl std::fmt::Display) -> String {

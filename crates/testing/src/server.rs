@@ -1,4 +1,4 @@
-//! A SurrealDB server, and a store from beneath: a way to break what the program never would.
+//! A SurrealDB server, and direct access to a store, to break what the program never would.
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
 

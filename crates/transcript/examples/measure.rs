@@ -1,7 +1,7 @@
 //! Reads a folder of transcripts and prints what was found, and how fast: `measure FOLDER [--misses |
 //! --show]`. `--show` prints the exchanges instead, a line of JSON for each.
 //!
-//! Where the folder has a `facts.jsonl` (a line for each session: `session`, `prompts` parted by `---`,
+//! Where the folder has a `facts.jsonl` (a line for each session: `session`, `prompts` separated by `---`,
 //! `files_touched`), what was found is compared with it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a table is what this program is for")]
 #![expect(clippy::disallowed_methods, reason = "it reads a folder and measures how long that takes")]
@@ -13,7 +13,7 @@ use std::time::Instant;
 use cerebro_transcript::{Agent, Batch, State, cursor, facts, gemini_cli, read, read_settled};
 use serde::Deserialize;
 
-/// What another program noted of a session.
+/// What another program recorded about a session.
 #[derive(Deserialize)]
 struct Noted {
     session: String,
@@ -73,7 +73,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The agent, by what the folders are called; Gemini's documents by how they begin. Others are not read.
+/// The agent, by the names of the folders; for Gemini's documents, by how they begin. Other files are not read.
 fn agent(path: &Path, bytes: &[u8]) -> Option<Agent> {
     let text = path.to_string_lossy();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
-use crate::envelope::{self, UserText, classify, steers_the_host};
+use crate::envelope::{self, UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
 use crate::tool::{self, Answer, action, result_text};
@@ -288,7 +288,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             }
             assembler.prompt(&words, kind, source);
         }
-        UserText::Command(command) if steers_the_host(&command) => {}
+        UserText::Command(command) if controls_the_host(&command) => {}
         UserText::Command(command) => {
             assembler.prompt(&command, PromptKind::Command, source);
         }

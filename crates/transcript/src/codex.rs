@@ -110,7 +110,7 @@ fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     session.parent = parent.map(|(kind, id)| Parent { kind, session: Some(id), turn: None });
     let exec = source.is_some_and(|source| source.get() == "\"exec\"");
     session.automated = exec || meta.text(&["originator"]) == "codex_exec";
-    silence_own_work(assembler);
+    ignore_host_job(assembler);
 }
 
 fn spawned_by(source: &str) -> Option<String> {
@@ -121,7 +121,7 @@ fn spawned_by(source: &str) -> Option<String> {
 }
 
 /// Codex runs its memory jobs as sessions in its own folder.
-fn silence_own_work(assembler: &mut Assembler) {
+fn ignore_host_job(assembler: &mut Assembler) {
     let cwd = assembler.live.session.cwd.as_deref().unwrap_or("").trim_end_matches(['/', '\\']);
     assembler.live.muted = cwd.ends_with(".codex/memories") || cwd.ends_with(".codex\\memories");
 }

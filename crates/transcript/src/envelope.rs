@@ -221,7 +221,7 @@ fn slash_command(text: &str) -> Option<String> {
 }
 
 /// Commands that control the host and say nothing about the work.
-pub(crate) fn steers_the_host(command: &str) -> bool {
+pub(crate) fn controls_the_host(command: &str) -> bool {
     const NAMES: [&str; 62] = [
         "about", "add-dir", "agents", "approvals", "auth", "bug", "chat", "clear", "compact", "compress",
         "config", "context", "continue", "copy", "cost", "dir", "directory", "docs", "doctor", "editor",
@@ -337,6 +337,8 @@ mod tests {
             assert_eq!(kind(text), want, "{text}");
         }
         assert_eq!(summary("<analysis>a</analysis>\n<summary>\nb\n</summary>"), "b");
-        assert!(steers_the_host("/exit") && steers_the_host("/model opus") && !steers_the_host("/review 1"));
+        assert!(
+            controls_the_host("/exit") && controls_the_host("/model opus") && !controls_the_host("/review 1")
+        );
     }
 }

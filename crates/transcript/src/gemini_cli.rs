@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{UserText, classify, steers_the_host};
+use crate::envelope::{UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
@@ -245,7 +245,7 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
     // Commands of the host, and its help. A path is no command.
     let is_command =
         text.starts_with('/') && !text.split_whitespace().next().unwrap_or("")[1..].contains('/');
-    if is_command && steers_the_host(&text) || text.trim() == "?" {
+    if is_command && controls_the_host(&text) || text.trim() == "?" {
         return;
     }
     match classify(&text) {

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_are_repaired() {
+    fn halves_of_surrogate_pairs_are_repaired() {
         for (line, want) in [
             (br#"{"a":"x\ud83d"}"#.as_slice(), Some("{\"a\":\"x\u{fffd}\"}")),
             (br#"{"a":"\ude00y"}"#, Some("{\"a\":\"\u{fffd}y\"}")),

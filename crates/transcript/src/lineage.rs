@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_keeps_only_what_is_its_own() {
+    fn a_fork_keeps_only_its_own_exchanges() {
         let fork = Session { id: "fork".into(), ..Session::default() };
         let exchanges = [exchange(0, "p1", "a1"), exchange(1, "p2", "a9"), exchange(2, "p1", "a1")];
         let lineage = of(&fork, &exchanges, &known);

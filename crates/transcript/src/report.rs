@@ -68,7 +68,7 @@ mod tests {
     use crate::turn::{Action, Outcome};
 
     #[test]
-    fn a_reported_call_is_the_one_that_the_transcript_has() {
+    fn a_reported_call_equals_the_one_in_the_transcript() {
         let input = json!({ "command": "cargo test", "description": "x" });
         let report = Report { id: "t1", tool: "Bash", input: &input, result: None };
         let under_way = call(&report);

@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_texts_whatever_wraps_them() {
+    fn results_are_read_from_every_wrapper() {
         for (raw, want) in [
             (r#""plain""#, "plain"),
             (

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::clip::clipped;
-use crate::envelope::{UserText, classify, steers_the_host};
+use crate::envelope::{UserText, classify, controls_the_host};
 use crate::json::{Number, Raw, Text, value};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::tool::name;
@@ -64,7 +64,7 @@ fn one(line: &[u8], offset: u64) -> Option<Typed> {
     let record: Record<'_> = serde_json::from_slice(line).ok()?;
     let text = with_pasted(record.display.some().or(record.text.some())?, record.pasted);
     let prompt = match classify(&text) {
-        UserText::Words(words) if words.starts_with('/') && steers_the_host(&words) => return None,
+        UserText::Words(words) if words.starts_with('/') && controls_the_host(&words) => return None,
         UserText::Words(words) => {
             let kind = if words.starts_with('/') { PromptKind::Command } else { PromptKind::Typed };
             Prompt { text: clipped(&words, TEXT_BYTES_MAX), kind }

@@ -187,7 +187,7 @@ async fn measure(embedder: &dyn Embedder, set: &Set, done: impl Fn(u64)) -> Resu
     let begun = Instant::now();
     let mut passages = Vec::with_capacity(set.passages.len());
     for batch in set.passages.chunks(embedder.batch_max().max(1)) {
-        let texts = batch.iter().map(|text| redact_text(text).kept).collect();
+        let texts = batch.iter().map(|text| redact_text(text).value).collect();
         passages.extend(embedder.embed(Purpose::Passage, texts).await?.vectors);
         done(batch.len() as u64);
     }
@@ -195,7 +195,7 @@ async fn measure(embedder: &dyn Embedder, set: &Set, done: impl Fn(u64)) -> Resu
     let (mut found, mut first, mut asked) = (0.0, 0.0, Duration::ZERO);
     for (question, answers) in &set.questions {
         let begun = Instant::now();
-        let made = embedder.embed(Purpose::Query, vec![redact_text(question).kept]).await?;
+        let made = embedder.embed(Purpose::Query, vec![redact_text(question).value]).await?;
         asked += begun.elapsed();
         let places = nearest(made.vectors.first().map_or(&[], Vec::as_slice), &passages);
         let (share, reciprocal) = worth(&places, answers);

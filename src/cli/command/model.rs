@@ -492,7 +492,7 @@ async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<O
         .ok_or_else(|| Error::user("no model is in use").hint("`cerebro model list` shows the models"))?;
     let before = resident_bytes();
     let begun = Instant::now();
-    let texts = [NEAR[0], NEAR[1], FAR].map(|text| redact_text(text).kept).to_vec();
+    let texts = [NEAR[0], NEAR[1], FAR].map(|text| redact_text(text).value).to_vec();
     let made = embedder.embed(Purpose::Passage, texts).await?;
     let load = begun.elapsed();
     let grown = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
@@ -540,7 +540,7 @@ async fn typical(
     let mut times = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let begun = Instant::now();
-        embedder.embed(purpose, vec![redact_text(text).kept]).await?;
+        embedder.embed(purpose, vec![redact_text(text).value]).await?;
         times.push(begun.elapsed());
     }
     times.sort();

@@ -219,7 +219,7 @@ async fn take(
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
     let answer = daemon.ask(request(&note, root, path, dry_run)).await.map_err(|error| {
         // The next note may be taken where this one is not; a store that fails will fail again.
-        if error.code().is_some_and(Code::is_askers) {
+        if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
         } else {
             Fault::All(error)

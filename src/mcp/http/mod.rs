@@ -32,7 +32,7 @@ use super::{
     metrics,
     reply::Reply,
 };
-use cerebro_net::{Bounded, Guard};
+use cerebro_net::{BoundedListener, Guard};
 
 const MCP: &str = "/mcp";
 const HEALTH: &str = "/health";
@@ -126,7 +126,7 @@ pub(crate) async fn open(
     let refused = |error: std::io::Error| {
         ArgumentError::new("address", Some(&options.address), format!("{error}; choose another"))
     };
-    let listener = Bounded::bind(address).await.map_err(refused)?;
+    let listener = BoundedListener::bind(address).await.map_err(refused)?;
     let address = listener.address().map_err(refused)?;
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let sessions = SessionRegistry::new(context.clone(), stop.clone(), end.clone());

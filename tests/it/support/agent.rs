@@ -66,7 +66,7 @@ impl Pump {
         self
     }
 
-    /// Starts the process and says nothing yet.
+    /// Starts the process and sends nothing yet.
     pub fn silent(mut self) -> Agent {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
@@ -96,7 +96,7 @@ impl Pump {
         }
     }
 
-    /// Starts the process and makes the acquaintance.
+    /// Starts the process and does the handshake.
     pub fn start(self) -> Agent {
         let version = self.version;
         let mut agent = self.silent();
@@ -124,7 +124,7 @@ pub struct RpcError {
     pub message: String,
 }
 
-/// A running `cerebro mcp` and the client's end of it. Dropping it is the client vanishing.
+/// A running `cerebro mcp` and the client's end of it. Dropping it makes the client vanish.
 pub struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -132,7 +132,7 @@ pub struct Agent {
     stderr: Arc<Mutex<String>>,
     next_id: u64,
     early: HashMap<u64, Value>,
-    /// What was asked under each id, for messages.
+    /// The request of each id, for messages.
     asked: HashMap<u64, String>,
     modern: bool,
     client: String,
@@ -141,7 +141,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Sends `initialize` and `notifications/initialized`; gives the result of the first.
+    /// Sends `initialize` and `notifications/initialized`; returns the result of the first.
     pub fn initialize(&mut self, version: &str) -> Value {
         let client = json!({"name": self.client, "version": "1.0"});
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
@@ -150,7 +150,7 @@ impl Agent {
         result
     }
 
-    /// Calls a tool, whatever comes of it.
+    /// Calls a tool, which may succeed or fail.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Reply {
         let id = self.send(tool, arguments);
@@ -167,7 +167,7 @@ impl Agent {
         reply
     }
 
-    /// Calls a tool that must refuse in a way the agent can correct; gives the text.
+    /// Calls a tool that must fail with an error that the agent can correct; returns the text.
     #[track_caller]
     pub fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let shown: String = arguments.to_string().chars().take(500).collect();
@@ -177,7 +177,7 @@ impl Agent {
         reply.text
     }
 
-    /// Saves a memory; gives its id.
+    /// Saves a memory; returns its id.
     #[track_caller]
     pub fn save(&mut self, title: &str, content: &str) -> String {
         self.ok("mem_save", json!({"title": title, "content": content})).str("id").to_owned()
@@ -195,7 +195,7 @@ impl Agent {
         self.ok("mem_get_observation", json!({"id": id}))
     }
 
-    /// Sends a tool call without waiting; gives its request id.
+    /// Sends a tool call without waiting; returns its request id.
     pub fn send(&mut self, tool: &str, arguments: Value) -> u64 {
         self.send_with_meta(tool, arguments, Value::Null)
     }
@@ -234,7 +234,7 @@ impl Agent {
         self.answer(id)
     }
 
-    /// Sends a request; gives its id.
+    /// Sends a request; returns its id.
     pub fn send_request(&mut self, method: &str, mut params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -304,7 +304,7 @@ impl Agent {
         }
     }
 
-    /// Closes the client's end and waits for the pump to leave; gives whether it succeeded.
+    /// Closes the client's end and waits for the pump to end; returns whether it succeeded.
     #[track_caller]
     pub fn hang_up(mut self) -> bool {
         drop(self.stdin.take());
@@ -318,12 +318,12 @@ impl Agent {
         drop(self.stdin.take());
     }
 
-    /// Whether the pump is still there.
+    /// Whether the pump still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// What the pump has said on standard error.
+    /// What the pump printed on standard error.
     pub fn stderr_text(&self) -> String {
         format!("stderr of the pump: {:?}", self.stderr.lock().unwrap())
     }

@@ -1,4 +1,5 @@
-//! A browser without scripts: it keeps its cookie, sends forms with what their page hides in them, follows nothing by itself.
+//! A browser without scripts: it keeps its cookie, sends forms with their hidden fields, and follows no redirection by
+//! itself.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -34,7 +35,7 @@ impl Page {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// Whether the page says this, once tags and entities are read.
+    /// Whether the visible text contains this.
     pub fn says(&self, words: &str) -> bool {
         self.text().contains(words)
     }
@@ -87,7 +88,7 @@ impl Browser {
         Self { process, address: address.to_owned(), link: format!("/{path}"), cookie: String::new() }
     }
 
-    /// A request with these lines in its head beside host and cookie.
+    /// A request with these header lines besides host and cookie.
     pub fn ask(&self, request: &str, head: &[&str], body: &str) -> Page {
         let mut reader = self.begin(request, head, body);
         let (status, headers) = Self::head(&mut reader);
@@ -102,7 +103,7 @@ impl Browser {
         Page { status, headers, body: String::from_utf8(bytes).unwrap() }
     }
 
-    /// Sends a request; the answer is to be read.
+    /// Sends a request, whose answer must then be read.
     pub fn begin(&self, request: &str, head: &[&str], body: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -138,7 +139,7 @@ impl Browser {
         self.ask(&format!("GET {path}"), &[], "")
     }
 
-    /// Opens a page that must be there.
+    /// Opens a page that must exist.
     pub fn read(&self, path: &str) -> Page {
         let page = self.get(path);
         assert_eq!(page.status, 200, "{path}: {page:?}");

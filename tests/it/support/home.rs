@@ -1,4 +1,4 @@
-//! A throw-away data folder with its daemon.
+//! A temporary data folder with its daemon.
 
 use std::fs::{self, DirBuilder};
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{Agent, DEADLINE, GLANCE, PROGRAM, Pump, Value};
+use super::{Agent, DEADLINE, POLL_EVERY, PROGRAM, Pump, Value};
 
 /// A data folder, a `$HOME` and a work folder of their own; what runs on them ends with it.
 pub struct Home {
@@ -89,7 +89,7 @@ fn wait(child: &mut Child, deadline: Duration) -> Option<ExitStatus> {
         if start.elapsed() > deadline {
             return None;
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 
@@ -204,7 +204,7 @@ impl Home {
         }
     }
 
-    /// The daemon's process id, as the daemon says it.
+    /// The daemon's process id, as the daemon reports it.
     pub fn daemon_pid(&self) -> u32 {
         let status = self.json(&["daemon", "status"]);
         let pid = status["pid"].as_u64().unwrap_or_else(|| panic!("no pid in {status}"));
@@ -281,7 +281,7 @@ impl Home {
                 return;
             }
             left.into_iter().for_each(kill);
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_EVERY);
         }
     }
 }

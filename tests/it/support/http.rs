@@ -1,4 +1,4 @@
-//! What the servers of tests need of HTTP: to read a request, and to answer it.
+//! The HTTP that servers of tests need: reading a request, and answering it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,12 +1,12 @@
-//! What the tests need around the real program: homes, agents, replies, repositories.
+//! Helpers around the real program: homes, agents, replies, repositories.
 //!
 //! Everything that waits has a deadline, and a test that misses it says what it waited for.
 
 mod agent;
 mod browser;
 mod disk;
-mod faulty;
-mod fickle;
+mod faulty_disk;
+mod faulty_provider;
 mod home;
 pub mod http;
 mod model;
@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 pub use agent::{Agent, Pump};
 pub use browser::Browser;
 pub use disk::Disk;
-pub use faulty::FaultyDisk;
-pub use fickle::{Fickle, Mood};
+pub use faulty_disk::FaultyDisk;
+pub use faulty_provider::{Behavior, FaultyProvider};
 pub use home::{Finished, Home, finish, kill};
-pub use model::{library, model_files, model_home, shelf};
+pub use model::{library, model_files, model_folder, model_home};
 pub use network::{Watch, internet_sockets};
 pub use provider::{Provider, Scene};
 pub use reply::{Reply, assert_keys};
@@ -46,8 +46,8 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
 /// Longest wait for one answer: long, because a machine may be busy with other tests.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often a condition is looked at while it is waited for.
-pub const GLANCE: Duration = Duration::from_millis(10);
+/// The pause between two checks of a condition that is waited for.
+pub const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// Settings that let agents purge, which by default only people may. Goes before every `[table]`.
 pub const AGENTS_MAY_PURGE: &str = "agent_hard_delete = true\n";
@@ -71,7 +71,7 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(start.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain for: {what}");
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 
@@ -93,7 +93,7 @@ pub fn skip(reason: &str) {
     let test = thread.name().unwrap_or("a test");
     let in_ci = std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
     assert!(!in_ci, "{test} was skipped under CI: {reason}");
-    // Straight to the terminal: the output of a test that passes is not shown.
+    // Printed straight to the terminal, because the output of a passing test is not shown.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
 }
 
@@ -115,6 +115,6 @@ pub fn word(n: usize) -> String {
         out.push(char::from(b'a' + (n % 26) as u8));
         n /= 26;
     }
-    // A last letter that no stemmer takes off.
+    // The last letter is one that no stemmer removes.
     format!("w{out}q")
 }

@@ -10,7 +10,7 @@ use super::Home;
 /// The home with the models, which tests only read.
 ///
 /// # Panics
-/// When there is none: a test of the model runs the model.
+/// When there is none, because a test of the model must run the model.
 pub fn model_home() -> PathBuf {
     let home = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from).or_else(|| {
         let user = std::env::home_dir()?;
@@ -21,8 +21,8 @@ pub fn model_home() -> PathBuf {
     home
 }
 
-/// The shelf of that home.
-pub fn shelf() -> ModelFolder {
+/// The folder of models in that home.
+pub fn model_folder() -> ModelFolder {
     let home = model_home();
     ModelFolder::new(home.join("models"), home.join("runtime"))
 }

@@ -1,5 +1,4 @@
-//! Which sockets of the internet processes have, by `/proc`: those of this machine's own kind (`AF_UNIX`) are not
-//! among them.
+//! The internet sockets of processes, by `/proc`. Unix sockets are not among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +11,7 @@ use super::{Home, wait_for};
 
 /// The tables of sockets that could lead off the machine.
 const TABLES: [&str; 6] = ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"];
-/// How often they are looked at: a look-up of a name takes longer, the more where nobody answers.
+/// The pause between two checks: looking up a name takes longer, above all where no server answers.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
 /// The sockets of the internet that a process has open: kind, own address and the other side's, as the kernel writes
@@ -41,7 +40,7 @@ pub fn internet_sockets(pid: u32) -> BTreeSet<String> {
     own.iter().filter_map(|inode| known.get(inode).cloned()).collect()
 }
 
-/// Watches the processes of a home until it is asked what it saw.
+/// Watches the processes of a home until the result is asked for.
 pub struct Watch {
     stop: Arc<AtomicBool>,
     checks: Arc<AtomicUsize>,
@@ -68,7 +67,7 @@ impl Watch {
         Self { stop, checks, thread }
     }
 
-    /// Ends it, once the processes that run now were looked at a hundred times more; gives the sockets that were seen.
+    /// Ends after a hundred more checks of the processes that run now; returns the sockets that were seen.
     pub fn end(self) -> BTreeSet<String> {
         let before = self.checks.load(Ordering::SeqCst);
         wait_for("the processes to be looked at", || {

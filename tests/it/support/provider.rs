@@ -1,4 +1,4 @@
-//! A server that answers by a script, on a real socket, and records the requests.
+//! A scripted server on a real socket, which records the requests.
 
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
@@ -47,7 +47,7 @@ impl Provider {
         })
     }
 
-    /// Starts to answer what each request asks for.
+    /// Starts to answer each request by a function.
     pub fn thinking(mut think: impl FnMut(&Request) -> Scene + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -83,7 +83,7 @@ impl Provider {
     }
 }
 
-/// Plays the scene; gives the connection back where it is to stay open.
+/// Plays the scene; returns the connection if it should stay open.
 fn play(scene: &Scene, stream: TcpStream) -> Option<TcpStream> {
     let (status, headers, body, length) = match scene {
         Scene::Answer(status, headers, body) => (*status, *headers, body, body.len()),

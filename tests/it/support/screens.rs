@@ -1,4 +1,4 @@
-//! The screens of `cerebro tui` over the real daemon of a home, on a terminal that is only cells.
+//! The screens of `cerebro tui` over the real daemon of a home, on a terminal in memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{DEADLINE, Home};
 
-/// What the clock of the screens says.
+/// The time of the screens' clock.
 pub const NOW: &str = "2026-11-22T10:00:00Z";
 
 /// The screens, the size of their terminal and the runtime that connects them.
@@ -77,14 +77,14 @@ impl Screens {
                 "<space>" => KeyCode::Char(' '),
                 text => KeyCode::Char(text.chars().next().unwrap()),
             };
-            // A list remembers how much of it was drawn.
+            // A list remembers how many rows were drawn.
             self.draw();
             next = self.take(Message::Key(KeyEvent::new(code, KeyModifiers::NONE)));
         }
         next
     }
 
-    /// Gives a message to the screens.
+    /// Sends a message to the screens.
     pub fn take(&mut self, message: Message) -> Next {
         let app = &mut self.app;
         self.runtime.block_on(async { app.take(message) })
@@ -179,7 +179,7 @@ impl Screens {
     }
 }
 
-/// The screen without what differs from run to run: sizes, process ids, times that go by.
+/// The screen without what differs from run to run: sizes, process ids, durations.
 fn normal(shown: &str) -> String {
     let rules = [
         (r"\d+\.\d [kMG]B *", "SIZE "),

@@ -1,4 +1,4 @@
-//! The store from beneath: a way to break what the program never would.
+//! Direct access to the store, to break what the program never would.
 
 use super::Home;
 

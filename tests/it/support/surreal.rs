@@ -10,7 +10,7 @@ use super::{Home, wait_for};
 
 /// The database needs deep stacks.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
-/// Says to a started test binary what to serve: folder and address.
+/// The variable that tells a started test binary what to serve: folder and address.
 const SERVE: &str = "CEREBRO_TEST_SURREAL";
 /// The password of `root`.
 pub const PASSWORD: &str = "a-secret";

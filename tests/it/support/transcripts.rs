@@ -126,12 +126,12 @@ pub fn append(path: &Path, bytes: &[u8]) {
 }
 
 impl Home {
-    /// Takes all past sessions in, and gives what the command says.
+    /// Imports all past sessions and returns the command's output.
     pub fn take_in(&self) -> Value {
         self.json(&["history", "import", "--yes", "--since", "0"])
     }
 
-    /// Every past session with its exchanges, whole, in order of id: what two homes are compared by.
+    /// Every past session with its exchanges, complete and in order of id, to compare two homes.
     pub fn past(&self) -> Vec<Value> {
         let listed = self.json(&["history", "show"]);
         let mut sessions: Vec<String> = listed["sessions"]

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_that_say_the_same_are_known_in_other_words() {
+    fn claims_that_say_the_same_in_other_words_are_recognised() {
         for (one, other) in [
             ("The Makefile is indented with tabs.", "The user wants the Makefile to be indented with tabs."),
             ("Indent the Makefile by tabs", "Makefiles are indented with tabs"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_carries_another_only_with_its_numbers_commands_and_denials() {
+    fn a_claim_replaces_another_only_with_its_numbers_commands_and_negations() {
         let carrier = ("The cache", "The cache keeps 10 entries in `/var/cache/demo`.");
         assert!(carries(carrier, ("Cache", "The cache keeps entries in `/var/cache/demo`.")));
         for other in [

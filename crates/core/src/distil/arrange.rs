@@ -13,7 +13,7 @@ use super::{
 use crate::{
     domain::{ItemChange, ItemOperation, MemoryId},
     redact::RedactedText,
-    relate::claim::Misfit,
+    relate::claim::MalformedAnswer,
     text,
 };
 
@@ -153,11 +153,11 @@ pub struct Arranged {
 /// Reads an answer about a handbook of which these items were shown, in the order of their numbers.
 ///
 /// # Errors
-/// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single
+/// [`MalformedAnswer`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single
 /// operation that does not fit is dropped instead. If the operations together would take away more items than
 /// allowed, none of those is accepted.
-pub fn read(answer: &Value, handbook: &Handbook, shown: &[MemoryId]) -> Result<Arranged, Misfit> {
-    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+pub fn read(answer: &Value, handbook: &Handbook, shown: &[MemoryId]) -> Result<Arranged, MalformedAnswer> {
+    let parsed = Answer::deserialize(answer).map_err(|error| MalformedAnswer(error.to_string()))?;
     let named: Vec<Result<ItemOperation, Reason>> =
         parsed.operations.iter().map(|operation| named(operation, shown)).collect();
     let all = fitting(&named, handbook, |_| None);

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     domain::{Candidate, Citation, ClaimKind, ExchangeId, FullExchange, Origin, SessionOutcome},
     redact::{RedactedText, redact_text},
-    relate::claim::Misfit,
+    relate::claim::MalformedAnswer,
     taint, text,
 };
 
@@ -78,7 +78,7 @@ pub enum Reason {
     /// An operation names an item that was not shown.
     UnknownItem,
     /// An operation does not fit the present places of its items.
-    Unfit,
+    SupersessionError,
     /// An item would be merged into one that does not say all of it.
     SaysMore,
     /// More items would be taken away than one arrangement may take.
@@ -104,7 +104,7 @@ impl Reason {
             Self::Instruction => "instruction",
             Self::Secret => "secret",
             Self::UnknownItem => "unknown_item",
-            Self::Unfit => "unfit",
+            Self::SupersessionError => "unfit",
             Self::SaysMore => "says_more",
             Self::TooManyTaken => "too_many_taken",
         }
@@ -144,12 +144,13 @@ struct AnswerEvidence {
 /// Reads an answer about a session of which these exchanges were shown.
 ///
 /// # Errors
-/// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
+/// [`MalformedAnswer`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
 /// that does not hold is dropped instead.
-pub fn read(answer: &Value, exchanges: &[FullExchange]) -> Result<Distilled, Misfit> {
-    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
-    let outcome = SessionOutcome::parse(&parsed.outcome)
-        .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&parsed.outcome, 40))))?;
+pub fn read(answer: &Value, exchanges: &[FullExchange]) -> Result<Distilled, MalformedAnswer> {
+    let parsed = Answer::deserialize(answer).map_err(|error| MalformedAnswer(error.to_string()))?;
+    let outcome = SessionOutcome::parse(&parsed.outcome).ok_or_else(|| {
+        MalformedAnswer(format!("there is no outcome `{}`", text::cut_chars(&parsed.outcome, 40)))
+    })?;
     let title = own_words(&parsed.title, TITLE_CHARS_MAX).ok().filter(|title| taint(title, "").is_empty());
     let mut distilled = Distilled { outcome, title, claims: Vec::new(), dropped: BTreeMap::new() };
     let claims = if parsed.no_op { Vec::new() } else { parsed.claims };
@@ -233,7 +234,7 @@ pub(crate) fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, R
 /// A text in which redaction found nothing.
 pub(crate) fn clean(words: &str) -> Result<RedactedText, Reason> {
     let cleaned = redact_text(words);
-    if cleaned.count == 0 { Ok(cleaned.kept) } else { Err(Reason::Secret) }
+    if cleaned.count == 0 { Ok(cleaned.value) } else { Err(Reason::Secret) }
 }
 
 /// The exchange that contains a quote. White space does not count.

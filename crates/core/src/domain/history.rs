@@ -276,7 +276,7 @@ impl HistoryTombstone {
     }
 
     /// Of a memory file of an agent, by its path.
-    pub fn of_paper(path: &str) -> Self {
+    pub fn of_memory_file(path: &str) -> Self {
         Self(digest(&["paper", path]))
     }
 

@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_ids_are_read_kindly_and_strictly() {
+    fn memory_ids_are_read_in_any_case_and_malformed_ones_refused() {
         let id = MemoryId::parse("abcdefghij27").unwrap();
         assert_eq!(MemoryId::parse(" memory:ABCDEFGHIJ27\n"), Ok(id));
         for bad in [

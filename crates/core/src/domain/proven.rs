@@ -272,7 +272,7 @@ mod tests {
     use crate::redact::redact_text;
 
     fn clean(text: &str) -> RedactedText {
-        redact_text(text).kept
+        redact_text(text).value
     }
 
     fn to_do(whole: bool, items: &[(&str, &str, &str)]) -> Proven {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_follows_lists_and_changes_over_exchanges() {
+    fn open_tasks_follow_lists_and_changes_over_exchanges() {
         let whole = to_do(true, &[("a", "", "completed"), ("b", "", "pending")]);
         assert_eq!(left_to_do([&to_do(true, &[("old", "", "pending")]), &whole]), ["b"]);
         let first = to_do(false, &[("first", "1", ""), ("second", "2", "")]);

@@ -112,11 +112,11 @@ mod tests {
     use crate::redact::redact_text;
 
     fn trigger(text: &str) -> Result<Trigger, TriggerError> {
-        Trigger::parse(&redact_text(text).kept)
+        Trigger::parse(&redact_text(text).value)
     }
 
     #[test]
-    fn triggers_are_read_kindly_and_bounded() {
+    fn triggers_are_normalised_and_bounded() {
         for (text, want) in [
             ("path:src/store", "path:src/store"),
             (" path: ./src/store/ ", "path:src/store"),

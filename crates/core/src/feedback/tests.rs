@@ -1,4 +1,4 @@
-//! What is a sign and what is none; and how often a quotation is known, over texts of this repository's documents.
+//! What counts as a sign and what does not; and how often quotations are recognised, on texts of this repository.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn sources(signs: &[Sign]) -> Vec<(MemoryId, Source)> {
 }
 
 #[test]
-fn what_is_read_after_it_was_shown_counts_once_and_what_was_not_shown_never() {
+fn a_read_counts_once_and_only_after_the_memory_was_shown() {
     let mut watch = Watch::default();
     let shown = ids(3);
     assert_eq!(watch.read(&shown[0]), None, "nothing was shown yet");
@@ -32,7 +32,7 @@ fn what_is_read_after_it_was_shown_counts_once_and_what_was_not_shown_never() {
 }
 
 #[test]
-fn a_question_in_other_words_passes_over_the_first_hits() {
+fn asking_again_in_other_words_counts_against_the_first_hits() {
     let first = ids(5);
     let passed =
         |watch: &mut Watch, second, question: &str| sources(&watch.searched(at(second), question, &ids(2)));
@@ -71,7 +71,7 @@ fn a_session_keeps_a_bounded_number() {
 }
 
 #[test]
-fn what_an_answer_says_again_was_of_use() {
+fn a_memory_that_an_answer_repeats_was_useful() {
     let shown = ids(2);
     let texts = [
         (shown[0], "The listener binds port 4780 of localhost, set by CEREBRO_PORT.".to_owned()),
@@ -151,7 +151,7 @@ fn cases(count: usize) -> Vec<Case> {
 }
 
 #[test]
-fn answers_that_quote_a_hit_are_known_and_shuffled_ones_are_not() {
+fn quotations_are_recognised_and_shuffled_words_are_not() {
     let cases = cases(200);
     let nothing = BTreeSet::new();
     let known = |case: &Case| {
@@ -163,7 +163,7 @@ fn answers_that_quote_a_hit_are_known_and_shuffled_ones_are_not() {
     let mut shuffled = 0;
     for (n, case) in cases.iter().enumerate() {
         let other = &cases[(n + 1) % cases.len()];
-        // An answer that was given elsewhere and quotes what is shown here too is no mistake.
+        // An answer from another case that quotes what is shown here too is no mistake.
         if case.texts.iter().any(|(_, text)| *text == other.texts[other.quoted].1) {
             continue;
         }
@@ -175,7 +175,7 @@ fn answers_that_quote_a_hit_are_known_and_shuffled_ones_are_not() {
 }
 
 #[test]
-fn usefulness_grows_with_signs_and_never_to_the_whole() {
+fn usefulness_grows_with_signs_and_stays_below_one() {
     let of = |signs: &[(Source, u64)]| usefulness(&signs.iter().copied().collect());
     assert_eq!(of(&[]), None);
     assert_eq!(of(&[(Source::Corrected, 1), (Source::Read, 3)]), None);

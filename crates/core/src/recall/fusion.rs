@@ -6,7 +6,7 @@
 //! standard deviations above the mean of the candidates: a leg in which one candidate stands out counts for more
 //! than one in which many are alike, without knowing beforehand which leg suits a question.
 
-use super::{Beside, Candidate, Link, Parts, Ranked, Weights, beside as beside_texts, spread};
+use super::{Candidate, ExternalSignals, Link, Parts, Ranked, Weights, external, spread};
 
 /// Standard deviations above the mean at which a candidate counts in full: the best of some hundred unrelated
 /// memories reaches about that by chance.
@@ -23,12 +23,12 @@ fn best(scores: impl Iterator<Item = f32>) -> f32 {
 
 /// Mean and standard deviation of a leg's scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Usual {
+pub struct Distribution {
     pub mean: f32,
     pub deviation: f32,
 }
 
-impl Usual {
+impl Distribution {
     /// Computes both from these scores.
     pub fn of(scores: &[f32]) -> Self {
         let count = scores.len().max(1) as f32;
@@ -55,12 +55,12 @@ impl Usual {
 ///
 /// Without a model, words count as a share of the best. The vector's z-score is squared: cosines lie close
 /// together, and only those that stand out far are significant.
-fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec<(f32, f32)> {
+fn own(candidates: &[Candidate], usual: Option<Distribution>, weights: &Weights) -> Vec<(f32, f32)> {
     let words: Vec<f32> = candidates.iter().map(|c| c.words).collect();
     let raw: Vec<(f32, f32)> = match usual.filter(|_| weights.meaning > 0.0) {
         None => words.iter().map(|words| (*words, 0.0)).collect(),
         Some(usual) => {
-            let usual_words = Usual::of(&words);
+            let usual_words = Distribution::of(&words);
             let of = |candidate: &Candidate| {
                 let meaning = candidate.meaning.map_or(0.0, |similarity| usual.height(similarity));
                 (weights.words * usual_words.height(candidate.words), weights.meaning * meaning * meaning)
@@ -77,16 +77,16 @@ fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec
 pub fn rank(
     candidates: &[Candidate],
     links: &[Link],
-    usual: Option<Usual>,
+    usual: Option<Distribution>,
     weights: &Weights,
-    beside: &Beside,
+    signals: &ExternalSignals,
 ) -> Vec<Ranked> {
     let own = own(candidates, usual, weights);
     let sums: Vec<f32> = own.iter().map(|(words, meaning)| words + meaning).collect();
     let neighbours = spread::neighbours(candidates, &sums, links, weights.neighbours);
     let sessions = spread::sessions(candidates, &sums, weights.session);
-    let used = beside_texts::used(candidates, &sums, beside, weights.used);
-    let related = beside_texts::related(candidates, &sums, beside, weights.related);
+    let used = external::used(candidates, &sums, signals, weights.used);
+    let related = external::related(candidates, &sums, signals, weights.related);
     let mut ranked: Vec<Ranked> = (0..candidates.len())
         .map(|at| {
             let (words, meaning) = own[at];
@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    fn order(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> Vec<u64> {
-        rank(candidates, links, usual, &Weights::default(), &Beside::default())
+    fn order(candidates: &[Candidate], links: &[Link], usual: Option<Distribution>) -> Vec<u64> {
+        rank(candidates, links, usual, &Weights::default(), &ExternalSignals::default())
             .iter()
             .map(|ranked| candidates[ranked.at].memory)
             .collect()
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn both_legs_count_and_ties_are_settled() {
-        let usual = Some(Usual { mean: 0.1, deviation: 0.1 });
+        let usual = Some(Distribution { mean: 0.1, deviation: 0.1 });
         let all = [
             candidate(3, 9.0, None),
             candidate(2, 8.0, Some(0.5)),
@@ -177,7 +177,7 @@ mod tests {
         all.push(candidate(1, words[0], Some(words[1])));
         all.push(candidate(2, meaning[0], Some(meaning[1])));
         let similarities: Vec<f32> = all.iter().filter_map(|c| c.meaning).collect();
-        order(&all, &[], Some(Usual::of(&similarities)))[0]
+        order(&all, &[], Some(Distribution::of(&similarities)))[0]
     }
 
     #[test]
@@ -192,14 +192,15 @@ mod tests {
         all[1].named = true;
         all[2].named = true;
         assert_eq!(order(&all, &[], None), [2, 1, 3]);
-        let ranked = rank(&all, &[], None, &Weights::default().without(Signal::Opening), &Beside::default());
+        let ranked =
+            rank(&all, &[], None, &Weights::default().without(Signal::Opening), &ExternalSignals::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.at).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]
     fn one_that_does_not_stand_out_is_ranked_by_its_words() {
         let all = [candidate(1, 9.0, Some(0.9)), candidate(2, 0.5, None), candidate(3, 1.0, None)];
-        assert_eq!(order(&all, &[], Some(Usual { mean: 0.3, deviation: 0.1 })), [1, 3, 2]);
+        assert_eq!(order(&all, &[], Some(Distribution { mean: 0.3, deviation: 0.1 })), [1, 3, 2]);
     }
 
     #[test]
@@ -207,33 +208,34 @@ mod tests {
         let mut all = [candidate(1, 9.0, Some(0.9)), candidate(2, 1.0, None)];
         all[1].named = true;
         let links = [Link { from: 0, to: 1, distance: 2 }];
-        let beside = Beside { relations: [(1, vec![(2, 0.5)])].into(), ..Beside::default() };
+        let signals =
+            ExternalSignals { relations: [(1, vec![(2, 0.5)])].into(), ..ExternalSignals::default() };
         for ranked in rank(
             &all,
             &links,
-            Some(Usual::of(&[0.9, 0.1, 0.2])),
+            Some(Distribution::of(&[0.9, 0.1, 0.2])),
             &Weights::default().with(Signal::Related),
-            &beside,
+            &signals,
         ) {
             assert!((ranked.score - ranked.parts.sum()).abs() < 1e-6 && ranked.score.is_finite());
         }
     }
 
     #[test]
-    fn what_lies_beside_the_texts_changes_no_bit_by_default() {
+    fn external_signals_change_no_score_by_default() {
         let all: Vec<Candidate> =
             (1..50).map(|n| candidate(n, 50.0 / n as f32, Some(0.5 / n as f32))).collect();
-        let beside = Beside {
+        let signals = ExternalSignals {
             uses: (1..50).map(|n| (n, 1.0 / n as f32)).collect(),
             relations: (1..50).map(|n| (n, vec![(50 - n, 1.0)])).collect(),
         };
-        let usual = Some(Usual::of(&[0.5, 0.1, 0.2]));
-        let bits = |weights: &Weights, beside: &Beside| -> Vec<(usize, u32)> {
-            rank(&all, &[], usual, weights, beside).iter().map(|one| (one.at, one.score.to_bits())).collect()
+        let usual = Some(Distribution::of(&[0.5, 0.1, 0.2]));
+        let bits = |weights: &Weights, signals: &ExternalSignals| -> Vec<(usize, u32)> {
+            rank(&all, &[], usual, weights, signals).iter().map(|one| (one.at, one.score.to_bits())).collect()
         };
-        let plain = bits(&Weights::default(), &Beside::default());
-        assert_eq!(bits(&Weights::default(), &beside), plain);
-        assert_ne!(bits(&Weights::default().with(Signal::Related), &beside), plain);
-        assert_ne!(bits(&Weights::default().with(Signal::Used), &beside), plain);
+        let plain = bits(&Weights::default(), &ExternalSignals::default());
+        assert_eq!(bits(&Weights::default(), &signals), plain);
+        assert_ne!(bits(&Weights::default().with(Signal::Related), &signals), plain);
+        assert_ne!(bits(&Weights::default().with(Signal::Used), &signals), plain);
     }
 }

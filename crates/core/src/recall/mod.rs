@@ -3,16 +3,16 @@
 //! Everything here is a pure function over candidates. `docs/recall.md` explains it with measurements; start at
 //! [`rank`].
 
-mod beside;
+mod external;
 mod fusion;
 mod spread;
 mod verdict;
 mod weights;
 
-pub use beside::Beside;
-pub use fusion::{Usual, rank};
+pub use external::ExternalSignals;
+pub use fusion::{Distribution, rank};
 pub use spread::{Link, REACH};
-pub use verdict::{Match, Signs};
+pub use verdict::{Match, MatchFigures};
 pub use weights::{Signal, Weights};
 
 /// How strongly the logarithm of the number of passages lowers a memory's score.

@@ -10,7 +10,7 @@ pub enum Match {
 
 /// The figures from which the label is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Signs {
+pub struct MatchFigures {
     /// The question is the title or topic key of the first hit.
     pub exact: bool,
     /// The share of the question's words, weighted by rarity, that the first hit contains: 0 to 1.
@@ -29,13 +29,13 @@ const PARTIAL_COVERAGE: f32 = 0.21;
 /// whole, on the subject or not. So a share is worth more by the square root of the number of words, just as the
 /// spread of a share of that many draws shrinks.
 const SHORT: usize = 6;
-/// The same thresholds for the nearest meaning. Beside it, words alone make a match strong when nearly all occur,
+/// The same thresholds for the nearest meaning. ExternalSignals it, words alone make a match strong when nearly all occur,
 /// because a model does not know names.
 const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;
 const SURE_COVERAGE: f32 = 0.9;
 
-impl Signs {
+impl MatchFigures {
     /// The label. It is also `Match::None` when nothing was found.
     pub fn label(&self) -> Match {
         let held = self.held();
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_label_follows_the_signs() {
-        let label = |exact, coverage, meaning| Signs { exact, coverage, words: 6, meaning }.label();
+        let label = |exact, coverage, meaning| MatchFigures { exact, coverage, words: 6, meaning }.label();
         assert_eq!(label(true, 0.0, None), Match::Strong);
         assert_eq!(label(false, 0.42, None), Match::Strong);
         assert_eq!(label(false, 0.21, None), Match::Partial);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_smaller_share_of_a_long_question_says_as_much() {
-        let label = |coverage, words| Signs { coverage, words, ..Signs::default() }.label();
+        let label = |coverage, words| MatchFigures { coverage, words, ..MatchFigures::default() }.label();
         assert_eq!(label(0.3, 6), Match::Partial);
         assert_eq!(label(0.3, 24), Match::Strong);
         assert_eq!(label(0.12, 6), Match::None);

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bytes_of_the_text_as_it_came_are_found() {
+    fn positions_map_back_to_the_original_text() {
         let text = "\u{feff}a\u{200b}\u{200d}bc\u{ad}d\u{2060}";
         let visible = Visible::of(text);
         assert_eq!(visible.text, "abcd");

@@ -94,7 +94,7 @@ pub fn redact(text: &str) -> Redacted<'_> {
 
 /// The redacted text of something that is only shown, or is still to be parsed as a name.
 pub fn redact_secrets(value: &str) -> String {
-    redact_text(value).kept.into()
+    redact_text(value).value.into()
 }
 
 /// Redacts a name as [`redact_secrets`] does, but leaves names of plain words alone. In lower case, a name such as
@@ -143,27 +143,27 @@ impl Redaction {
         let hits = anchors::hits(text);
         let has = |anchor: Anchor| hits.iter().any(|hit| hit.anchor == anchor);
         let mut spans = if has(Anchor::Private) { private_blocks(text) } else { Vec::new() };
-        let mut walls: Vec<Range<usize>> = spans.iter().map(|span| span.range.clone()).collect();
+        let mut excluded: Vec<Range<usize>> = spans.iter().map(|span| span.range.clone()).collect();
         if has(Anchor::Mark) {
-            walls.extend(MARK.find_iter(text).map(|found| found.range()));
+            excluded.extend(MARK.find_iter(text).map(|found| found.range()));
         }
         for _ in 0..ROUNDS_MAX {
-            let found = self.secrets(text, &mut walls, &hits);
+            let found = self.secrets(text, &mut excluded, &hits);
             if found.is_empty() {
                 break;
             }
-            walls.extend(found.iter().map(|span| span.range.clone()));
+            excluded.extend(found.iter().map(|span| span.range.clone()));
             spans.extend(found);
         }
         spans
     }
 
-    /// The secrets between the walls. Sorts the walls.
-    fn secrets(self, text: &str, walls: &mut [Range<usize>], hits: &[Hit]) -> Vec<Span> {
-        walls.sort_unstable_by_key(|wall| wall.start);
+    /// The secrets outside the excluded ranges. Sorts these.
+    fn secrets(self, text: &str, excluded: &mut [Range<usize>], hits: &[Hit]) -> Vec<Span> {
+        excluded.sort_unstable_by_key(|range| range.start);
         let mut spans = Vec::new();
         let mut hits = hits.iter().peekable();
-        for piece in between(walls, text.len()) {
+        for piece in between(excluded, text.len()) {
             let mut search = Search::new(self, &text[piece.clone()], piece.start);
             // Anchors are ordered by their ends, and none lies in two pieces.
             while let Some(hit) = hits.next_if(|hit| hit.range.end <= piece.end) {
@@ -239,15 +239,15 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The pieces of a text of `len` bytes that no wall covers. The walls are ordered by their starts.
-fn between(walls: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
-    let mut pieces = Vec::with_capacity(walls.len() + 1);
+/// The pieces of a text of `len` bytes outside the excluded ranges, which are ordered by their starts.
+fn between(excluded: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
+    let mut pieces = Vec::with_capacity(excluded.len() + 1);
     let mut at = 0;
-    for wall in walls {
-        if at < wall.start {
-            pieces.push(at..wall.start);
+    for range in excluded {
+        if at < range.start {
+            pieces.push(at..range.start);
         }
-        at = at.max(wall.end);
+        at = at.max(range.end);
     }
     if at < len {
         pieces.push(at..len);

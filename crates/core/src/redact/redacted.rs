@@ -18,7 +18,7 @@ pub struct RedactedText(Box<str>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned<T> {
     /// The text or texts.
-    pub kept: T,
+    pub value: T,
     /// How many places were replaced.
     pub count: usize,
 }
@@ -27,7 +27,7 @@ pub struct Cleaned<T> {
 pub fn redact_text(text: &str) -> Cleaned<RedactedText> {
     let visible = text::strip_control_chars(text);
     let redacted = redact(&visible);
-    Cleaned { count: redacted.count, kept: RedactedText(redacted.text.into()) }
+    Cleaned { count: redacted.count, value: RedactedText(redacted.text.into()) }
 }
 
 /// Redacts each text of a list, and then the whole list, in case a secret begins in one text and ends in another:
@@ -35,24 +35,24 @@ pub fn redact_text(text: &str) -> Cleaned<RedactedText> {
 pub fn redact_list<S: AsRef<str>>(texts: &[S]) -> Cleaned<Vec<RedactedText>> {
     let one_by_one: Vec<_> = texts.iter().map(|text| redact_text(text.as_ref())).collect();
     let count = one_by_one.iter().map(|one| one.count).sum();
-    let kept: Vec<_> = one_by_one.into_iter().map(|one| one.kept).collect();
+    let kept: Vec<_> = one_by_one.into_iter().map(|one| one.value).collect();
     if kept.len() > 1 {
         for separator in ["\n", ","] {
             let whole = redact_text(&join(texts, separator));
-            if whole.count > 0 && *whole.kept != kept.join(separator) {
-                let parts = whole.kept.split(separator).map(RedactedText::derived).collect();
-                return Cleaned { kept: parts, count: whole.count };
+            if whole.count > 0 && *whole.value != kept.join(separator) {
+                let parts = whole.value.split(separator).map(RedactedText::derived).collect();
+                return Cleaned { value: parts, count: whole.count };
             }
         }
     }
-    Cleaned { kept, count }
+    Cleaned { value: kept, count }
 }
 
 /// A value as JSON with each text in it redacted. Names of fields are this program's own and stay.
 pub fn redact_json(value: &serde_json::Value) -> Cleaned<RedactedText> {
     let mut value = value.clone();
     let count = redact_leaves(&mut value);
-    Cleaned { kept: RedactedText::derived(value.to_string()), count }
+    Cleaned { value: RedactedText::derived(value.to_string()), count }
 }
 
 /// Redacts the texts of a value and counts the replacements. The depth of a value is bounded by its Rust type.
@@ -60,7 +60,7 @@ fn redact_leaves(value: &mut serde_json::Value) -> usize {
     match value {
         serde_json::Value::String(text) => {
             let cleaned = redact_text(text);
-            *text = cleaned.kept.into();
+            *text = cleaned.value.into();
             cleaned.count
         }
         serde_json::Value::Array(values) => values.iter_mut().map(redact_leaves).sum(),
@@ -230,20 +230,20 @@ mod tests {
         ];
         for (texts, kept, count) in cases {
             let cleaned = redact_list(texts);
-            assert_eq!(cleaned.kept, *kept, "{texts:?}");
+            assert_eq!(cleaned.value, *kept, "{texts:?}");
             assert_eq!(cleaned.count, *count, "{texts:?}");
         }
     }
 
     #[test]
-    fn a_secret_with_control_characters_in_it_is_known() {
+    fn a_secret_with_control_characters_is_found() {
         let cleaned = redact_text("use ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d\u{7}");
-        assert_eq!((cleaned.kept.as_str(), cleaned.count), ("use [REDACTED:github-token]", 1));
+        assert_eq!((cleaned.value.as_str(), cleaned.count), ("use [REDACTED:github-token]", 1));
     }
 
     #[test]
-    fn of_a_long_text_head_and_tail_stay() {
-        let text = redact_text(&format!("é{}é", "·".repeat(1_000))).kept;
+    fn a_clipped_text_keeps_head_and_tail() {
+        let text = redact_text(&format!("é{}é", "·".repeat(1_000))).value;
         assert_eq!(text.clipped(2_004), text);
         let short = text.clipped(200);
         assert!(short.len() <= 200 && short.starts_with('é') && short.ends_with("·é"), "{short}");
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_from_a_redacted_text_is_redacted() {
-        let text = redact_text(" one\ntwo three ").kept;
+        let text = redact_text(" one\ntwo three ").value;
         assert_eq!(text.one_line(), "one two three");
         assert_eq!(text.trimmed(), "one\ntwo three");
         assert_eq!(text.cut_bytes(4), " one");

@@ -1,4 +1,4 @@
-//! What is taken out, what stays, and that doing it again changes nothing.
+//! What is redacted, what stays, and that redacting twice changes nothing more.
 
 mod bars;
 
@@ -78,7 +78,7 @@ fn pem(name: &str, lines: usize, end: &str) -> String {
     format!("-----BEGIN {name}-----\n{body}{end}")
 }
 
-/// Secrets known by what is beside them: kind, text before, secret, text behind.
+/// Secrets that are recognised by their surroundings: kind, text before, secret, text after.
 fn beside() -> Vec<(&'static str, String, String, String)> {
     let mut all = Vec::new();
     let mut add = |kind, before: &str, secret: String, behind: &str| {
@@ -346,7 +346,7 @@ fn other_text_stays() {
 }
 
 #[test]
-fn what_is_not_shown_hides_nothing() {
+fn invisible_characters_hide_no_secret() {
     for sign in ["\u{200b}", "\u{ad}", "\u{2060}\u{feff}", "\u{fe0f}"] {
         for (kind, token) in tokens() {
             let hidden = format!("{}{sign}{}", &token[..8], &token[8..]);
@@ -362,7 +362,7 @@ fn what_is_not_shown_hides_nothing() {
 }
 
 #[test]
-fn surroundings_count_only_where_they_are_asked_for() {
+fn context_is_used_only_if_the_settings_ask_for_it() {
     let text = format!("password: hunter2, ghp_{} and <private>x</private>", letters(36));
     let known = Redaction { context: false }.redact(&text);
     assert_eq!(known.text, "password: hunter2, [REDACTED:github-token] and [REDACTED:private]");
@@ -462,7 +462,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_survived(text in ".*") {
+    fn no_text_makes_redaction_panic(text in ".*") {
         let once = redact(&text);
         prop_assert_eq!(redact(&once.text).count, 0);
     }

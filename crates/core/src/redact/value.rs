@@ -1,4 +1,4 @@
-//! Whether a value behind a secret's name is a secret: not a placeholder, not code, not prose.
+//! Whether a value after a secret's name is a secret: not a placeholder, not code, not prose.
 
 use super::name::Named;
 
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_says_what_is_meant_literally() {
+    fn the_form_decides_whether_a_value_is_literal() {
         for (named, form, value) in [
             (Named::Password, Form::Data, "swordfish"),
             (Named::Password, Form::Quoted, "correct horse battery staple"),

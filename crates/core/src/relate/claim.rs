@@ -59,7 +59,7 @@ pub struct Claims {
 /// An answer of the wrong form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer does not fit the schema: {0}")]
-pub struct Misfit(pub String);
+pub struct MalformedAnswer(pub String);
 
 const ENTITY_KINDS: [&str; 6] = ["person", "service", "product", "concept", "file", "symbol"];
 
@@ -137,19 +137,19 @@ pub fn schema(candidates: usize) -> Value {
 /// Finds the JSON in a model's answer, which may put it between fences.
 ///
 /// # Errors
-/// [`Misfit`] where there is none.
-pub fn json_in(words: &str) -> Result<Value, Misfit> {
+/// [`MalformedAnswer`] where there is none.
+pub fn json_in(words: &str) -> Result<Value, MalformedAnswer> {
     let begin = words.find('{').unwrap_or(0);
     let end = words.rfind('}').map_or(words.len(), |at| at + 1);
     let json = words.get(begin..end).unwrap_or(words);
-    serde_json::from_str(json).map_err(|error| Misfit(format!("it is not JSON: {error}")))
+    serde_json::from_str(json).map_err(|error| MalformedAnswer(format!("it is not JSON: {error}")))
 }
 
 /// Reads an answer to [`question`].
 ///
 /// # Errors
-/// [`Misfit`], worded so that a model can correct its answer.
-pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
+/// [`MalformedAnswer`], worded so that a model can correct its answer.
+pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Claims, MalformedAnswer> {
     #[derive(Deserialize)]
     struct Answer {
         relations: Vec<AnswerRelation>,
@@ -169,24 +169,24 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
         name: String,
         kind: String,
     }
-    let parsed: Answer = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let parsed: Answer = Answer::deserialize(answer).map_err(|error| MalformedAnswer(error.to_string()))?;
     let mut claims = Claims::default();
     for one in parsed.relations {
         let at = (0..candidates.len().min(CANDIDATES_MAX)).find(|at| reference(*at) == one.candidate);
         let other = at.map(|at| &candidates[at]);
-        let other =
-            other.ok_or_else(|| Misfit(format!("there is no candidate `{}`", cut(&one.candidate))))?;
+        let other = other
+            .ok_or_else(|| MalformedAnswer(format!("there is no candidate `{}`", cut(&one.candidate))))?;
         let kind = RelationKind::parse(&one.kind).filter(|kind| *kind != RelationKind::MentionsSame);
-        let kind = kind.ok_or_else(|| Misfit(format!("there is no kind `{}`", cut(&one.kind))))?;
+        let kind = kind.ok_or_else(|| MalformedAnswer(format!("there is no kind `{}`", cut(&one.kind))))?;
         if !one.confidence.is_finite() {
-            return Err(Misfit("a confidence is not a number".to_owned()));
+            return Err(MalformedAnswer("a confidence is not a number".to_owned()));
         }
         if one.confidence >= CONFIDENCE_MIN && is_possible(kind, memory, other) {
             claims.add(kind, &other.id, one.confidence.min(1.0), &one.reason);
         }
     }
     for one in parsed.entities {
-        let name = redact_text(&one.name).kept.one_line();
+        let name = redact_text(&one.name).value.one_line();
         let known = ENTITY_KINDS.contains(&one.kind.as_str());
         if known && !name.is_empty() && name.chars().count() <= ENTITY_CHARS_MAX {
             claims.entities.push(Entity { name, kind: one.kind });
@@ -208,7 +208,7 @@ impl Claims {
         if self.relations.iter().any(|known| known.kind == kind && known.to == *to) {
             return;
         }
-        let reason = redact_text(reason).kept.one_line().cut_chars(REASON_CHARS_MAX);
+        let reason = redact_text(reason).value.one_line().cut_chars(REASON_CHARS_MAX);
         let evidence = (!reason.is_empty()).then_some(reason);
         self.relations.push(Relation { to: *to, kind, weight, evidence });
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_once_and_with_its_reason() {
+    fn a_valid_relation_is_kept_once_with_its_reason() {
         let (note, others) = three();
         let answer = json!({
             "relations": [
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_the_place_of_what_came_later() {
+    fn no_memory_supersedes_a_later_one() {
         let (note, others) = three();
         for kind in ["supersedes", "fixes"] {
             let answer = json!({ "relations": [relation("c2", kind, 1.0)], "entities": [] });
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn a_malformed_answer_is_refused_with_the_fault() {
         let (note, others) = three();
         for (answer, word) in [
             (json!({ "relations": [relation("c3", "extends", 1.0)] }), "`c3`"),

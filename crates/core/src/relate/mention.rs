@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_code_names_is_found_and_prose_is_not() {
+    fn names_of_code_are_found_and_prose_is_not() {
         use MentionKind::{Error, File, Package, Symbol};
         let cases: &[(&str, &[(MentionKind, &str)])] = &[
             ("see ./src/store/mod.rs:42.", &[(File, "src/store/mod.rs")]),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_has_a_bounded_number() {
+    fn a_long_text_gives_a_bounded_number() {
         let text: String = (0..1_000).map(|n| format!("symbol_{n} ")).collect();
         assert_eq!(mentions_in(&text).len(), MENTIONS_MAX);
     }

@@ -130,7 +130,7 @@ const RULES: &[Rule] = &[
     strong(Flag::Exfiltration, r"\b(?:send|forward|mail|e-?mail|cc|bcc|copy|upload|post)\b~(?:copy|copies|transcripts?|everything|all|each|every)~(?:of |to )?[^.\n]{0,60}(?:to|at) (?:[\w.+-]+@[\w-]+\.\w|https?://)"),
     weak(Flag::Exfiltration, r"\b(?:send|forward|mail|e-?mail|cc|bcc|post|upload)\b[^.\n]{0,60}\b(?:to|at) (?:[\w.+-]+@[\w-]+\.\w|https?://\S*(?:evil|attacker|mallory|c2|exfil|collect))"),
     weak(Flag::Exfiltration, r"\b(?:evil|attacker|mallory|malicious|exfil)[\w-]*\.(?:com|example|net|org|io|test)\b|\b[\w.+-]*(?:attacker|mallory|evil)[\w.+-]*@"),
-    // Safety turned round.
+    // Unsafe advice.
     strong(Flag::Inversion, r"\b(?:best practi[cs]e|recommended|it is (?:safe|fine|ok(?:ay)?|correct|good|encouraged|preferred)|it's (?:safe|fine|ok(?:ay)?|good)|company policy|our policy|team (?:policy|convention|standard)|security (?:policy|best practi[cs]e)|the (?:standard|policy|convention|right way|correct way))~(?:is |: ?|that |states |says |to )(?:to |that )?(?:always |never |you )?(?:should )?(?:disabl|skip|turn(?:ing)? off|bypass|ignor|hard-?cod|commit(?:ting)? (?:\w+ ){0,3}(?:secret|password|key|token|credential|\.env)|log(?:ging)? (?:\w+ ){0,3}(?:password|secret|token)|expos|trust(?:ing)? (?:all|any|user)|allow(?:ing)? all|stor(?:e|ing) (?:\w+ ){0,3}(?:plain|clear)|use (?:md5|sha-?1|http |eval|plain|root|chmod 777|verify ?= ?false|--no-verify|string concat))"),
     strong(Flag::Inversion, r"\b(?:security|safety|permission|input|certificate|authentication|authori[sz]ation|signature|tls|ssl|csrf|code)[ -](?:check|warning|rule|polic|guideline|validation|verification|review|restriction|measure|control|prompt|scan)\w*~(?:are|is|can be|may be|should be) (?:now |all |safely )?(?:not (?:needed|required|necessary|important|applicable)|unnecessary|outdated|obsolete|deprecated|optional|ignored|skipped|disabled|bypassed|suppressed|false positives?|turned off|harmful)\b"),
     strong(Flag::Inversion, r"\b(?:always|you (?:must|should|can)|please|just|simply|make sure to|feel free to|go ahead and) (?:\w+ )?(?:disable|skip|bypass|turn off|suppress|remove|circumvent|ignore|comment out|weaken|relax)~(?:security|safety|authentication|authori[sz]ation|auth checks?|certificate|tls|ssl|signature|permission|sandbox|input validation|sanitiz\w+|csrf|2fa|mfa|encryption|access control|code review|confirmation|approval|virus|firewall|audit|rate limit\w*|vulnerabilit\w+)\b"),
@@ -169,7 +169,7 @@ fn compiled(rule: usize) -> &'static Regex {
 }
 
 /// Finds the beginnings of possible matches of all rules in one pass.
-struct Gate {
+struct Prefilter {
     beginnings: AhoCorasick,
     /// The rule of each beginning.
     rule_of: Vec<usize>,
@@ -177,7 +177,7 @@ struct Gate {
     open: Vec<usize>,
 }
 
-static GATE: LazyLock<Gate> = LazyLock::new(|| {
+static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| {
     let (mut beginnings, mut rule_of, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for (rule, Rule { pattern, .. }) in RULES.iter().enumerate() {
         match beginnings_of(pattern) {
@@ -189,7 +189,7 @@ static GATE: LazyLock<Gate> = LazyLock::new(|| {
         }
     }
     let beginnings = AhoCorasick::new(&beginnings).expect("the rules are constant and tested");
-    Gate { beginnings, rule_of, open }
+    Prefilter { beginnings, rule_of, open }
 });
 
 /// What each match of a pattern begins with, if that is a short list.
@@ -204,7 +204,7 @@ fn beginnings_of(pattern: &str) -> Option<Vec<Vec<u8>>> {
 
 /// A rule's pattern as the engine reads it.
 fn spelled_out(pattern: &str) -> String {
-    // `~`: blanks, and up to five words with what stands between them. A path's `~/` is none of these. The length of a
+    // `~`: blanks, and up to five words with what is between them. A path's `~/` is none of these. The length of a
     // word has no bound: counting its letters would double the memory of all rules.
     let blank = r"(?:[^\w.!?\n]{1,4}\n?[^\w.!?\n]{0,3}|\n[^\w.!?\n]{0,3})";
     let gap = format!(r"{blank}(?:[\w'-]+(?:\.\w+)*{blank}){{0,5}}?");
@@ -226,9 +226,9 @@ fn spelled_out(pattern: &str) -> String {
 /// The rules that a text matches.
 pub(super) fn matching(plain: &str) -> impl Iterator<Item = &'static Rule> {
     let mut may_match = [false; RULES.len()];
-    GATE.open.iter().for_each(|rule| may_match[*rule] = true);
-    for found in GATE.beginnings.find_overlapping_iter(plain) {
-        may_match[GATE.rule_of[found.pattern().as_usize()]] = true;
+    PREFILTER.open.iter().for_each(|rule| may_match[*rule] = true);
+    for found in PREFILTER.beginnings.find_overlapping_iter(plain) {
+        may_match[PREFILTER.rule_of[found.pattern().as_usize()]] = true;
     }
     matching_among(plain, move |rule| may_match[rule])
 }
@@ -242,8 +242,8 @@ pub(super) fn matching_among(
     (0..RULES.len()).filter(matches).map(|rule| &RULES[rule])
 }
 
-/// How many rules have a gate, of all.
+/// How many rules have a prefilter, of all.
 #[cfg(test)]
-pub(super) fn gated() -> (usize, usize) {
-    (RULES.len() - GATE.open.len(), RULES.len())
+pub(super) fn prefiltered() -> (usize, usize) {
+    (RULES.len() - PREFILTER.open.len(), RULES.len())
 }

@@ -10,7 +10,7 @@ pub(super) fn unseen(text: &str) -> u32 {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            // The flags of England, Scotland and Wales are a black flag with tags behind it.
+            // The flags of England, Scotland and Wales are a black flag followed by tags.
             '\u{e0001}'..='\u{e007f}' if before != '\u{1f3f4}' && !is_tag(before) => tags += 1,
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 turns += u32::from(c != '\u{202c}' && c != '\u{2069}');

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_stays_readable_and_tags_do_not_stay_tags() {
+    fn code_stays_readable_and_tags_are_neutralised() {
         for (text, want) in [
             ("plain\n\ttext – é", "plain\n\ttext – é"),
             ("Vec<Option<T>>", "Vec‹Option‹T››"),
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_can_begin_a_tag_and_twice_is_once(text in "(.|[<>/ ＜﹤\u{200b}\u{202e}\u{e0041}=-]){0,80}") {
+        fn inert_text_begins_no_tag_and_is_idempotent(text in "(.|[<>/ ＜﹤\u{200b}\u{202e}\u{e0041}=-]){0,80}") {
             let shown = inert(&text).into_owned();
             prop_assert!(!shown.contains(['<', '＜', '﹤']));
             prop_assert!(!shown.contains(is_hidden));

@@ -169,7 +169,7 @@ pub struct Survey {
     live: usize,
     versions: BTreeMap<MemoryId, u64>,
     groups: BTreeMap<Group, usize>,
-    /// By place and near key, those that have it; each with a hash of all its keys, by which the most like are neighbours.
+    /// The memories by place and near key. Each has a hash of all its keys, by which the most similar are neighbours.
     near: BTreeMap<(usize, u64), Vec<(u64, MemoryId)>>,
     episodes: Vec<Episode>,
     sessions: BTreeMap<(Scope, SessionId), Vec<usize>>,

@@ -14,7 +14,7 @@ use crate::{
     distil::{Reason, clean, gives_orders, own_words},
     domain::{Memory, MemoryId, Origin, Project, Timestamp},
     redact::RedactedText,
-    relate::{claim::Misfit, mentions},
+    relate::{claim::MalformedAnswer, mentions},
     sameness::normal,
     taint, text,
 };
@@ -225,10 +225,10 @@ struct AnswerInsight {
 /// Reads an answer about these memories, which are of one project.
 ///
 /// # Errors
-/// [`Misfit`] where the answer as a whole has the wrong form. A single insight that does not hold is dropped
+/// [`MalformedAnswer`] where the answer as a whole has the wrong form. A single insight that does not hold is dropped
 /// instead.
-pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Drawn, Misfit> {
-    let parsed = Answer::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Drawn, MalformedAnswer> {
+    let parsed = Answer::deserialize(answer).map_err(|error| MalformedAnswer(error.to_string()))?;
     let mut drawn = Drawn::default();
     for insight in &parsed.insights {
         let checked = match drawn.insights.len() {

@@ -37,7 +37,7 @@ pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
 
 /// Why a memory cannot supersede another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum SupersessionError {
     /// The other one superseded it, perhaps through others.
     #[error("it took the place of this memory itself")]
     Circle,
@@ -50,17 +50,17 @@ pub enum Unfit {
 /// place it took.
 ///
 /// # Errors
-/// [`Unfit`]
+/// [`SupersessionError`]
 pub fn check_supersession<K: Copy + Ord>(
     newer: K,
     older: K,
     below: &BTreeMap<K, Vec<K>>,
-) -> Result<(), Unfit> {
+) -> Result<(), SupersessionError> {
     let mut seen = BTreeSet::from([older]);
     let mut level = vec![older];
     for _ in 0..SUPERSEDED_DEPTH_MAX {
         if level.contains(&newer) {
-            return Err(Unfit::Circle);
+            return Err(SupersessionError::Circle);
         }
         let next = level.iter().filter_map(|id| below.get(id)).flatten().copied();
         level = next.filter(|id| seen.insert(*id)).collect();
@@ -68,7 +68,7 @@ pub fn check_supersession<K: Copy + Ord>(
             return Ok(());
         }
     }
-    Err(Unfit::TooLong)
+    Err(SupersessionError::TooLong)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_loses_and_doubles_nothing() {
+    fn a_circle_of_supersessions_loses_and_doubles_nothing() {
         let mut found: Vec<char> = ordered("abcd", &[('a', 'b'), ('b', 'c'), ('c', 'a')]).chars().collect();
         found.sort_unstable();
         assert_eq!(found, ['a', 'b', 'c', 'd']);
@@ -108,12 +108,15 @@ mod tests {
         let below = BTreeMap::from([(1, vec![2, 3]), (3, vec![4])]);
         assert_eq!(check_supersession(9, 1, &below), Ok(()));
         for older in [1, 3, 4] {
-            assert_eq!(check_supersession(4, older, &below), Err(Unfit::Circle), "{older}");
+            assert_eq!(check_supersession(4, older, &below), Err(SupersessionError::Circle), "{older}");
         }
         assert_eq!(check_supersession(4, 2, &below), Ok(()));
         let chain = |length: usize| (0..length).map(|id| (id, vec![id + 1])).collect::<BTreeMap<_, _>>();
         let newer = usize::MAX;
         assert_eq!(check_supersession(newer, 0, &chain(SUPERSEDED_DEPTH_MAX - 1)), Ok(()));
-        assert_eq!(check_supersession(newer, 0, &chain(SUPERSEDED_DEPTH_MAX)), Err(Unfit::TooLong));
+        assert_eq!(
+            check_supersession(newer, 0, &chain(SUPERSEDED_DEPTH_MAX)),
+            Err(SupersessionError::TooLong)
+        );
     }
 }

@@ -92,7 +92,7 @@ mod tests {
     use crate::domain::{Flag, Scope, Validity};
 
     #[test]
-    fn each_live_memory_counts_by_what_it_is_now() {
+    fn figures_count_live_memories_in_their_present_state() {
         let over = Validity { from: None, until: Some(at(1)) };
         let mut flagged = memory("decision");
         flagged.taint.flags = vec![Flag::Override];

@@ -202,13 +202,13 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     Ok(())
 }
 
-/// Elements without an end tag.
-const OPEN: [&str; 23] = [
+/// Elements without an end tag, or with an optional one.
+const WITHOUT_END_TAG: [&str; 23] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
     "p", "source", "tbody", "td", "th", "thead", "tr", "track", "wbr",
 ];
 /// Elements whose content does not belong to the text and may look like tags.
-const OPAQUE: [&str; 2] = ["script", "style"];
+const RAW_TEXT_ELEMENTS: [&str; 2] = ["script", "style"];
 
 /// The deepest nesting that the tags may reach.
 fn depth(source: &str) -> usize {
@@ -222,9 +222,9 @@ fn depth(source: &str) -> usize {
             if is_end && name.eq_ignore_ascii_case(opaque) {
                 within = None;
             }
-        } else if is_one_of(&OPAQUE) {
+        } else if is_one_of(&RAW_TEXT_ELEMENTS) {
             within = (!is_end).then_some(name);
-        } else if !name.is_empty() && !is_one_of(&OPEN) {
+        } else if !name.is_empty() && !is_one_of(&WITHOUT_END_TAG) {
             if is_end {
                 depth = depth.saturating_sub(1);
             } else if !tag.split('>').next().unwrap_or_default().ends_with('/') {

@@ -1,4 +1,4 @@
-//! What is folded, and what the hint says of it.
+//! The fold, and the hint about its state.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::{
     Tests, World, action, fold, fold::fold_all, hint, limits,
 };
 
-/// A session that dies at its worst moment.
+/// A session that is killed at the worst moment.
 fn interrupted(kind: &str) -> Piece {
     let mut piece = Piece::begin(kind);
     let steps = [
@@ -126,7 +126,7 @@ fn every_kind_has_a_handler_also_one_of_a_newer_program() {
 }
 
 #[test]
-fn what_is_asked_first_is_decided_first() {
+fn the_most_urgent_need_decides_the_action() {
     let piece = interrupted("task");
     let mut state = fold_all(&piece.entries());
     let mut world = world();
@@ -174,7 +174,7 @@ fn a_call_whose_end_is_reported_before_its_beginning_is_not_under_way() {
     piece.note(&called(0));
     piece.note(&started(0));
     assert!(fold_all(&piece.entries()).under_way.is_empty());
-    // In order, a call is under way in between, and nothing of it is kept after its end.
+    // In the right order, the call is under way in between, and nothing of it is kept after its end.
     piece.note(&started(1));
     assert_eq!(fold_all(&piece.entries()).under_way.len(), 1);
     piece.note(&called(1));
@@ -185,7 +185,7 @@ fn a_call_whose_end_is_reported_before_its_beginning_is_not_under_way() {
 }
 
 #[test]
-fn what_was_closed_stays_closed_when_its_texts_are_purged() {
+fn closed_work_stays_closed_when_its_texts_are_purged() {
     let mut piece = Piece::begin("task");
     piece.note(&Step::Closed { outcome: Outcome::Failed, text: Some("no way".to_owned()) });
     (0..piece.entries().len()).for_each(|i| piece.purge(i));
@@ -205,7 +205,7 @@ fn a_fork_of_closed_work_is_open_nobody_holds_it_and_nothing_in_it_is_late() {
     entries[1].late = true;
     let state = fold_all(&entries);
     assert_eq!((state.closed, state.late, state.claims.len()), (None, 0, 0));
-    // Also where its texts are gone.
+    // Also when its texts are purged.
     (0..entries.len()).for_each(|i| piece.purge(i));
     let state = fold_all(&piece.entries());
     assert_eq!((state.closed, state.late, state.purged), (None, 0, entries.len() as u64));
@@ -247,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_hint_keeps_its_bound_and_begins_no_frame(
+    fn a_hint_is_bounded_and_begins_no_frame(
         steps in prop::collection::vec(steps(), 0..60),
         max in 0_usize..4_000,
     ) {

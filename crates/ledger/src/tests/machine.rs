@@ -1,5 +1,5 @@
-//! A journal through random histories: whatever is begun, noted, claimed, taken over, compacted, killed, purged, pruned and
-//! sealed, in whatever order, it verifies, its seals hold, one holds each piece, and its states are the folds of its events.
+//! A journal through random histories: after any sequence of begins, notes, claims, takeovers, compactions, kills, purges,
+//! prunings and seals, it verifies, its seals hold, each piece has one holder, and its states are the folds of its events.
 //!
 //! `PROPTEST_CASES` says how many histories are tried: 256 by default.
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// Most pieces of one history.
 const PIECES_MAX: usize = 4;
-/// Who works on them.
+/// The agents that work on them.
 const AGENTS: [&str; 3] = ["one", "two", "three"];
 
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ enum Act {
     Restart,
 }
 
-/// What is to be expected of a piece.
+/// The expected state of a piece.
 #[derive(Debug, Clone, Default)]
 struct Expected {
     events: u64,
@@ -67,7 +67,7 @@ impl Expected {
     }
 }
 
-/// The pieces, none where one was pruned; and the time in minutes.
+/// The pieces, `None` for a pruned one; and the time in minutes.
 #[derive(Debug, Clone, Default)]
 struct Model {
     pieces: Vec<Option<Expected>>,
@@ -232,7 +232,7 @@ impl Journal {
         }
     }
 
-    /// What the seals say of each piece.
+    /// What the seals say about each piece.
     fn claims(&self) -> BTreeMap<WorkId, BTreeMap<u64, Mac>> {
         let mut claims: BTreeMap<WorkId, BTreeMap<u64, Mac>> = BTreeMap::new();
         for leaf in self.seals.iter().flat_map(|seal| &seal.leaves).filter_map(|leaf| Leaf::parse(leaf)) {
@@ -279,13 +279,13 @@ impl StateMachineTest for Journal {
                 let (piece, state) = journal.pieces[piece].as_mut().unwrap();
                 let mut half = piece.clone();
                 half.note(&Step::Lost);
-                // Nothing of it is there; the next process folds what is.
+                // Nothing of it was stored; the next process folds what was.
                 assert_eq!(half.rows.len(), piece.rows.len() + 1);
                 assert_eq!(crate::fold::fold_all(&piece.entries()), *state);
             }
             Act::Purge(piece, event) => {
                 let (piece, state) = journal.pieces[piece].as_mut().unwrap();
-                // Texts go from work that is closed; who held it matters until then.
+                // Only closed work is purged; until then its holder matters.
                 if !matches!(piece.rows[event].kind.as_str(), "claimed" | "released") {
                     piece.purge(event);
                 }

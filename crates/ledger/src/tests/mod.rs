@@ -11,7 +11,7 @@ use std::time::Duration;
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::redact_text;
 
-use crate::{Entry, Kept, Key, Mac, Status, Step, Work, body::Body};
+use crate::{ChainedEvent, Entry, Key, Mac, Status, Step, Work, body::Body};
 
 pub(super) fn key() -> Key {
     Key::new([7; 32])
@@ -22,14 +22,14 @@ pub(super) fn at(second: i64) -> Timestamp {
 }
 
 pub(super) fn text(of: &str) -> cerebro_core::redact::RedactedText {
-    redact_text(of).kept
+    redact_text(of).value
 }
 
 /// A piece of work in memory, with its rows.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub work: Work,
-    pub rows: Vec<Kept>,
+    pub rows: Vec<ChainedEvent>,
 }
 
 impl Piece {
@@ -72,7 +72,7 @@ impl Piece {
     pub fn note_as(&mut self, step: &Step, late: bool) {
         let seq = self.work.seq + 1;
         let body = Body::of(step, Duration::ZERO);
-        let mut kept = Kept {
+        let mut kept = ChainedEvent {
             seq,
             at: at(i64::try_from(seq).unwrap()),
             kind: step.kind().to_owned(),

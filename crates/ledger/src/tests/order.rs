@@ -1,4 +1,5 @@
-//! Agents do not wait for their hooks, so reports arrive in another order than things happened. The state is the same.
+//! Agents do not wait for their hooks, so reports may arrive in another order than things happened. The state must be
+//! the same.
 
 use proptest::prelude::*;
 
@@ -96,7 +97,7 @@ fn state(order: &[usize]) -> State {
     fold_all(&entries.collect::<Vec<Entry>>())
 }
 
-/// The order of arrival where each report that is not waited for is late by so many places.
+/// The order of arrival, where each report that is not waited for is late by this many places.
 fn order(late: &[usize]) -> Vec<usize> {
     let session = session();
     let mut order: Vec<usize> = (0..session.len()).collect();
@@ -105,7 +106,7 @@ fn order(late: &[usize]) -> Vec<usize> {
 }
 
 #[test]
-fn what_the_session_comes_to_is_what_happened_last() {
+fn the_state_is_what_happened_last() {
     let in_order: Vec<usize> = (0..session().len()).collect();
     let state = state(&in_order);
     assert!(state.turn_open && state.turn_failed.is_none() && state.ended_calls.is_empty(), "{state:?}");

@@ -24,7 +24,7 @@ fn log_root() -> [u8; 32] {
 }
 
 #[test]
-fn a_leaf_is_its_text_and_back() {
+fn a_leaf_is_parsed_from_its_text() {
     for pruned in [false, true] {
         let leaf = leaf(&Piece::notes("task", 3), pruned);
         assert_eq!(Leaf::parse(&leaf.text()), Some(leaf));
@@ -35,7 +35,7 @@ fn a_leaf_is_its_text_and_back() {
 }
 
 #[test]
-fn seals_are_taken_in_again_and_one_that_was_changed_is_not() {
+fn stored_seals_are_accepted_and_changed_ones_are_not() {
     let (seals, log, _, key) = sealed();
     let mut again = Log::default();
     for seal in &seals {
@@ -55,7 +55,7 @@ fn seals_are_taken_in_again_and_one_that_was_changed_is_not() {
 }
 
 #[test]
-fn inclusion_is_shown_to_somebody_outside() {
+fn an_outsider_can_check_inclusion() {
     let (seals, mut log, ..) = sealed();
     let piece = Piece::notes("session", 5);
     let key = EpochKey::new(&[3; 32]);
@@ -72,7 +72,7 @@ fn inclusion_is_shown_to_somebody_outside() {
 }
 
 #[test]
-fn a_later_tree_is_shown_to_go_on_from_each_earlier_one() {
+fn an_outsider_can_check_that_a_later_tree_extends_an_earlier_one() {
     let (seals, log, roots, _) = sealed();
     let new = (log.size(), &log.root());
     for (seal, root) in seals.iter().zip(&roots[1..]) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{Piece, at, key, text};
 use crate::{Finding, Mac, Step, chain, work::session_name};
 
-/// A way to tamper, and what it must be called.
+/// A way to tamper.
 #[derive(Debug, Clone)]
 enum Tamper {
     Text(usize),
@@ -73,7 +73,7 @@ fn renumber(piece: &mut Piece) {
 }
 
 impl Tamper {
-    /// Does it, and says what it is called.
+    /// Tampers, and returns the finding that must name it.
     fn apply(&self, piece: &mut Piece) -> Finding {
         self.apply_to_event(piece)
             .or_else(|| self.apply_to_order(piece))
@@ -225,7 +225,7 @@ proptest! {
         if let Some(i) = purged {
             piece.purge(i);
         }
-        // One that is purged has no salt and no text that could be taken away or changed with it.
+        // A purged event has no salt and no text that could be removed or changed.
         let touches_purged = |i: usize| purged == Some(i);
         if matches!(tamper, Tamper::TextAndCommitment(i) | Tamper::PurgeHalf(i) if touches_purged(i)) {
             return Ok(());
@@ -234,7 +234,7 @@ proptest! {
         let wanted = tamper.apply(&mut piece);
         let findings = piece.findings();
         prop_assert!(findings.contains(&wanted), "{tamper:?}: {findings:?} lack {wanted:?}");
-        // Naming too much would be no naming.
+        // Findings that name everything would be useless.
         let most = if matches!(tamper, Tamper::Swap(..)) { 2 } else { 1 };
         prop_assert!(findings.len() <= most, "{tamper:?}: {findings:?}");
     }
@@ -259,7 +259,7 @@ proptest! {
 }
 
 #[test]
-fn two_pasts_that_are_mixed_are_found() {
+fn two_mixed_histories_are_found() {
     let mut first = Piece::notes("session", 4);
     let mut second = first.clone();
     first.note(&Step::Note { text: "one past".to_owned() });
@@ -270,14 +270,14 @@ fn two_pasts_that_are_mixed_are_found() {
 }
 
 #[test]
-fn a_row_of_another_piece_is_none_of_this_one() {
+fn a_row_of_another_piece_of_work_is_found() {
     let mut piece = Piece::notes("session", 4);
     piece.rows[1] = Piece::notes("session", 4).rows[1].clone();
     assert_eq!(piece.findings(), [Finding::Edited { seq: 2 }]);
 }
 
 #[test]
-fn a_piece_of_another_key_is_known_as_none_of_this_one() {
+fn work_of_another_key_is_recognised() {
     let mut piece = Piece::notes("session", 3);
     let other = crate::Key::new([1; 32]);
     assert!(!crate::is_of_key(&other, &piece.work, &piece.rows));

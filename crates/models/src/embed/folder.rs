@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_leave_the_shelf() {
+    fn a_name_cannot_lead_out_of_the_folder() {
         for good in ["all-minilm-l6-v2", "a", "0.5b_x"] {
             assert!(is_name(good), "{good}");
         }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_what_its_configuration_says() {
+    fn the_traits_of_a_model_come_from_its_configuration() {
         let files = json!({
             POOLING: { "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false },
             SENTENCES: { "max_seq_length": 512 }, TOKENS: { "model_max_length": 1e30 },
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_or_not_known_is_refused() {
+    fn missing_and_unknown_traits_are_refused() {
         let with = |name: &str, file: Value| {
             describe(|asked| if asked == name { file.clone() } else { Value::Null }, Overrides::default())
         };

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_not_loaded_where_it_would_report() {
+    fn the_library_is_not_loaded_if_it_would_report() {
         assert!(is_silent(Some("1")));
         for other in [None, Some(""), Some("0"), Some("true")] {
             assert!(!is_silent(other), "{other:?}");

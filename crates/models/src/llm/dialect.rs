@@ -142,7 +142,7 @@ mod tests {
     fn ask(schema: &Value) -> Ask<'_> {
         Ask {
             instructions: "Do.",
-            turns: ["Q", "A", "Mend it."].map(|turn| redact_text(turn).kept).to_vec(),
+            turns: ["Q", "A", "Mend it."].map(|turn| redact_text(turn).value).to_vec(),
             schema,
         }
     }

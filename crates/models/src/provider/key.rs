@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_only_where_it_was_given_for() {
+    fn a_key_goes_only_to_its_server() {
         let file = Path::new("/keys/mine");
         let (variable, of_file) = (Source::Variable, Source::File(file));
         for (named, file, is_own_server, want) in [
             ("", None, false, vec![variable(CUSTOM)]),
-            // Nobody named the customary key for this server.
+            // Nobody named the conventional key for this server.
             ("", None, true, vec![]),
             ("", Some(file), false, vec![of_file]),
             ("", Some(file), true, vec![of_file]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_its_owners_alone() {
+    fn a_key_file_must_be_closed_to_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         let with = |mode: u32, text: &str| {

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_believed_within_a_bound() {
+    fn a_requested_wait_is_bounded() {
         let now: Timestamp = "2026-11-23T20:00:00Z".parse().unwrap();
         let day = RETRY_AFTER_MAX;
         for (value, want) in [

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_providers_words_hold_neither_text_nor_key() {
+    fn messages_of_providers_hold_neither_text_nor_key() {
         let sent = ["the launch code of the gannet is 4711 and secret".to_owned()];
         assert_eq!(quoted("bad\ninput", &sent, None), "bad input");
         assert_eq!(quoted("key sk-1 is wrong", &sent, Some("sk-1")), "key [key] is wrong");

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::vector::Near;
 use cerebro_core::domain::limits::{SEARCH_DEPTH_MAX, SUPERSEDED_DEPTH_MAX};
-use cerebro_core::recall::{self, Candidate, Link, REACH, Usual};
+use cerebro_core::recall::{self, Candidate, Distribution, Link, REACH};
 
 /// How many of each leg's best candidates lend a share of their score to their neighbours.
 const DONORS_MAX: usize = 100;
@@ -29,7 +29,7 @@ pub struct Candidates {
     pub locations: Vec<HitLocation>,
     pub links: Vec<Link>,
     /// Mean and deviation of the similarities of the nearest that pass the filters; `None` without any.
-    pub usual: Option<Usual>,
+    pub usual: Option<Distribution>,
 }
 
 /// Where to read a candidate.
@@ -119,7 +119,7 @@ impl<'a> Collector<'a> {
         }
         self.add_successors(successors);
         let similarities: Vec<f32> = self.candidates.list.iter().filter_map(|c| c.meaning).collect();
-        self.candidates.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
+        self.candidates.usual = (!similarities.is_empty()).then(|| Distribution::of(&similarities));
         donors.sort_unstable();
         donors.dedup();
         for from in donors {

@@ -235,7 +235,7 @@ impl Concepts {
 
 /// A passage's match with the query: its score, and a bit set of the concepts it contains.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Held {
+pub struct PassageMatch {
     score: f32,
     mask: u64,
 }
@@ -265,12 +265,12 @@ impl Finder<'_> {
         table: &SegmentTable,
         query: &Query,
         concepts: &Concepts,
-        held: &mut Vec<Held>,
+        held: &mut Vec<PassageMatch>,
         out: &mut Vec<Candidate>,
     ) -> Result<()> {
         let segment = self.view.segment(ord);
         held.clear();
-        held.resize(segment.max_doc() as usize, Held::default());
+        held.resize(segment.max_doc() as usize, PassageMatch::default());
         for ((query_term, weight), found) in
             self.query_terms.iter().zip(&concepts.weights).zip(&self.found[ord])
         {

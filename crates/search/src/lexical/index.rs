@@ -56,7 +56,7 @@ pub struct Index {
     tantivy: tantivy::Index,
     reader: IndexReader,
     queue: Mutex<Queue>,
-    /// `None` once closed. Held during a flush; taken before the others.
+    /// `None` once closed. PassageMatch during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
     /// A commit may not be visible to the reader yet. Read only while holding `writer`.
     unseen: AtomicBool,

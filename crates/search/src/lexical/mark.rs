@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_boot_makes_it_a_kill() {
+    fn an_open_index_of_another_boot_is_not_trusted() {
         for (then, now, want) in [
             (Some("a"), Some("a"), State::Killed),
             (Some("a"), Some("b"), State::PowerLost),

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn like_sizes_merge_and_a_giant_is_left_alone() {
+    fn segments_of_similar_size_merge_and_a_large_one_is_left_alone() {
         assert_eq!(even_stretch(&[1; 7]), None);
         assert_eq!(even_stretch(&[1, 1, 1, 1, 1, 1, 1, 1, 20_000]), Some(0..8));
         assert_eq!(even_stretch(&[1, 512, 512, 512, 512, 512, 512, 512, 512]), Some(1..9));

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_is_behind_dates_and_numbers() {
+    fn dates_and_numbers_before_an_opening_are_skipped() {
         assert_eq!(opened("2023-05-08 13:56 Ann and Bob met"), "ann and bob");
         assert_eq!(opened("[api] I'm for tabs"), "api i m");
         assert_eq!(opened("…"), "");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_colon_only_the_first_person_counts() {
+    fn after_the_colon_only_the_first_person_counts() {
         assert_eq!(opened("2023-05-08T13:56:00 Ann: Hey Bob! It is me"), "ann");
         assert_eq!(opened("8:30: **Ann**: Bob says: no"), "ann");
         assert_eq!(opened("Note: I told Bob"), "note i");

@@ -16,7 +16,7 @@ use super::{
     tokenizer::{Run, runs, short_hash, words_analyzer},
 };
 use cerebro_core::domain::{Kind, Project, Scope, ScopeName, Timestamp, limits::QUERY_CHARS_MAX};
-use cerebro_core::recall::{Beside, Weights};
+use cerebro_core::recall::{ExternalSignals, Weights};
 use cerebro_core::redact::RedactedText;
 
 /// Most query terms of one query; the first ones count. A query of 2,000 characters rarely has more.
@@ -51,7 +51,7 @@ pub struct Query {
     /// Supersessions, by the numbers of the memories: the newer one is listed before the older one.
     pub successors: Arc<HashMap<u64, u64>>,
     /// Signals from outside the texts, as far as they have a weight.
-    pub beside: Arc<Beside>,
+    pub external: Arc<ExternalSignals>,
 }
 
 impl Query {
@@ -72,7 +72,7 @@ impl Query {
             archived: Archived::With,
             weights: Weights::default(),
             successors: Arc::default(),
-            beside: Arc::default(),
+            external: Arc::default(),
         }
     }
 }

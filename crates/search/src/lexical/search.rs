@@ -19,7 +19,7 @@ use super::{
 };
 use crate::vector::Near;
 use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SubjectId, Timestamp};
-use cerebro_core::recall::{self, Match, Parts, Ranked, Signs};
+use cerebro_core::recall::{self, Match, MatchFigures, Parts, Ranked};
 use cerebro_core::truth;
 
 /// How many matches in other projects are counted.
@@ -82,7 +82,7 @@ pub fn search(
     let candidates = debug_span!("join").in_scope(|| collector.join(&near, &query.successors));
     let Candidates { list, links, usual, .. } = &candidates;
     let ranked =
-        debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.beside));
+        debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.external));
     let matched = signs(ranked.first(), &candidates, &concepts).label();
     let ranked = truth::newest_first(ranked, |ranked| candidates.list[ranked.at].memory, &query.successors);
     let _shown = debug_span!("show").entered();
@@ -174,10 +174,10 @@ fn has_others(view: &View, places: &[Term]) -> Result<bool> {
     Ok(here < all)
 }
 
-fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -> Signs {
-    let Some(first) = first else { return Signs::default() };
+fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -> MatchFigures {
+    let Some(first) = first else { return MatchFigures::default() };
     let nearest = candidates.list.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
-    Signs {
+    MatchFigures {
         exact: candidates.list[first.at].exact,
         // Coverage by the best passage: a long memory contains many words of any question, scattered.
         coverage: concepts.coverage(candidates.locations[first.at].passage_mask),

@@ -1,4 +1,4 @@
-//! The index from outside: freshness, filters, order, reopening, damage.
+//! The index by its public methods: freshness, filters, order, reopening, damage.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -50,7 +50,7 @@ fn query(words: &str) -> Query {
         archived: Archived::Without,
         weights: Weights::default(),
         successors: Arc::default(),
-        beside: Arc::default(),
+        external: Arc::default(),
     }
 }
 
@@ -96,7 +96,7 @@ fn a_search_sees_every_push_before_it() {
 }
 
 #[test]
-fn what_is_queued_is_found_as_if_it_were_committed() {
+fn queued_changes_are_found_like_committed_ones() {
     let (_dir, index) = new_index();
     let long = "A walrus sleeps on the ice. ".repeat(120);
     for (seq, id, title, content) in
@@ -114,7 +114,7 @@ fn what_is_queued_is_found_as_if_it_were_committed() {
 }
 
 #[test]
-fn a_change_in_the_queue_hides_what_is_committed() {
+fn a_queued_change_hides_the_committed_one() {
     let (_dir, index) = new_index();
     put(&index, doc(A, "a", "walrus"), 1);
     put(&index, doc(B, "b", "walrus"), 2);
@@ -127,7 +127,7 @@ fn a_change_in_the_queue_hides_what_is_committed() {
 }
 
 #[test]
-fn many_changes_and_erasures_are_due() {
+fn a_flush_is_due_for_many_changes_or_an_erasure() {
     let (_dir, index) = new_index();
     let mut seq = 0;
     while !index.is_due() {
@@ -144,7 +144,7 @@ fn many_changes_and_erasures_are_due() {
 }
 
 #[test]
-fn events_that_change_nothing_here_are_passed_over_for_good() {
+fn the_checkpoint_passes_events_without_changes() {
     let (dir, index) = new_index();
     put(&index, doc(A, "a", "walrus"), 1);
     index.flush().unwrap();
@@ -164,7 +164,7 @@ fn events_that_change_nothing_here_are_passed_over_for_good() {
 }
 
 #[test]
-fn the_checkpoint_names_its_log_and_an_older_form_names_none() {
+fn a_checkpoint_names_its_store_and_an_older_format_is_ignored() {
     let (dir, index) = new_index();
     index.belong("the store");
     put(&index, doc(A, "a", "walrus"), 1);
@@ -176,7 +176,7 @@ fn the_checkpoint_names_its_log_and_an_older_form_names_none() {
 }
 
 #[test]
-fn a_flush_in_the_middle_of_a_commit_does_not_vouch_for_the_rest() {
+fn a_flush_during_a_commit_does_not_claim_the_rest() {
     let (_dir, index) = new_index();
     put(&index, doc(A, "a", "walrus"), 1);
     for _ in 0..limits::INDEX_PENDING_MAX {
@@ -339,7 +339,7 @@ fn erased_text_is_gone_from_the_files() {
 }
 
 #[test]
-fn it_reopens_where_it_was_after_a_close_and_after_a_kill() {
+fn the_index_reopens_in_its_state_after_a_close_and_a_kill() {
     for clean in [true, false] {
         let (dir, index) = new_index();
         put(&index, doc(A, "kept", "kept"), 7);
@@ -357,7 +357,7 @@ fn it_reopens_where_it_was_after_a_close_and_after_a_kill() {
 }
 
 #[test]
-fn damage_is_found_and_never_panics_through() {
+fn damage_is_detected_and_never_panics() {
     let (dir, index) = new_index();
     for i in 0..20 {
         put(&index, doc(MemoryId::random().as_str(), "kept", &format!("kept {i} words")), i);
@@ -446,7 +446,7 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
 }
 
 #[test]
-fn what_is_archived_is_found_on_request_and_named_where_nothing_else_is_better() {
+fn archived_memories_are_found_on_request_and_reported_if_clearly_better() {
     let dir = tempfile::tempdir().unwrap();
     let (index, _) = Index::open(dir.path()).unwrap();
     let put = |doc: &Doc| index.push(Change::Put(Box::new(doc.clone()))).unwrap();

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn words_come_apart_and_lose_their_endings() {
+    fn words_are_split_and_stemmed() {
         for (text, want) in [
             ("parseHTTPHeader", "parsehttphead pars http header"),
             ("HNSW_CACHE_SIZE", "hnsw cach size"),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_whole_and_by_their_members() {
+    fn names_are_found_whole_and_by_their_parts() {
         for (text, want) in [
             ("plain words", ""),
             ("HNSW_CACHE_SIZE", "hnsw_cache_size"),

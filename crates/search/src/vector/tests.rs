@@ -1,4 +1,4 @@
-//! The vectors in memory against a plain list.
+//! The vectors in memory, compared with a plain list.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
-/// How far a similarity may be off by packing, where a vector has few numbers: each is off by up to 1/254 of the largest.
+/// The error of a similarity by packing, for vectors with few numbers: each is off by up to 1/254 of the largest.
 const OFF: f64 = 1e-2;
 const ALL: &dyn Fn(&SubjectId) -> bool = &|_| true;
 
@@ -54,7 +54,7 @@ fn packed_similarity_is_that_of_floats() {
         let near = space.nearest(&[p], &Packed::new(&query), 1, ALL).unwrap();
         assert!((f64::from(near[0].similarity) - cosine(&query, &other)).abs() < 2e-3);
     }
-    // As near as can be is 1, and the largest sum does not overflow.
+    // The similarity of equal vectors is 1, and the largest sum does not overflow.
     let same = Packed::new(&[1.0; 4096]);
     let p = project("p");
     let space = space(&p, vec![(id(1), 0, same.clone())], 4096);
@@ -84,7 +84,7 @@ fn the_nearest_memories_come_once_each_in_order() {
 }
 
 #[test]
-fn many_are_compared_as_a_few_are() {
+fn two_threads_give_the_same_similarities_as_one() {
     let rows: Vec<_> = (0..9_001).map(|n| (id(n), 0, Packed::new(&numbers(n as u64 + 2, 8)))).collect();
     let (p, query) = (project("p"), Packed::new(&numbers(1, 8)));
     let parts = rows.chunks(1_000).flat_map(|part| {
@@ -97,7 +97,7 @@ fn many_are_compared_as_a_few_are() {
 }
 
 #[test]
-fn what_changes_while_a_project_is_loaded_is_not_lost() {
+fn changes_while_a_project_is_loading_are_not_lost() {
     let p = project("p");
     let mut space = Space::new(2, 1 << 20, 1 << 20);
     space.begin(&p);
@@ -110,7 +110,7 @@ fn what_changes_while_a_project_is_loaded_is_not_lost() {
 }
 
 #[test]
-fn what_comes_from_or_to_a_project_that_is_being_loaded_is_not_lost() {
+fn moves_from_and_to_a_project_that_is_loading_are_not_lost() {
     let (p, q) = (project("p"), project("q"));
     let vector = || Packed::new(&[1.0, 0.0]);
     let row = |n| (id(n), 0, vector());
@@ -183,7 +183,7 @@ fn the_project_not_used_for_longest_is_forgotten() {
 
 proptest::proptest! {
     #[test]
-    fn churn_leaves_what_a_list_would_hold(steps in proptest::collection::vec((0_usize..12, 0_usize..4), 0..80)) {
+    fn random_changes_leave_the_same_vectors_as_a_plain_list(steps in proptest::collection::vec((0_usize..12, 0_usize..4), 0..80)) {
         let p = project("p");
         let mut space = space(&p, vec![], 8);
         let mut want = std::collections::BTreeMap::new();
@@ -242,7 +242,7 @@ fn likeness_is_that_of_a_plain_list() {
 }
 
 #[test]
-fn of_equally_like_memories_those_with_the_smaller_id_count() {
+fn ties_in_likeness_go_to_the_smaller_id() {
     let p = project("p");
     let same = Packed::new(&[1.0, 0.0]);
     let space = space(&p, (0..9).rev().map(|n| (id(n), 0, same.clone())).collect(), 2);

@@ -220,7 +220,7 @@ pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
 
 /// A text of the program itself, which has no secrets.
 fn own_word(word: &str) -> RedactedText {
-    redact_text(word).kept
+    redact_text(word).value
 }
 
 /// The inverse of [`derive()`]: removes the memory without a trace of its text.

@@ -234,7 +234,7 @@ impl Distilling {
             operations: arranged.operations,
             dropped: arranged.dropped.into_iter().map(dropped).collect(),
             generation: arrange::generation(model),
-            model: redact_text(model).kept,
+            model: redact_text(model).value,
             at: Timestamp::UNIX_EPOCH,
             decided_at: None,
         };

@@ -76,7 +76,7 @@ pub(crate) async fn candidate(
 }
 
 fn clean(text: &str, chars_max: usize) -> RedactedText {
-    redact_text(text).kept.one_line().cut_chars(chars_max)
+    redact_text(text).value.one_line().cut_chars(chars_max)
 }
 
 impl From<&Candidate> for CandidateLine {

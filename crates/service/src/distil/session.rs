@@ -102,7 +102,7 @@ impl Distilling {
         claims: Vec<Claim>,
         model: &str,
     ) -> Result<(), ServiceError> {
-        let model = redact_text(model).kept;
+        let model = redact_text(model).value;
         self.base.store.transact(&KeepDistilled { session, run, claims, model }).await
     }
 

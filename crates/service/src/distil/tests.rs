@@ -26,13 +26,13 @@ async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>)
     let exchanges = service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
     let cite = |seq: u32| {
         let exchange = exchanges.iter().find(|exchange| exchange.seq == seq).unwrap();
-        let quote = redact_text(&format!("reply number {seq}")).kept;
+        let quote = redact_text(&format!("reply number {seq}")).value;
         Citation { exchange: exchange.id, digest: exchange.digest.clone(), quote }
     };
     let claim = |text: &str, evidence: Vec<Citation>| Claim {
         kind: ClaimKind::Fact,
-        title: redact_text(&format!("About {text}")).kept,
-        text: redact_text(text).kept,
+        title: redact_text(&format!("About {text}")).value,
+        text: redact_text(text).value,
         evidence,
     };
     let mut lost = cite(0);
@@ -54,7 +54,7 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         session: past.id.clone(),
         state: DistilState::Nothing,
         outcome: None,
-        title: Some(redact_text("A session").kept),
+        title: Some(redact_text("A session").value),
         claims: 0,
         dropped: vec![("length".to_owned(), 2)],
         generation: generation(MODEL),
@@ -192,7 +192,7 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
     }
     let add = |item: MemoryId, topic: &str| ItemOperation {
         item,
-        change: ItemChange::Add { topic: redact_text(topic).kept },
+        change: ItemChange::Add { topic: redact_text(topic).value },
     };
     let operations = vec![
         add(memories[0], "Order"),
@@ -275,8 +275,8 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         let evidence = candidates[0].evidence.clone();
         let claim = |n: usize| Claim {
             kind: ClaimKind::Fact,
-            title: redact_text(&format!("About matter {n}")).kept,
-            text: redact_text(&format!("Matter number {n} is so.")).kept,
+            title: redact_text(&format!("About matter {n}")).value,
+            text: redact_text(&format!("Matter number {n} is so.")).value,
             evidence: evidence.clone(),
         };
         keep(&service, &past, (0..5).map(claim).collect()).await;
@@ -326,7 +326,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         assert_eq!(accepted.operations.len(), 2);
         // Of all projects, what has no topic there is not told.
         assert!(service.memories.handbook(None).await.unwrap().1.is_empty());
-        let topic = redact_text("Anywhere").kept;
+        let topic = redact_text("Anywhere").value;
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
         let kept =

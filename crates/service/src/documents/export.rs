@@ -106,7 +106,7 @@ pub(crate) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
 }
 
 fn clean(text: &str, bytes_max: usize) -> RedactedText {
-    redact_text(text).kept.one_line().cut_bytes(bytes_max)
+    redact_text(text).value.one_line().cut_bytes(bytes_max)
 }
 
 /// A path as the file has it, blank for blank.
@@ -114,7 +114,7 @@ fn path(text: &str) -> Result<RedactedText, String> {
     if text.contains(char::is_control) {
         return Err("its path has control characters".to_owned());
     }
-    Ok(redact_text(text).kept.cut_bytes(PATH_BYTES_MAX))
+    Ok(redact_text(text).value.cut_bytes(PATH_BYTES_MAX))
 }
 
 /// A digest in hex.
@@ -166,7 +166,7 @@ impl DocumentLine {
             project,
             path: path(&self.path)?,
             format: clean(&self.format, NAME_BYTES_MAX).into(),
-            title: redact_text(&self.title).kept.one_line().cut_chars(TITLE_CHARS_MAX),
+            title: redact_text(&self.title).value.one_line().cut_chars(TITLE_CHARS_MAX),
             hash: hash(&self.hash)?,
             bytes: self.bytes,
             chunks: self.chunks.iter().map(|id| chunk_id(id)).collect::<Result<_, _>>()?,
@@ -225,7 +225,7 @@ impl ChunkLine {
         if self.text.len() > 2 * CHUNK_BYTES_MAX {
             return Err(format!("a passage has at most {CHUNK_BYTES_MAX} bytes"));
         }
-        let (heading, text) = (clean(&self.heading, PATH_BYTES_MAX), redact_text(&self.text).kept);
+        let (heading, text) = (clean(&self.heading, PATH_BYTES_MAX), redact_text(&self.text).value);
         Ok(DocumentChunk {
             id: chunk_id(&self.id)?,
             document: document_id(&self.document)?,

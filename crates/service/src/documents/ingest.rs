@@ -82,7 +82,7 @@ impl Draft {
         let mut clean = |text: &str| {
             let cleaned = redact_text(text);
             redacted += cleaned.count;
-            cleaned.kept
+            cleaned.value
         };
         let mut reading = read.reading;
         // Redacted before it is cut, because a part of a secret is not recognised.

@@ -252,7 +252,7 @@ impl ExchangeLine {
             last: digest(self.last)?,
             digest: String::new(),
         };
-        let text = redact_text(&self.text).kept.clipped(EXCHANGE_BYTES_MAX);
+        let text = redact_text(&self.text).value.clipped(EXCHANGE_BYTES_MAX);
         let proven = self.proven.map(ITEMS_MAX, |text| clean(&text)).bounded();
         Ok(FullExchange { exchange, text, proven }.sealed())
     }

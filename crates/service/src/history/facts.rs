@@ -112,7 +112,7 @@ impl History {
         facts: &[Fact],
         line: &str,
     ) -> Result<Option<usize>, ServiceError> {
-        let line = redact_text(line.trim()).kept;
+        let line = redact_text(line.trim()).value;
         for (at, fact) in facts.iter().enumerate() {
             let full = self.base.store.exchanges().by_id(&fact.exchange.id).await?;
             if full.is_some_and(|full| full.text.lines().any(|written| written.trim() == line.as_str())) {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn an_error_goes_away_with_the_first_command_of_its_kind_that_succeeds() {
-        let clean = |text: &str| redact_text(text).kept;
+        let clean = |text: &str| redact_text(text).value;
         let session = SessionId::parse("s").unwrap();
         let exchange = |seq: u32, files: &[&str], commands: &[(&str, Option<bool>)]| Exchange {
             id: ExchangeId::of("codex", &session, seq),

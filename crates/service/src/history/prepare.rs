@@ -36,7 +36,7 @@ pub fn agent_slug(agent: Agent) -> &'static str {
 
 /// Redacts a short text that is not part of a conversation: a name, a path, a word about a failure.
 pub(super) fn clean(text: &str) -> RedactedText {
-    redact_text(text).kept.one_line()
+    redact_text(text).value.one_line()
 }
 
 /// The state of a reader, as bytes; `None` if it is too long, so that its source is read from its beginning again.
@@ -82,7 +82,7 @@ impl Texts {
     fn text(&mut self, text: &str) -> RedactedText {
         let cleaned = redact_text(text);
         self.redacted += cleaned.count;
-        cleaned.kept
+        cleaned.value
     }
 
     /// A past session as its reader returned it, before it is known how much of it is stored. `begun` is when its first
@@ -132,7 +132,7 @@ impl Texts {
             exchange.each_text(|text| {
                 let cleaned = redact_text(text);
                 self.redacted += cleaned.count;
-                *text = cleaned.kept.into();
+                *text = cleaned.value.into();
             });
         }
         let mut at = session.started_at;

@@ -100,7 +100,7 @@ pub(crate) fn title(document: &Document, heading: &RedactedText) -> RedactedText
     match (heading.is_empty(), heading.starts_with(document.title.as_str())) {
         (true, _) => document.title.clone(),
         (false, true) => heading.clone(),
-        (false, false) => redact_text(&format!("{} › {heading}", document.title)).kept,
+        (false, false) => redact_text(&format!("{} › {heading}", document.title)).value,
     }
 }
 
@@ -120,7 +120,7 @@ fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
             topic_key: None,
             tags: Vec::new(),
         },
-        agent: redact_text(&by).kept,
+        agent: redact_text(&by).value,
         date: document.at,
         valid: Validity::default(),
         archived: false,

@@ -14,7 +14,7 @@ use std::{
 use super::document;
 use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
-use cerebro_core::truth::{self, Stretch};
+use cerebro_core::truth::{self, Period};
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
 use cerebro_store::Store;
 
@@ -114,8 +114,8 @@ impl Known {
         Ok(changed)
     }
 
-    /// The stretches in which a memory was deleted.
-    fn gaps(&self, memory: &Memory) -> Vec<Stretch> {
+    /// The periods in which a memory was deleted.
+    fn gaps(&self, memory: &Memory) -> Vec<Period> {
         let log = self.deletions.get(&memory.id).map_or(&[][..], Vec::as_slice);
         truth::gaps(log, memory.deleted_at)
     }
@@ -128,8 +128,8 @@ impl Known {
         }
         let texts: Vec<Memory> = texts(memory, revisions);
         let written: Vec<Timestamp> = texts.iter().map(|text| text.updated_at).collect();
-        let held = truth::believed(&written, &self.gaps(memory)).into_iter().map(|(text, stretch)| Doc {
-            held: (stretch.from, stretch.to.map_or(Timestamp::MAX, just_before)),
+        let held = truth::held_periods(&written, &self.gaps(memory)).into_iter().map(|(text, period)| Doc {
+            held: (period.from, period.to.map_or(Timestamp::MAX, just_before)),
             ..document(&texts[text])
         });
         Change::Past(subject, held.collect())

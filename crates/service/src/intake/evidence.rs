@@ -48,7 +48,7 @@ impl Intake {
         });
         let exchanges = looked.await.flatten()?;
         let words = in_words(&exchanges)?;
-        Some(redact_text(&words).kept)
+        Some(redact_text(&words).value)
     }
 }
 

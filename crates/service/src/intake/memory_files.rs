@@ -169,7 +169,7 @@ impl Intake {
             return Ok(());
         }
         // A file that a person had forgotten stays forgotten.
-        let tombstone = HistoryTombstone::of_paper(&path);
+        let tombstone = HistoryTombstone::of_memory_file(&path);
         if !self.base.store.history().tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl Intake {
             return Ok(());
         }
         // A document that a person ingested is not replaced either.
-        let here = self.base.store.documents().by_path(&project, &redact_text(&path).kept).await?;
+        let here = self.base.store.documents().by_path(&project, &redact_text(&path).value).await?;
         if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
             return Ok(());
         }

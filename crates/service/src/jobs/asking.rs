@@ -11,7 +11,7 @@ use super::{
 use crate::{ServiceError, lock, settings::InferenceSettings, spending::Spending};
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_core::relate::claim::{Misfit, json_in};
+use cerebro_core::relate::claim::{MalformedAnswer, json_in};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, Llm};
 use cerebro_models::provider::ProviderError;
 
@@ -114,7 +114,7 @@ pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,
     payer: &Payer<'_>,
-    read: impl Fn(&Value) -> Result<T, Misfit>,
+    read: impl Fn(&Value) -> Result<T, MalformedAnswer>,
 ) -> Result<T, JobError> {
     let Question { instructions, text, schema } = question;
     let mut turns = vec![text];
@@ -139,7 +139,7 @@ pub(crate) async fn ask<T>(
             }
             Err(misfit) => {
                 let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
-                turns.extend([&reply.text, &again].map(|turn| redact_text(turn).kept));
+                turns.extend([&reply.text, &again].map(|turn| redact_text(turn).value));
                 repairs += 1;
             }
         }

@@ -96,7 +96,7 @@ impl Decision for NoteCompaction<'_> {
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
-        let tags = vec![redact_text(COMPACTION).kept];
+        let tags = vec![redact_text(COMPACTION).value];
         match memories.put_summary(write, caller, id, summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),
             Err(ServiceError::Corrected(_)) => Ok(false),

@@ -87,7 +87,7 @@ pub(crate) async fn may_supersede(
     write: &Write<'_>,
     newer: MemoryId,
     older: MemoryId,
-) -> Result<Result<(), truth::Unfit>, ServiceError> {
+) -> Result<Result<(), truth::SupersessionError>, ServiceError> {
     let mut below: BTreeMap<MemoryId, Vec<MemoryId>> = BTreeMap::new();
     let mut level = vec![older];
     for _ in 0..SUPERSEDED_DEPTH_MAX {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::SubjectId;
 use cerebro_core::feedback;
-use cerebro_core::recall::{Beside, Weights};
+use cerebro_core::recall::{ExternalSignals, Weights};
 
 /// How many relations are read at once, and the most that are read.
 const PAGE: usize = 1_000;
@@ -18,8 +18,8 @@ impl Recall {
     ///
     /// # Errors
     /// A failing store.
-    pub(crate) async fn beside(&self, weights: &Weights) -> Result<Arc<Beside>, ServiceError> {
-        let mut beside = Beside::default();
+    pub(crate) async fn beside(&self, weights: &Weights) -> Result<Arc<ExternalSignals>, ServiceError> {
+        let mut beside = ExternalSignals::default();
         if weights.used > 0.0 {
             let signs = self.base.store.signs().by_memory(USES_MAX).await?;
             let use_of = |(memory, counts)| {

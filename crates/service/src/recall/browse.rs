@@ -271,7 +271,7 @@ impl Selection {
             archived: if self.archived { Archived::Only } else { Archived::With },
             weights: Weights::default(),
             successors: Arc::default(),
-            beside: Arc::default(),
+            external: Arc::default(),
         }
     }
 }

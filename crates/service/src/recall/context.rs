@@ -507,7 +507,7 @@ mod tests {
             |id: &str, agent: &str, began: i64, ended: Option<i64>, follows: Option<&str>| Session {
                 id: SessionId::parse(id).unwrap(),
                 project: Project::general(),
-                agent: redact_text(agent).kept,
+                agent: redact_text(agent).value,
                 directory: None,
                 started_at: at(began),
                 seen_at: at(began),

@@ -125,7 +125,7 @@ impl Recall {
             // measured yet (`make history MODEL=1`).
             weights: Weights::default().without(Signal::Meaning),
             successors: Arc::default(),
-            beside: Arc::default(),
+            external: Arc::default(),
         };
         // Before the semaphore's permit is taken: building the index may take long.
         self.evidence.index(of, wait).await?;

@@ -122,7 +122,7 @@ impl Recall {
             },
             weights: request.weights,
             successors: self.succession().await?.at(request.as_of),
-            beside: self.beside(&request.weights).await?,
+            external: self.beside(&request.weights).await?,
         };
         let _place = self.searches.acquire().await;
         let answer = match request.as_of {

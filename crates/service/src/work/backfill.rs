@@ -148,7 +148,7 @@ fn asked(entry: Entry) -> Option<(Timestamp, String)> {
 /// Whether a prompt was reported: with the same text, or at the same time with the hook's form of the text.
 fn is_asked(asked: &[(Timestamp, String)], report: &Reported) -> bool {
     let Step::Prompt { text } = &report.step else { return false };
-    let words = redact_text(text).kept;
+    let words = redact_text(text).value;
     let is_near =
         |at: Timestamp| report.at.is_some_and(|report| report.duration_since(at).abs() <= SAME_TIME);
     asked.iter().any(|(at, known)| known == words.as_str() || is_near(*at))

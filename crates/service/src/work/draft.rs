@@ -4,7 +4,8 @@ use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_ledger::{
-    Entry, Kept, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim, fold,
+    ChainedEvent, Entry, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
+    fold,
 };
 use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
 use sha2::{Digest, Sha256};
@@ -78,7 +79,7 @@ pub(super) struct Draft<'a> {
     pub state: State,
     /// The number of its last event before the change.
     before: u64,
-    kept: Vec<Kept>,
+    kept: Vec<ChainedEvent>,
     artifacts: Vec<Artifact>,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
     /// Adds an event: chained, folded, and with its artifact.
     pub fn add(&mut self, at: Timestamp, prepared: &Prepared, late: bool) {
         let work = &mut self.stored.work;
-        let mut kept = Kept {
+        let mut kept = ChainedEvent {
             seq: 0,
             at,
             kind: prepared.kind.to_owned(),
@@ -172,5 +173,5 @@ pub(super) fn lease_end(now: Timestamp, lease: std::time::Duration) -> Timestamp
 
 /// A text of a caller's as one redacted line of at most `max` characters.
 pub(super) fn line(text: &str, max: usize) -> RedactedText {
-    redact_text(text).kept.one_line().cut_chars(max)
+    redact_text(text).value.one_line().cut_chars(max)
 }

@@ -12,7 +12,7 @@ use crate::{Journal, ServiceError};
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
-use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
+use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
 use cerebro_store::{Artifact, StoredEvent, StoredWork, Write};
 
 /// Longest owner or name of a holder, in characters.
@@ -135,11 +135,11 @@ impl TryFrom<WorkLine> for StoredWork {
             owner: plain("owner", line.owner, NAME_CHARS_MAX)?,
             project: project(&line.project)?,
             kind: plain("type", line.kind, limits::KIND_CHARS_MAX)?,
-            title: redact_text(&line.title).kept.one_line().cut_chars(limits::TITLE_CHARS_MAX),
+            title: redact_text(&line.title).value.one_line().cut_chars(limits::TITLE_CHARS_MAX),
             key: line.key.map(|key| plain("key", key, limits::KEY_CHARS_MAX)).transpose()?,
             name: None,
             session: line.session.as_deref().map(session).transpose()?,
-            agent: redact_text(&line.agent).kept.one_line().cut_chars(NAME_CHARS_MAX),
+            agent: redact_text(&line.agent).value.one_line().cut_chars(NAME_CHARS_MAX),
             parent: line.parent.as_deref().map(work_id).transpose()?,
             forked_from: forked.map(|id| (id, line.forked_at.unwrap_or_default())),
             status: status.ok_or_else(|| format!("`{}` is no status", redact_secrets(&line.status)))?,
@@ -192,7 +192,7 @@ impl TryFrom<WorkEventLine> for StoredEvent {
             _ => Err(format!("{name} of an event of work `{work}` is not in hex")),
         };
         let (body, salt) = body.map(|(body, salt)| (body, chain::salt_of(&salt))).unzip();
-        let kept = Kept {
+        let kept = ChainedEvent {
             seq: line.seq,
             at: line.at,
             kind: plain("type", line.kind, limits::KIND_CHARS_MAX)?,
@@ -212,9 +212,9 @@ impl TryFrom<WorkEventLine> for StoredEvent {
 /// A text that redaction leaves as it is; `None` if it finds something.
 fn unchanged(given: &str) -> Option<RedactedText> {
     let kept = match serde_json::from_str::<serde_json::Value>(given) {
-        Ok(value) => redact_json(&value).kept,
+        Ok(value) => redact_json(&value).value,
         // The beginning of what was too long even for an artifact.
-        Err(_) => redact_text(given).kept,
+        Err(_) => redact_text(given).value,
     };
     (kept.as_str() == given).then_some(kept)
 }
@@ -306,7 +306,7 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
         return Ok(Err(format!("work `{work}` of the event is not here")));
     };
     if let Some(here) = write.work_event(&work, kept.seq).await? {
-        let same = Kept { body: here.body.clone(), salt: here.salt.clone(), ..kept.clone() } == here;
+        let same = ChainedEvent { body: here.body.clone(), salt: here.salt.clone(), ..kept.clone() } == here;
         // A text that was purged here does not come back.
         let same = same && (here.body.is_none() || kept.body.is_none() || here.body == kept.body);
         let why =

@@ -87,7 +87,7 @@ impl Journal {
 
 /// A finding as a memory.
 fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> SaveRequest {
-    let line = redact_text(text).kept.one_line();
+    let line = redact_text(text).value.one_line();
     let title = text::cut_chars(&line, TITLE_CHARS_MAX).into_owned();
     SaveRequest {
         title,

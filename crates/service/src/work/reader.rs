@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
-    Entry, IntentState, Kept, LiveSession, State, Status, Work, World, action, fold, hint, limits,
+    ChainedEvent, Entry, IntentState, LiveSession, State, Status, Work, World, action, fold, hint, limits,
 };
 use cerebro_store::StoredWork;
 
@@ -301,13 +301,18 @@ impl Journal {
     }
 
     /// The events of a piece of work up to a number, at most as many as one may have.
-    pub(super) async fn all_events(&self, id: &WorkId, upto: u64) -> Result<Vec<Kept>, ServiceError> {
+    pub(super) async fn all_events(&self, id: &WorkId, upto: u64) -> Result<Vec<ChainedEvent>, ServiceError> {
         self.events_after(id, 0, upto).await
     }
 
-    async fn events_after(&self, id: &WorkId, after: u64, upto: u64) -> Result<Vec<Kept>, ServiceError> {
+    async fn events_after(
+        &self,
+        id: &WorkId,
+        after: u64,
+        upto: u64,
+    ) -> Result<Vec<ChainedEvent>, ServiceError> {
         let most = usize::try_from(limits::EVENTS_MAX).unwrap_or(usize::MAX);
-        let mut events: Vec<Kept> = Vec::new();
+        let mut events: Vec<ChainedEvent> = Vec::new();
         while events.len() < most {
             let after = events.last().map_or(after, |kept| kept.seq);
             let page = self.base.store.works().events(id, after, PAGE).await?;

@@ -1,4 +1,4 @@
-//! What is found in exchanges, and what is not.
+//! Which facts are found in exchanges, and which are not.
 
 use super::*;
 use crate::turn::Prompt;
@@ -85,7 +85,7 @@ fn commands_of_known_families_are_stored_with_what_is_known_of_their_outcome() {
 }
 
 #[test]
-fn an_error_is_bound_to_what_ended_it() {
+fn an_error_is_linked_to_its_fix() {
     let failed = run("cd w && go test ./...", Outcome::Failed, "ok a\n/w/x.go:12:3: undefined: Foo\nFAIL");
     let exchanges = [
         exchange(vec![failed, run("ls", Outcome::Done, ""), edit("/w/x.go", Outcome::Done)]),
@@ -108,7 +108,7 @@ fn an_error_is_bound_to_what_ended_it() {
 const FAR: usize = crate::limits::FIX_COMMANDS_MAX;
 
 #[test]
-fn a_status_that_is_an_answer_is_no_error() {
+fn an_exit_status_that_answers_a_question_is_no_error() {
     for (line, output) in [("grep -r foo .", ""), ("test -f x", ""), ("diff a b", "1c1"), ("pgrep x", "")] {
         assert!(facts(vec![run(line, Outcome::Failed, output)]).failures.is_empty(), "{line}");
     }
@@ -158,7 +158,7 @@ fn plans_answers_and_last_words_are_stored() {
 }
 
 #[test]
-fn things_to_do_are_those_of_the_last_list_and_of_single_changes() {
+fn to_dos_follow_the_last_list_and_single_changes() {
     let item =
         |text: &str, id: &str, status: &str| Todo { text: text.into(), id: id.into(), status: status.into() };
     let todo = |items: Vec<Todo>| call(Action::Todo { items }, Outcome::Done, "");

@@ -1,5 +1,5 @@
-//! Cutting a transcript anywhere and going on gives what reading it in one go gives; and no bytes bring a
-//! reader down.
+//! A transcript that is read in pieces, cut anywhere, gives the same as one that is read at once; and no bytes make a
+//! reader panic.
 
 use cerebro_transcript::limits::{LINE_BYTES_MAX, TURNS_MAX};
 use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, read, read_settled, typed};
@@ -9,7 +9,7 @@ use super::support::{lines, read_all, read_cut, rendered};
 
 const LINES: [Agent; 5] = [Agent::ClaudeCode, Agent::Codex, Agent::Copilot, Agent::Cursor, Agent::Qwen];
 
-/// Records of a small session of Claude Code, with all that reaches over lines: replies in pieces, late
+/// Records of a small session of Claude Code, with everything that spans lines: replies in pieces, late
 /// answers, prompts beside answers, rewinds, copies, compactions.
 fn claude_code() -> Vec<String> {
     let head = r#""cwd":"/w","sessionId":"s1","timestamp":"2026-02-01T10:00:00Z""#;
@@ -111,7 +111,7 @@ fn bytes(all: &[String]) -> Vec<u8> {
 }
 
 #[test]
-fn cut_at_every_byte_and_continued_is_read_whole() {
+fn reading_in_pieces_gives_the_same_as_reading_at_once() {
     for (agent, bytes) in [(Agent::ClaudeCode, bytes(&claude_code())), (Agent::Codex, bytes(&codex()))] {
         let whole = read_cut(agent, &bytes, &[]);
         assert!(whole.exchanges.len() > 3 && !whole.withdrawn.is_empty(), "the sample has what may go wrong");
@@ -130,7 +130,7 @@ fn an_unfinished_line_is_left_even_if_it_would_parse() {
     let batch = read_all(Agent::ClaudeCode, without_end);
     assert!(batch.end < without_end.len() as u64);
     assert!(!rendered(&batch).iter().any(|line| line.starts_with('5')));
-    // Unless nobody writes the file any more, and the line is whole.
+    // Unless no process writes the file any more, and the line is complete.
     let fresh = State::new(Agent::ClaudeCode, "");
     let settled = read_settled(without_end, &fresh);
     assert_eq!(settled.end, without_end.len() as u64);
@@ -199,7 +199,7 @@ fn a_state_has_no_text_of_turns() {
 
 proptest! {
     #[test]
-    fn no_bytes_bring_a_reader_down(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
         for agent in LINES {
             let _ = facts::of(&read(&bytes, &State::new(agent, "")).exchanges);
         }
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mangled_record_brings_a_reader_down(
+    fn no_mangled_record_makes_a_reader_panic(
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
         order in proptest::collection::vec(any::<prop::sample::Index>(), 1..40),
     ) {
@@ -230,7 +230,7 @@ proptest! {
                 let _ = facts::of(&read(&bytes, &State::new(other, "")).exchanges);
             }
             let _ = gemini_cli::read(&bytes, "");
-            // However it is mangled, going on is reading whole.
+            // However it is mangled, reading in pieces gives the same as reading at once.
             let cuts: Vec<usize> = (0..bytes.len()).step_by(97).collect();
             prop_assert_eq!(read_cut(agent, &bytes, &cuts), read_cut(agent, &bytes, &[]));
         }

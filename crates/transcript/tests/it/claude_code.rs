@@ -5,7 +5,7 @@ use cerebro_transcript::{Agent, Batch};
 
 use super::support::{lines, read_all, rendered};
 
-/// A line of a session: what differs, beside what every line has.
+/// A line of a session: the given fields, and those that every line has.
 fn line(kind: &str, uuid: &str, parent: &str, rest: &str) -> String {
     let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
     format!(
@@ -237,7 +237,7 @@ fn asking_again_after_the_same_turn_is_a_rewind() {
     ]);
     assert_eq!(batch.withdrawn, [1, 2]);
     assert_eq!(batch.exchanges.len(), 4, "what was taken back is kept as evidence");
-    // Far back it is a branch of its own, and both stay.
+    // Going back farther starts a branch, and both stay.
     let mut all = vec![user("u0", "root", "zero"), user("u1", "a0", "one")];
     all.extend((2..8).map(|n| user(&format!("u{n}"), &format!("a{}", n - 1), "more")));
     all.push(user("u9", "a0", "another way"));
@@ -301,7 +301,7 @@ fn sub_agents_have_a_name_of_their_own() {
         read(&[sidechain("acompact-fffbd0")]).exchanges.is_empty(),
         "the host's own agents read the talk again"
     );
-    // In old transcripts it talks in its parent's file: its work counts, its talk does not.
+    // In old transcripts it writes into its parent's file: its calls count, its words do not.
     let inline = |line: String| line.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
     let work = inline(blocks(
         "x2",
@@ -322,7 +322,7 @@ fn sub_agents_have_a_name_of_their_own() {
 }
 
 #[test]
-fn nobody_sits_at_an_sdk() {
+fn sessions_of_an_sdk_are_marked_as_without_a_person() {
     let sdk = user("u1", "", "go").replace(r#""type":"user""#, r#""type":"user","entrypoint":"sdk-py""#);
     assert!(read(&[sdk]).session.automated);
     let typed = user("u1", "", "go")

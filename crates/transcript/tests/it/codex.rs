@@ -110,7 +110,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
 }
 
 #[test]
-fn what_the_host_says_was_typed_is_the_prompt() {
+fn the_prompt_is_what_the_host_reports_as_typed() {
     // A new kind of context, in the user's role, that nobody knows yet.
     check(
         &[

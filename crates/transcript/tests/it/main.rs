@@ -1,4 +1,4 @@
-//! The readers on small transcripts that we wrote, a rule a test.
+//! The readers on small handwritten transcripts, one test for each rule.
 
 mod anywhere;
 mod claude_code;

@@ -185,7 +185,7 @@ fn mangled(rows: &[&str], edits: &[(prop::sample::Index, prop::sample::Index, ch
 
 proptest! {
     #[test]
-    fn no_mangled_row_brings_a_reader_down(
+    fn no_mangled_row_makes_a_reader_panic(
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<char>()), 0..20),
         any_text in ".{0,200}",
         order in proptest::collection::vec(any::<prop::sample::Index>(), 1..20),

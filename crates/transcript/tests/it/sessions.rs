@@ -1,4 +1,4 @@
-//! Over several sessions: what of one is a copy of another; and that redaction reaches every text.
+//! Several sessions: which part of one is a copy of another; and that redaction reaches every text.
 
 use cerebro_transcript::turn::ParentKind;
 use cerebro_transcript::{Agent, Batch, State, facts, lineage, read};
@@ -17,7 +17,7 @@ fn claude(session: &str, turns: &[(&str, &str)]) -> String {
     all.fold(String::new(), |all, line| all + &line + "\n")
 }
 
-/// What a store answers: which session has an exchange that begins or ends with an id.
+/// Answers as a store does: which session has an exchange that begins or ends with an id.
 fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Vec<String> + use<> {
     let ids: Vec<(String, String)> = batches
         .iter()

@@ -1,4 +1,4 @@
-//! Reading a transcript in one go or cut, and a short form of what it gave.
+//! Reads a transcript at once or in pieces, and renders the result in a short form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub fn read_all(agent: Agent, bytes: &[u8]) -> Batch {
     read(bytes, &State::new(agent, ""))
 }
 
-/// What a store has after some readings, and what they end in.
+/// What a store has after some readings, and the last state.
 #[derive(Debug, PartialEq)]
 pub struct Stored {
     pub exchanges: BTreeMap<u32, Exchange>,
@@ -22,7 +22,7 @@ pub struct Stored {
     pub last: Batch,
 }
 
-/// Reads as a service does: up to each of the cuts, every time from where the last reading ended.
+/// Reads as a service does: up to each of the cuts, each time from where the last reading ended.
 pub fn read_cut(agent: Agent, bytes: &[u8], cuts: &[usize]) -> Stored {
     let mut state = State::new(agent, "");
     let mut exchanges = BTreeMap::new();

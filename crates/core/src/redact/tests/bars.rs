@@ -1,4 +1,4 @@
-//! How well secrets are distinguished from ordinary text: generated ones of each form, and real lines of this repository.
+//! Recall and false positives of redaction: generated secrets of each form, and real lines of this repository.
 
 #![expect(clippy::disallowed_methods, reason = "the sample is read from files, and time is measured")]
 
@@ -11,9 +11,9 @@ use std::{
 
 use crate::redact::redact;
 
-/// At least so many of 100 generated secrets of each form are taken.
+/// Least number of 100 generated secrets of each form that are redacted.
 const TAKEN_OF_100_MIN: usize = 95;
-/// At most one of so many ordinary lines is touched.
+/// At most one in this many ordinary lines is redacted.
 const LINES_FOR_ONE_TOUCHED: usize = 200;
 
 /// Most files of each folder of another project, and most lines of each file.
@@ -99,7 +99,7 @@ const VARIABLES: &[&str] =
 const TOKEN_VARIABLES: &[&str] =
     &["API_KEY", "SERVICE_TOKEN", "CLIENT_SECRET", "SECRET_KEY_BASE", "APP_AUTH_TOKEN"];
 
-/// The forms: how they are called, and a text in which `NAME` and `VALUE` stand for both.
+/// The forms: their names, each with a text in which `NAME` and `VALUE` are placeholders.
 const FORMS: &[(&str, &str)] = &[
     ("JSON", r#"{"user": "bob", "NAME": "VALUE", "port": 5432}"#),
     ("JSON in a string", r#""body": "{\"user\": \"bob\", \"NAME\": \"VALUE\"}""#),
@@ -142,7 +142,7 @@ const FORMS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn of_each_form_nearly_all_generated_secrets_are_taken() {
+fn almost_all_generated_secrets_of_each_form_are_redacted() {
     let mut draw = Draw(7);
     let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (form, text) in FORMS {
@@ -173,7 +173,7 @@ fn of_each_form_nearly_all_generated_secrets_are_taken() {
 }
 
 #[test]
-fn hardly_an_ordinary_line_is_touched() {
+fn almost_no_ordinary_line_is_redacted() {
     let root = repository();
     let mut lines = Vec::new();
     for folder in [
@@ -182,12 +182,12 @@ fn hardly_an_ordinary_line_is_touched() {
     ] {
         collect(&root.join(folder), &mut lines);
     }
-    assert_hardly_touched(lines);
+    assert_almost_none_redacted(lines);
 }
 
-/// Other people's code and notes: of the crates that the program is built with, as Cargo keeps their sources.
+/// Other people's code and notes: the sources of this program's dependencies, as Cargo keeps them.
 #[test]
-fn hardly_a_line_of_other_projects_is_touched() {
+fn almost_no_line_of_other_projects_is_redacted() {
     let Some(sources) = registry() else {
         assert!(std::env::var("CI").is_err(), "there are no sources of crates");
         let _ = writeln!(
@@ -209,7 +209,7 @@ fn hardly_a_line_of_other_projects_is_touched() {
             lines.truncate(before + FOREIGN_LINES_MAX);
         }
     }
-    assert_hardly_touched(lines);
+    assert_almost_none_redacted(lines);
 }
 
 /// Where Cargo has unpacked the crates of its first registry.
@@ -231,8 +231,8 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// Of the lines that speak of secrets, and of the others.
-fn assert_hardly_touched(lines: Vec<String>) {
+/// Checks the lines that speak of secrets, and the others.
+fn assert_almost_none_redacted(lines: Vec<String>) {
     assert!(lines.len() > 20_000, "{} lines are too few to judge by", lines.len());
     let named = ["pass", "secret", "token", "key", "auth", "pwd"];
     let (named, plain): (Vec<String>, Vec<String>) =
@@ -248,7 +248,7 @@ fn assert_hardly_touched(lines: Vec<String>) {
     }
 }
 
-/// The lines of a file or of all files in a folder, but for those that have secrets in them on purpose.
+/// The lines of a file, or of all files in a folder, except those that contain secrets on purpose.
 fn collect(path: &Path, lines: &mut Vec<String>) {
     if path.is_dir() {
         let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -341,7 +341,7 @@ fn ordinary_lines_about_secrets_stay() {
 }
 
 #[test]
-fn a_long_memory_takes_no_time() {
+fn the_longest_memory_is_redacted_within_5_ms() {
     let mut lines = Vec::new();
     collect(&repository().join("src"), &mut lines);
     let text: String = lines.join("\n").chars().take(256 * 1024).collect();
@@ -353,7 +353,7 @@ fn a_long_memory_takes_no_time() {
     };
     let best = (0..20).map(|_| time(&text)).min().unwrap();
     assert!(best.as_millis() < 5, "{best:?}");
-    // Texts that are made to take long do not.
+    // Nor do texts made to be slow.
     for piece in [
         "-eyJ",
         "password=\"",

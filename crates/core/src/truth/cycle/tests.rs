@@ -1,4 +1,4 @@
-//! Plans over memories that the tests make up: what may be merged, what is archived, and how much at once.
+//! Plans over made-up memories: what may be merged, what is archived, and how much at once.
 
 use super::*;
 use crate::domain::{Body, Project, Validity};
@@ -29,7 +29,7 @@ fn episode(day: i64, content: &str) -> Memory {
     Memory { nature: Some(Nature::Episodic), ..memory(day, "discovery", content) }
 }
 
-/// The whole way: looking at all, comparing, planning.
+/// All stages: survey, comparison, plan.
 fn plan(memories: &[Memory], day: i64) -> Vec<Step> {
     plan_with(memories, day, &[])
 }
@@ -76,7 +76,7 @@ fn of_several_that_say_the_same_one_stays_and_takes_the_others_in() {
 }
 
 #[test]
-fn what_has_a_place_of_its_own_is_not_merged() {
+fn a_memory_with_a_place_of_its_own_is_not_merged() {
     let base = memory(1, "decision", TEXT);
     let other = || Memory { id: MemoryId::random(), updated_at: at(2), ..base.clone() };
     let apart = [
@@ -150,7 +150,7 @@ fn over_three_years_only_episodes_that_are_not_exempt_are_archived() {
 }
 
 #[test]
-fn a_session_long_past_leaves_its_summary() {
+fn of_an_old_session_the_summary_stays() {
     let session = SessionId::random();
     let turn = |n: i64| Memory { session: Some(session.clone()), ..episode(n, &format!("turn number {n}")) };
     let summary = memory(9, "session_summary", "What was done.").with(|memory| {

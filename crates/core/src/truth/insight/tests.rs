@@ -1,4 +1,4 @@
-//! Which memories a model is shown together, and what it can and cannot get through the check.
+//! Which memories a model is shown together, and which answers pass the check.
 
 use super::*;
 use crate::domain::{Body, Flag, Scope};
@@ -34,7 +34,7 @@ fn checked_of(insights: &[Value]) -> Drawn {
 }
 
 #[test]
-fn what_is_in_three_sources_passes() {
+fn an_insight_with_three_sources_passes() {
     let founded = insight(
         "Kestrel closes what is quiet",
         "Kestrel closes a connection that is quiet for 30 seconds, which `src/net/retry.rs` does not know.",
@@ -46,7 +46,7 @@ fn what_is_in_three_sources_passes() {
 }
 
 #[test]
-fn what_does_not_is_dropped_for_a_reason() {
+fn an_unsupported_insight_is_dropped_with_the_reason() {
     let cases = [
         ("All of it", "Kestrel closes connections after 30 seconds.", &[1, 2][..], Reason::FewSources),
         ("All of it", "Kestrel closes connections after 30 seconds.", &[1, 2, 2], Reason::FewSources),
@@ -131,7 +131,7 @@ fn topics_are_what_three_memories_name_and_each_is_asked_about_once() {
 }
 
 #[test]
-fn what_a_memory_says_already_is_known() {
+fn an_insight_that_a_memory_states_is_dropped() {
     let drawn = checked_of(&[insight("All of it", "Kestrel closes after 30 seconds.", &[1, 2, 3])]);
     let insight = &drawn.insights[0];
     let mut topics = Topics::default();

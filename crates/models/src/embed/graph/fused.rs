@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_quite_a_gelu_is_left_alone() {
+    fn an_inexact_gelu_is_left_alone() {
         let is_left = |change: fn(&mut Graph)| fused(gelu(), change).is_none();
         assert!(is_left(|graph| graph.initializer[0] = stored("root", 1.5)), "another root");
         assert!(is_left(|graph| graph.initializer[2] = stored("half", 1.0)), "not half");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_quite_attention_is_left_alone() {
+    fn an_inexact_attention_is_left_alone() {
         let is_left = |change: fn(&mut Graph)| fused(attention(), change).is_none();
         assert!(is_left(|graph| graph.value_info[0] = shaped("mask", "n 1 1 t")), "a mask to stretch");
         assert!(is_left(|graph| graph.value_info.clear()), "shapes that nobody knows");

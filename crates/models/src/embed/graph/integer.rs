@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_in_its_position() {
+    fn nodes_stay_in_the_order_of_their_use() {
         // ONNX Runtime brings nodes in order; what is used may come after its user.
         let mut model = stored_as_bytes();
         model.graph.as_mut().unwrap().node.reverse();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_that_are_needed_otherwise_stay() {
+    fn floats_with_other_uses_stay() {
         let mut model = stored_as_bytes();
         let output = Value { name: Some("weight".to_owned()), kind: None }.encode_to_vec().into();
         model.graph.as_mut().unwrap().output.push(output);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_left_alone() {
+    fn unknown_patterns_are_left_alone() {
         assert!(!is_left_alone(|_| {}));
         assert!(is_left_alone(|model| model.opset_import[0].version = Some(10)), "operators of another age");
         assert!(is_left_alone(|model| model.graph.as_mut().unwrap().initializer.clear()), "nothing stored");

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use cerebro_core::text::hex;
 use cerebro_ledger::{
-    Kept,
+    ChainedEvent,
     seal::{EpochKey, Log},
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -40,7 +40,7 @@ pub(super) fn seeded() -> StdRng {
 struct Piece {
     now: Work,
     before: Work,
-    rows: Vec<Kept>,
+    rows: Vec<ChainedEvent>,
     sealed: u64,
 }
 

@@ -106,7 +106,7 @@ mod tests {
     use cerebro_core::redact::redact_text;
 
     fn work(texts: &[usize]) -> Work {
-        Work::new(texts.iter().map(|bytes| redact_text(&"x".repeat(*bytes)).kept).collect())
+        Work::new(texts.iter().map(|bytes| redact_text(&"x".repeat(*bytes)).value).collect())
     }
 
     fn shares(works: &[Work], most: usize) -> Vec<usize> {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn each_memory_gets_the_vectors_of_its_own_texts() {
         let mut works = [&["a"][..], &["b", "c"], &["d", "e"]]
-            .map(|texts| Work::new(texts.iter().map(|text| redact_text(text).kept).collect()));
+            .map(|texts| Work::new(texts.iter().map(|text| redact_text(text).value).collect()));
         let of = |text: &RedactedText| vec![f32::from(text.as_bytes()[0])];
         for _ in 0..2 {
             let batch = Batch::of(works.iter().skip_while(|work| work.is_done()), 4);

@@ -1,4 +1,4 @@
-//! Memory files of agents are documents for the other agents, after a yes, for as long as they are there.
+//! With the user's consent, memory files of agents are documents for the other agents, as long as they exist.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn papers(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn memory_files_are_for_the_others_and_go_with_their_file() {
+fn memory_files_are_documents_of_other_agents_while_they_exist() {
     let home = Home::new();
     let own = home.work().join("CLAUDE.md");
     fs::write(&own, "# Rules\n\nThe puffin is deployed on Fridays.\n").unwrap();

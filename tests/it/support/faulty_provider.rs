@@ -1,4 +1,4 @@
-//! A server that speaks like OpenAI's embeddings, for what a real one cannot be made to do: fail on demand.
+//! A server with OpenAI's API for embeddings that fails on demand.
 
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
@@ -10,33 +10,33 @@ use super::{Value, http, json};
 /// Numbers in its vectors.
 pub const DIMENSION: usize = 64;
 
-/// What it does with a request.
+/// How it answers a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mood {
+pub enum Behavior {
     /// Answers.
     Well,
-    /// Says that it cannot now.
+    /// Answers that it is overloaded.
     Down,
     /// Refuses texts that hold the word `poison`.
     Picky,
 }
 
 /// The server; it ends with the test's process.
-pub struct Fickle {
+pub struct FaultyProvider {
     port: u16,
-    mood: Arc<Mutex<Mood>>,
+    mood: Arc<Mutex<Behavior>>,
     requests: Arc<AtomicUsize>,
     texts: Arc<Mutex<Vec<String>>>,
 }
 
-impl Fickle {
-    /// Listens on a free port of an address of this machine that does not look like it, so that it counts as
-    /// one that is paid for.
+impl FaultyProvider {
+    /// Listens on a free port of an address of this machine that does not look like one, so that it counts as a paid
+    /// provider.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.2:0").unwrap();
         let server = Self {
             port: listener.local_addr().unwrap().port(),
-            mood: Arc::new(Mutex::new(Mood::Well)),
+            mood: Arc::new(Mutex::new(Behavior::Well)),
             requests: Arc::default(),
             texts: Arc::default(),
         };
@@ -74,7 +74,7 @@ impl Fickle {
     }
 
     /// Changes what it does from now on.
-    pub fn is(&self, mood: Mood) {
+    pub fn is(&self, mood: Behavior) {
         *self.mood.lock().unwrap() = mood;
     }
 
@@ -99,11 +99,11 @@ impl Fickle {
             };
             let mood = *self.mood.lock().unwrap();
             let (status, answer) = match mood {
-                Mood::Down => (503, error("server_error", "overloaded")),
-                Mood::Picky if texts.iter().any(|text| text.contains("poison")) => {
+                Behavior::Down => (503, error("server_error", "overloaded")),
+                Behavior::Picky if texts.iter().any(|text| text.contains("poison")) => {
                     (400, error("invalid_request_error", "this input is refused"))
                 }
-                Mood::Well | Mood::Picky => {
+                Behavior::Well | Behavior::Picky => {
                     self.texts.lock().unwrap().extend(texts.iter().cloned());
                     (200, answer(&texts))
                 }

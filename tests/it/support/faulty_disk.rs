@@ -1,4 +1,4 @@
-//! A disk that hangs or fails while a test wants it: the daemon is run with its own `fdatasync`.
+//! A disk that hangs or fails on demand: the daemon runs with another `fdatasync`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use super::{Home, skip, wait_for};
 
-/// What is between the daemon and the disk: while the file `hang` is there, nothing is synced and nothing fails;
-/// while the file `fail` is there, every sync does.
+/// A library between the daemon and the disk: while the file `hang` exists, syncs block; while the file `fail` exists,
+/// every sync fails.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -61,12 +61,12 @@ impl<'a> FaultyDisk<'a> {
         Some(disk)
     }
 
-    /// From now on, the disk does this to every sync: `hang` or `fail`.
+    /// Makes every sync from now on `hang` or `fail`.
     pub fn begin(&self, what: &str) {
         fs::write(self.folder.join(what), "").unwrap();
     }
 
-    /// The disk is well again.
+    /// Makes syncs succeed again.
     pub fn heal(&self) {
         for what in ["hang", "fail"] {
             let _ = fs::remove_file(self.folder.join(what));

@@ -5,14 +5,14 @@ use crate::domain::Timestamp;
 
 /// A half-open period: includes its first moment, excludes its end. Without an end it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Period {
     /// Its first moment.
     pub from: Timestamp,
     /// The first moment after it.
     pub to: Option<Timestamp>,
 }
 
-impl Stretch {
+impl Period {
     /// Whether it contains a moment.
     pub fn has(&self, at: Timestamp) -> bool {
         self.from <= at && self.to.is_none_or(|to| at < to)
@@ -21,24 +21,24 @@ impl Stretch {
 
 /// The periods in which a memory was deleted, from its deletions and restorations in the log, in order (`true`:
 /// deleted, `false`: restored), and from its row.
-pub fn gaps(log: &[(Timestamp, bool)], deleted_at: Option<Timestamp>) -> Vec<Stretch> {
+pub fn gaps(log: &[(Timestamp, bool)], deleted_at: Option<Timestamp>) -> Vec<Period> {
     let mut gaps = Vec::new();
     let mut open = None;
     for (at, is_deleted) in log {
         if *is_deleted {
             open = Some(*at);
         } else if let Some(from) = open.take() {
-            gaps.push(Stretch { from, to: Some(*at) });
+            gaps.push(Period { from, to: Some(*at) });
         }
     }
-    gaps.extend(deleted_at.map(|from| Stretch { from, to: None }));
+    gaps.extend(deleted_at.map(|from| Period { from, to: None }));
     gaps
 }
 
 /// Which texts of a memory the store held, and when. `written` has the time of each text, in order; a text holds
 /// until the next one, except in the gaps. One text may hold in several periods.
-pub fn believed(written: &[Timestamp], gaps: &[Stretch]) -> Vec<(usize, Stretch)> {
-    let mut believed = Vec::new();
+pub fn held_periods(written: &[Timestamp], gaps: &[Period]) -> Vec<(usize, Period)> {
+    let mut held_periods = Vec::new();
     for (text, from) in written.iter().enumerate() {
         let end = written.get(text + 1).copied();
         let mut from = *from;
@@ -48,18 +48,18 @@ pub fn believed(written: &[Timestamp], gaps: &[Stretch]) -> Vec<(usize, Stretch)
                 continue;
             }
             if from < gap.from {
-                believed.push((text, Stretch { from, to: Some(gap.from) }));
+                held_periods.push((text, Period { from, to: Some(gap.from) }));
             }
             match gap.to {
                 Some(to) => from = to,
-                None => return believed,
+                None => return held_periods,
             }
         }
         if end.is_none_or(|end| from < end) {
-            believed.push((text, Stretch { from, to: end }));
+            held_periods.push((text, Period { from, to: end }));
         }
     }
-    believed
+    held_periods
 }
 
 #[cfg(test)]
@@ -70,33 +70,33 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn stretch(from: i64, to: Option<i64>) -> Stretch {
-        Stretch { from: at(from), to: to.map(at) }
+    fn period(from: i64, to: Option<i64>) -> Period {
+        Period { from: at(from), to: to.map(at) }
     }
 
     #[test]
     fn each_text_holds_until_the_next() {
         let written = [at(10), at(20)];
-        assert_eq!(believed(&written, &[]), [(0, stretch(10, Some(20))), (1, stretch(20, None))]);
-        assert!(believed(&[], &[stretch(1, None)]).is_empty());
+        assert_eq!(held_periods(&written, &[]), [(0, period(10, Some(20))), (1, period(20, None))]);
+        assert!(held_periods(&[], &[period(1, None)]).is_empty());
     }
 
     #[test]
     fn while_it_is_deleted_none_holds() {
         let written = [at(10), at(20)];
         let gaps = gaps(&[(at(12), true), (at(14), false), (at(30), true)], Some(at(30)));
-        assert_eq!(gaps, [stretch(12, Some(14)), stretch(30, None)]);
+        assert_eq!(gaps, [period(12, Some(14)), period(30, None)]);
         assert_eq!(
-            believed(&written, &gaps),
-            [(0, stretch(10, Some(12))), (0, stretch(14, Some(20))), (1, stretch(20, Some(30)))]
+            held_periods(&written, &gaps),
+            [(0, period(10, Some(12))), (0, period(14, Some(20))), (1, period(20, Some(30)))]
         );
     }
 
-    /// When texts were written, and the stretches in which they were deleted.
+    /// When texts were written, and the periods in which they were deleted.
     type Case = (&'static [i64], &'static [(i64, Option<i64>)]);
 
     #[test]
-    fn it_is_what_a_check_of_every_moment_finds() {
+    fn held_periods_agree_with_a_check_of_every_moment() {
         // Restored at the moment of a change, deleted at the first moment, twice in one text.
         let cases: [Case; 4] = [
             (&[1, 5], &[(3, Some(5))]),
@@ -106,18 +106,18 @@ mod tests {
         ];
         for (written, gaps) in cases {
             let written: Vec<Timestamp> = written.iter().map(|second| at(*second)).collect();
-            let gaps: Vec<Stretch> = gaps.iter().map(|(from, to)| stretch(*from, *to)).collect();
-            let believed = believed(&written, &gaps);
+            let gaps: Vec<Period> = gaps.iter().map(|(from, to)| period(*from, *to)).collect();
+            let held_periods = held_periods(&written, &gaps);
             for second in 0..12 {
                 let moment = at(second);
                 let last = written.iter().rposition(|from| *from <= moment);
                 let wanted = last.filter(|_| !gaps.iter().any(|gap| gap.has(moment)));
-                let found: Vec<usize> = believed
+                let found: Vec<usize> = held_periods
                     .iter()
-                    .filter(|(_, stretch)| stretch.has(moment))
+                    .filter(|(_, period)| period.has(moment))
                     .map(|(text, _)| *text)
                     .collect();
-                assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{second} in {believed:?}");
+                assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{second} in {held_periods:?}");
             }
         }
     }
