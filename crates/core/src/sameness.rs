@@ -16,8 +16,6 @@ use crate::text::is_ignorable;
 const CONTENT_WORDS_MIN: usize = 8;
 /// The same length for a content that repeats the subject of its title.
 const NAMING_WORDS_MIN: usize = 5;
-/// Letters of a word in a script that puts no blanks between words, on average and rounded up.
-const UNSPACED_WORD: usize = 3;
 
 /// The forms by which a text is looked up: title and content together, and the content under any title. Both
 /// include the scope.
@@ -40,11 +38,14 @@ pub fn is_self_contained(title: &str, content: &str) -> bool {
     count >= CONTENT_WORDS_MIN || (count >= NAMING_WORDS_MIN && 2 * named >= title.split(' ').count())
 }
 
-/// How many words a run of letters is. Chinese, Japanese and Thai put no blanks between words; a word of theirs is taken
-/// to have [`UNSPACED_WORD`] letters.
+/// How many words a run of letters is. Chinese and Japanese put no blanks between words, of about two letters; nor do Thai,
+/// Burmese and Khmer, of about four.
 fn length(word: &str) -> usize {
-    let unspaced = |c: &char| matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}');
-    (word.chars().filter(unspaced).count() / UNSPACED_WORD).max(1)
+    let east =
+        |c: &char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}');
+    let south =
+        |c: &char| matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    (word.chars().filter(east).count() / 2 + word.chars().filter(south).count() / 4).max(1)
 }
 
 /// The normal form of a text: texts that say the same have the same one. Compatibility forms and case are folded,
