@@ -349,14 +349,14 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
 async fn ensure_session(
     write: &mut Write<'_>,
     id: &SessionId,
-    (project, agent): (&Project, &RedactedText),
+    (project, agent): (Option<&Project>, &RedactedText),
     at: Timestamp,
 ) -> Result<(), ServiceError> {
     if write.session(id).await?.is_some() {
         return Ok(());
     }
     // What is personal belongs to no project; a session does.
-    let project = if *project == Project::none() { Project::general() } else { project.clone() };
+    let project = project.cloned().unwrap_or_else(Project::general);
     write.import_session(&Session {
         id: id.clone(),
         project,
@@ -402,7 +402,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         };
     }
     if let Some(session) = &memory.session {
-        ensure_session(write, session, (&memory.project, &memory.agent), memory.created_at).await?;
+        ensure_session(write, session, (memory.scope.project(), &memory.agent), memory.created_at).await?;
     }
     write.import_memory(&memory);
     Ok(Ok(Taken::Created))
@@ -423,7 +423,7 @@ async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
         return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
     }
     if let Some(session) = &revision.session {
-        ensure_session(write, session, (&owner.project, &revision.agent), revision.at).await?;
+        ensure_session(write, session, (owner.scope.project(), &revision.agent), revision.at).await?;
     }
     write.import_revision(&owner, revision);
     Ok(Ok(Taken::Created))
@@ -437,7 +437,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
     if write.has_prompt(&prompt.id).await? {
         return Ok(Ok(Taken::Unchanged));
     }
-    ensure_session(write, &prompt.session, (&prompt.project, &prompt.agent), prompt.created_at).await?;
+    ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;
     write.import_prompt(&prompt);
     Ok(Ok(Taken::Created))
 }
