@@ -123,11 +123,13 @@ pub(crate) async fn standing(
 async fn has_fallen(write: &Write<'_>, scope: &Scope, statement: &str) -> Result<bool, ServiceError> {
     let saying = Saying { scope, title: "", content: statement };
     let stones = write.tombstones(saying, None).await?;
+    if stones.is_empty() {
+        return Ok(false);
+    }
     let present: Vec<_> =
         stones.iter().flat_map(|stone| [Some(stone.memory), stone.replaced_by]).flatten().collect();
     let present = write.store().memories_by_id(&present).await?;
-    let is_said = present.iter().any(|memory| memory.is_live() && sameness::says(&memory.content, statement));
-    Ok(!stones.is_empty() && !is_said)
+    Ok(!present.iter().any(|memory| memory.is_live() && sameness::says(&memory.content, statement)))
 }
 
 /// The secret of the home with this index, and whether it was made just now because there was none.
