@@ -220,3 +220,13 @@ fn a_prompt_that_is_not_stored_makes_no_project_known() {
         agent.ok("mem_save_prompt", json!({"content": "Else", "session_id": "s", "project": "later"}));
     assert_eq!(first["new_project"], true, "{first:?}");
 }
+
+#[test]
+fn the_own_project_is_near_before_anything_is_saved_in_it() {
+    let home = Home::new();
+    let mut agent = home.pump().project("acme/webshop").start();
+    let call = json!({"title": "One", "content": "Text.", "project": "acme/web-shop"});
+    let near = agent.ok("mem_save", call);
+    assert_eq!(near["new_project"], true, "{near:?}");
+    near.assert_in_both(&["acme/webshop"]);
+}

@@ -279,6 +279,30 @@ fn memory_line(id: &str, other: Value) -> Value {
 }
 
 #[test]
+fn a_row_of_a_part_of_an_export_has_its_session() {
+    let at = "2026-01-01T00:00:00Z";
+    let lines = [
+        memory_line("aaaaaaaaaaaa", json!({"session": "left-out"})),
+        memory_line("baaaaaaaaaaa", json!({"session": "mine", "scope": "personal"})),
+        json!({
+            "kind": "prompt", "id": "caaaaaaaaaaa", "session": "asked", "project": "owner/app", "agent": "other",
+            "content": "Go on.", "created_at": at, "last_seen_at": at,
+        }),
+    ];
+    let (home, done) = imported(&lines);
+    done.success();
+    let made: Vec<String> = home
+        .export()
+        .iter()
+        .filter(|line| line["kind"] == "session")
+        .map(|line| format!("{} {} {}", line["id"], line["project"], line["ended_at"]))
+        .collect();
+    assert_eq!(made.len(), 3, "{made:?}");
+    assert!(made.iter().all(|line| line.contains("2026-01-0")), "{made:?}");
+    home.run(&["doctor"]).success();
+}
+
+#[test]
 fn imported_personal_memories_belong_to_no_project() {
     let personal = json!({"scope": "personal", "project": "p", "topic_key": "a/b"});
     let rival = json!({"scope": "personal", "project": "q", "topic_key": "a/b"});

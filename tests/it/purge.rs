@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::transcripts::Claude;
 use crate::support::{AGENTS_MAY_PURGE, FaultyProvider, Home, json, wait_for};
 
 /// The files below a folder that hold any of the words, whatever their case.
@@ -136,4 +137,17 @@ fn anchors_tombstones_and_plans_contain_no_purged_text() {
     let found = holders(home.data(), &WORDS);
     assert!(found.is_empty(), "{found:?}");
     home.run(&["doctor"]).success();
+}
+
+#[test]
+fn a_purge_says_that_past_sessions_may_say_it_too() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let [first, second] = ["First", "Second"].map(|title| agent.save(title, "The petrel flies at dawn."));
+    let purge = |id: &str| home.run(&["delete", "--hard", "--yes", id]);
+    assert!(!purge(&first).stderr.contains("history forget"));
+    Claude::new("s-1", &home.work()).turn("Note that the petrel flies at dawn", "Noted.").write(&home);
+    home.take_in();
+    let said = purge(&second);
+    assert!(said.stderr.contains("history forget"), "{said:?}");
 }

@@ -9,11 +9,12 @@ use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
 
 /// The same text in other spellings.
-const FORMS: [fn(&str) -> String; 4] = [
+const FORMS: [fn(&str) -> String; 5] = [
     str::to_owned,
     str::to_uppercase,
     |text| format!("  {}\n", text.replace(' ', " \n ")),
     |text| format!("«{}»!", text.trim_end_matches('.')),
+    |text| text.replace("ledger", "led\u{e0067}\u{34f}ger"),
 ];
 
 /// A corrected text and its place: its memory, with a title and a topic of its own, now says something else.
@@ -175,6 +176,39 @@ fn whoever_saves_a_text_that_no_longer_holds_is_warned_and_may_revive_it() {
         "The gateway has no port yet.",
         "--revive",
     ]);
+}
+
+#[test]
+fn a_summary_that_a_hook_brings_comes_without_what_no_longer_holds() {
+    let home = Home::new();
+    let mut agent = home.pump().start();
+    let text = "The ledger of the northern office listens on port 5432.";
+    let added = "The gateway of the northern office listens on port 80.";
+    let id = agent.save("Ledger", text);
+    agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
+    // What a correction only added to holds as before.
+    let id = agent.save("Gateway", added);
+    agent.ok("mem_update", json!({ "id": id, "content": format!("{added} It has no log.") }));
+    let said = format!("## Found\n- {text}\n- {added}\n- The queue is slow. {text}\n");
+    report(&home, "claude-code", "PostCompact", "s-1", json!({ "compact_summary": said }));
+    report(&home, "claude-code", "UserPromptSubmit", "s-2", json!({ "prompt": "Go on." }));
+    report(&home, "claude-code", "Stop", "s-2", json!({ "last_assistant_message": said }));
+    let summaries: Vec<String> =
+        current_texts(&home).into_iter().filter(|said| said.contains("the queue is slow")).collect();
+    assert_eq!(summaries.len(), 3, "the memory, and both sessions: {summaries:?}");
+    for summary in summaries {
+        assert!(!summary.contains(&words(text)) && summary.contains(&words(added)), "{summary}");
+    }
+}
+
+#[test]
+fn a_text_without_blanks_between_its_words_is_known_under_another_title() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "我们决定使用内存缓存来存储用户会话，因为数据库太慢了。";
+    let id = agent.save("缓存策略", text);
+    agent.ok("mem_update", json!({ "id": id, "content": "我们不再使用缓存。" }));
+    assert!(agent.refused("mem_save", json!({ "title": "会话", "content": text })).contains(&id));
 }
 
 #[test]

@@ -3,13 +3,14 @@
 
 mod containment;
 
-pub use containment::{denies, says_all};
+pub use containment::{denies, says, says_all, statements};
 
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::domain::Scope;
+use crate::text::is_ignorable;
 
 /// Length in words from which a content identifies a memory by itself.
 const CONTENT_WORDS_MIN: usize = 8;
@@ -32,9 +33,19 @@ pub fn forms(scope: &Scope, title: &str, content: &str) -> [String; 2] {
 pub fn is_self_contained(title: &str, content: &str) -> bool {
     let (title, content) = (normal(title), normal(content));
     let words: BTreeSet<&str> = content.split(' ').collect();
-    let count = content.split(' ').count();
+    let count: usize = content.split(' ').map(length).sum();
     let named = title.split(' ').filter(|word| words.contains(word)).count();
     count >= CONTENT_WORDS_MIN || (count >= NAMING_WORDS_MIN && 2 * named >= title.split(' ').count())
+}
+
+/// How many words a run of letters is. Chinese and Japanese put no blanks between words, of about two letters; nor do Thai,
+/// Burmese and Khmer, of about four.
+fn length(word: &str) -> usize {
+    let east =
+        |c: &char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}');
+    let south =
+        |c: &char| matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    (word.chars().filter(east).count() / 2 + word.chars().filter(south).count() / 4).max(1)
 }
 
 /// The normal form of a text: texts that say the same have the same one. Compatibility forms and case are folded,
@@ -43,8 +54,8 @@ pub fn is_self_contained(title: &str, content: &str) -> bool {
 pub fn normal(text: &str) -> String {
     // By way of upper case, which unites more letters than lower case: ß, final sigma.
     let folded = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    let chars: Vec<char> =
-        folded.filter(|c| c.is_whitespace() || !c.is_control() && !is_hidden(*c)).collect();
+    let is_shown = |c: &char| c.is_whitespace() || !c.is_control() && !is_ignorable(*c);
+    let chars: Vec<char> = folded.filter(is_shown).map(plain_hyphen).collect();
     let mut out = String::with_capacity(text.len());
     let (mut has_gap, mut is_joined) = (false, false);
     let mut way = Preceding::default();
@@ -224,9 +235,9 @@ fn is_unit(c: char) -> bool {
     is_currency(c) || matches!(c, '%' | '°')
 }
 
-/// Invisible characters: joiners, marks of direction, soft hyphens.
-fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+/// The hyphens of Unicode as the one of ASCII, and the dash of ranges: they join names and numbers as it does.
+fn plain_hyphen(c: char) -> char {
+    if matches!(c, '\u{2010}'..='\u{2013}') { '-' } else { c }
 }
 
 /// Punctuation beyond ASCII: quotation marks, dashes, bullets, and that of Chinese and Japanese.
@@ -248,12 +259,20 @@ mod tests {
             "The store's port is 5432 since v1.2.3; see src/main.rs. Don't use cache_size",
             "**The store's port** is 5432 — since v1.2.3 [see \"src/main.rs\"] … don't use “cache_size”?",
             "The store's port is ５４３２, since v1.2.3 (see src/main.rs): don't\u{200b} use `cache_size`!",
+            "The st\u{34f}ore's port is 5432, since v1.2.3 (see src/main.rs):\u{e0041} don't use `cache\u{3164}_size`!",
         ];
         for other in same {
             assert_eq!(normal(other), normal(text));
         }
         assert_eq!(normal(text), "the stores port is 5432 since v1.2.3 see src/main.rs dont use cache_size");
         assert_eq!(normal(" … "), "");
+        for (one, other) in [
+            ("on cdn\u{2011}7", "on cdn-7"),
+            ("10–20 MB", "10-20 MB"),
+            ("the cache – if on", "the cache if on"),
+        ] {
+            assert_eq!(normal(one), normal(other), "{one}");
+        }
     }
 
     #[test]
@@ -375,6 +394,8 @@ mod tests {
             ("Ledger port", "It listens on number 5432.", false),
             ("Where the gateway service listens", "The ledger has port 5432.", false),
             ("Port", "Port 5432.", false),
+            ("缓存策略", "我们决定使用内存缓存来存储用户会话，因为数据库太慢了。", true),
+            ("端口", "它是五四三二。", false),
             ("Port", "", false),
         ] {
             assert_eq!(is_self_contained(title, content), want, "{title}: {content}");

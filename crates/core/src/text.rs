@@ -33,6 +33,32 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?)).collect()
 }
 
+/// The default-ignorable code points of Unicode: nothing is shown for them, so they can hide what a text says.
+pub fn is_ignorable(c: char) -> bool {
+    // Shortcut: nearly all text is below the first of them.
+    c >= '\u{ad}'
+        && matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fff8}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 /// Removes NUL and every other control character (C0, DEL, C1) except newline and tab.
 pub fn strip_control_chars(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| c.is_control() && c != '\n' && c != '\t';

@@ -11,10 +11,11 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EventKind, FullExchange, Memory, MemoryId, Origin, Prompt, Revision, Scope, Session, WorkId,
+    EndReason, EventKind, FullExchange, Memory, MemoryId, Origin, Project, Prompt, Revision, Scope, Session,
+    SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
-use cerebro_core::redact::redact_secrets;
+use cerebro_core::redact::{RedactedText, redact_secrets};
 use cerebro_store::{Decision, SaidText, StoredEvent, Supersession, Table, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
@@ -346,6 +347,36 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
     Ok(Ok(Taken::Created))
 }
 
+/// Makes the session that a row names and that is not here, because a part of an export may lack its line: a row always
+/// has its session.
+async fn ensure_session(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    (project, agent): (Option<&Project>, &RedactedText),
+    at: Timestamp,
+) -> Result<(), ServiceError> {
+    if write.session(id).await?.is_some() {
+        return Ok(());
+    }
+    // What is personal belongs to no project; a session does.
+    let project = project.cloned().unwrap_or_else(Project::general);
+    write.import_session(&Session {
+        id: id.clone(),
+        project,
+        agent: agent.clone(),
+        directory: None,
+        started_at: at,
+        seen_at: at,
+        ended_at: Some(at),
+        end_reason: Some(EndReason::Ended),
+        summary: None,
+        follows: None,
+        home: None,
+        version: 0,
+    });
+    Ok(())
+}
+
 async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     let memory = match Memory::try_from(line) {
         Ok(memory) => memory,
@@ -373,6 +404,9 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
             error => Err(error),
         };
     }
+    if let Some(session) = &memory.session {
+        ensure_session(write, session, (memory.scope.project(), &memory.agent), memory.created_at).await?;
+    }
     write.import_memory(&memory);
     Ok(Ok(Taken::Created))
 }
@@ -391,6 +425,9 @@ async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
     if revision.revision >= owner.revision || owner.purged {
         return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
     }
+    if let Some(session) = &revision.session {
+        ensure_session(write, session, (owner.scope.project(), &revision.agent), revision.at).await?;
+    }
     write.import_revision(&owner, revision);
     Ok(Ok(Taken::Created))
 }
@@ -403,6 +440,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
     if write.has_prompt(&prompt.id).await? {
         return Ok(Ok(Taken::Unchanged));
     }
+    ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;
     write.import_prompt(&prompt);
     Ok(Ok(Taken::Created))
 }

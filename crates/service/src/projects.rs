@@ -65,7 +65,10 @@ impl KnownProjects {
         if known.contains(project) {
             return Ok(None);
         }
-        let near = cerebro_core::text::nearest(project.as_str(), known.iter().map(Project::as_str));
+        // The caller's own may be meant before anything is saved in it.
+        let own = Some(&caller.project).filter(|own| !known.contains(*own));
+        let near =
+            cerebro_core::text::nearest(project.as_str(), known.iter().chain(own).map(Project::as_str));
         let near = near.into_iter().filter_map(Project::parse).collect();
         known.insert(project.clone());
         Ok(Some(near))

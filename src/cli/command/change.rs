@@ -197,10 +197,12 @@ pub async fn delete_each(
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(home) };
+    let exchanges = past_exchanges(daemon).await;
     let gone: Value = removed.iter().map(|path| path.display().to_string()).collect();
     for one in &mut deleted {
         one["removed"] = gone.clone();
         one["remains"] = remains.json();
+        one["remains"]["exchanges"] = exchanges.into();
     }
     print(context, &deleted)?;
     for path in removed {
@@ -213,7 +215,18 @@ pub async fn delete_each(
         ));
     }
     remains.print(context);
+    if exchanges > 0 {
+        context.output.note(
+            "past sessions may say it too: `cerebro history search` finds it there, `cerebro history forget --text` destroys it",
+        );
+    }
     Ok(Outcome::Done)
+}
+
+/// How many exchanges of past sessions are kept, which no purge of a memory touches. What is not known is none.
+async fn past_exchanges(daemon: &Daemon) -> u64 {
+    let status = daemon.ask(Request::new(Operation::HistoryStatus)).await.unwrap_or_default();
+    status["exchanges"].as_u64().unwrap_or(0)
 }
 
 /// The files of edits of memories; a folder that cannot be read has none to tell of.

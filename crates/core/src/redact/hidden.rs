@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use crate::text::is_ignorable;
+
 /// A text without its invisible code points, and a map of its positions to those in the original text.
 pub(super) struct Visible<'a> {
     pub text: Cow<'a, str>,
@@ -11,13 +13,13 @@ pub(super) struct Visible<'a> {
 
 impl<'a> Visible<'a> {
     pub fn of(text: &'a str) -> Self {
-        if text.is_ascii() || !text.contains(is_hidden) {
+        if text.is_ascii() || !text.contains(is_ignorable) {
             return Self { text: Cow::Borrowed(text), left_out: Vec::new() };
         }
         let mut shown = String::with_capacity(text.len());
         let mut left_out: Vec<(usize, usize)> = Vec::new();
         for c in text.chars() {
-            if !is_hidden(c) {
+            if !is_ignorable(c) {
                 shown.push(c);
                 continue;
             }
@@ -42,32 +44,6 @@ impl<'a> Visible<'a> {
         let end = self.left_out.partition_point(|(at, _)| *at < range.end);
         range.start + before(start)..range.end + before(end)
     }
-}
-
-/// The default-ignorable code points of Unicode.
-fn is_hidden(c: char) -> bool {
-    // Shortcut: nearly all text is below the first of them.
-    c >= '\u{ad}'
-        && matches!(
-            c,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fff8}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 #[cfg(test)]

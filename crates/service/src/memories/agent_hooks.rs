@@ -1,5 +1,6 @@
 //! What an agent's hooks store. They only fill gaps: they never replace what the agent wrote itself.
 
+use super::guard;
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Origin, Scope, SessionId};
 use cerebro_core::hygiene::{summary_key, summary_title};
@@ -59,16 +60,17 @@ impl Decision for NoteLastMessage<'_> {
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
+        let Some(message) = guard::standing(write, &scope, message).await? else { return Ok(false) };
         let better = write.store().topics().holder(&scope, &summary_key(id)).await?;
-        if better.is_some() || session.summary.as_ref() == Some(message) {
+        if better.is_some() || session.summary.as_ref() == Some(&message) {
             return Ok(false);
         }
-        let title = summary_title(message);
-        let saying = SaidText { scope: &scope, title: &title, content: message };
+        let title = summary_title(&message);
+        let saying = SaidText { scope: &scope, title: &title, content: &message };
         if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }
-        session.summary = Some(message.clone());
+        session.summary = Some(message);
         session.seen_at = write.at();
         write.summarise_session(&session);
         Ok(true)
@@ -92,12 +94,14 @@ impl Decision for NoteCompaction<'_> {
             Some(session) => session.project,
             None => caller.project.clone(),
         };
-        let standing = write.store().topics().holder(&Scope::Project(project), &summary_key(id)).await?;
+        let scope = Scope::Project(project);
+        let standing = write.store().topics().holder(&scope, &summary_key(id)).await?;
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
+        let Some(summary) = guard::standing(write, &scope, summary).await? else { return Ok(false) };
         let tags = vec![redact_text(COMPACTION).value];
-        match memories.put_summary(write, caller, id, summary, tags, Door::Brought(Origin::Hook)).await {
+        match memories.put_summary(write, caller, id, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),
             Err(ServiceError::Corrected(_)) => Ok(false),
             Err(error) => Err(error),

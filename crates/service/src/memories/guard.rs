@@ -3,7 +3,9 @@
 use std::{fs, io, path::Path};
 
 use crate::{Caller, ServiceError};
-use cerebro_core::domain::{Memory, Origin, SessionId};
+use cerebro_core::domain::{Memory, Origin, Scope, SessionId};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::sameness;
 use cerebro_durable as durable;
 use cerebro_store::{SaidText, Tombstone, Write};
 use rand::Rng;
@@ -11,6 +13,8 @@ use rand::Rng;
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
 pub const SECRET_FILE: &str = "tombstone.key";
 const SECRET_BYTES: usize = 32;
+/// Most statements of one text that are looked up; a compaction's summary has some dozens.
+const STATEMENTS_MAX: usize = 200;
 
 /// The door: how a text comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,43 @@ pub(crate) async fn admit(
         }
         (noted, _) => Ok(Admitted { lifted, noted }),
     }
+}
+
+/// What a hook brings of a session, without the statements that a memory said and no longer says: among others, they
+/// would come back as well. `None` if nothing is left.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn standing(
+    write: &Write<'_>,
+    scope: &Scope,
+    text: &RedactedText,
+) -> Result<Option<RedactedText>, ServiceError> {
+    let mut standing = text.to_string();
+    for statement in sameness::statements(text).take(STATEMENTS_MAX) {
+        if has_fallen(write, scope, statement).await? {
+            standing = standing.replace(statement, "");
+        }
+    }
+    if standing == text.as_str() {
+        return Ok(Some(text.clone()));
+    }
+    let is_empty = sameness::normal(&standing).is_empty();
+    Ok((!is_empty).then(|| redact_text(standing.trim()).value))
+}
+
+/// Whether a statement was the whole content of a memory, and neither that memory nor the one that took its place says it
+/// now. A correction may only have added to it.
+async fn has_fallen(write: &Write<'_>, scope: &Scope, statement: &str) -> Result<bool, ServiceError> {
+    let said = SaidText { scope, title: "", content: statement };
+    let tombstones = write.tombstones(said, None).await?;
+    if tombstones.is_empty() {
+        return Ok(false);
+    }
+    let present: Vec<_> =
+        tombstones.iter().flat_map(|tombstone| [Some(tombstone.memory), tombstone.replaced_by]).flatten().collect();
+    let present = write.store().memories().by_ids(&present).await?;
+    Ok(!present.iter().any(|memory| memory.is_live() && sameness::says(&memory.content, statement)))
 }
 
 /// The secret of the home with this index, and whether it was made just now because there was none.
