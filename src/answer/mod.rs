@@ -104,12 +104,12 @@ answers! {
 
 /// An answer as it came, and what it says.
 #[derive(Debug, Clone)]
-pub struct Told<A> {
+pub struct Received<A> {
     raw: Value,
     answer: A,
 }
 
-impl<A> Told<A> {
+impl<A> Received<A> {
     /// The answer as it came, for `--json`: with the fields that this version does not know.
     pub fn raw(&self) -> &Value {
         &self.raw
@@ -121,7 +121,7 @@ impl<A> Told<A> {
     }
 }
 
-impl<A> Deref for Told<A> {
+impl<A> Deref for Received<A> {
     type Target = A;
 
     fn deref(&self) -> &A {
@@ -149,9 +149,9 @@ pub fn read<O: Ask>(value: &Value) -> Result<O::Answer, Unreadable> {
 ///
 /// # Errors
 /// See [`read`].
-pub fn told<O: Ask>(raw: Value) -> Result<Told<O::Answer>, Unreadable> {
+pub fn received<O: Ask>(raw: Value) -> Result<Received<O::Answer>, Unreadable> {
     let answer = read::<O>(&raw)?;
-    Ok(Told { raw, answer })
+    Ok(Received { raw, answer })
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_came_is_kept_with_fields_of_a_later_version() {
         let raw = json!({ "enabled": true, "later": 1, "works": [] });
-        let told = told::<of::WorkList>(raw.clone()).unwrap();
+        let told = received::<of::WorkList>(raw.clone()).unwrap();
         assert!(told.enabled && told.raw() == &raw);
     }
 }

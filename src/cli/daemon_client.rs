@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
-use crate::answer::{Ask, Told};
+use crate::answer::{Ask, Received};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
@@ -134,7 +134,7 @@ impl Daemon {
     ///
     /// # Errors
     /// See [`Self::ask`]; also when the answer is not what the operation answers.
-    pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Told<O::Answer>> {
+    pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Received<O::Answer>> {
         Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
 

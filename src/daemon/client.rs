@@ -17,7 +17,7 @@ use super::log::last_line;
 use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
-use crate::answer::{self, Ask, Told, Unreadable};
+use crate::answer::{self, Ask, Received, Unreadable};
 use crate::home::Home;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -341,8 +341,8 @@ impl Client {
     ///
     /// # Errors
     /// See [`Self::call`]; [`CallError::Unreadable`] when the answer is another.
-    pub async fn ask<O: Ask>(&self, _: O, arguments: Value) -> Result<Told<O::Answer>, CallError> {
-        Ok(answer::told::<O>(self.call(O::OPERATION, arguments).await?)?)
+    pub async fn ask<O: Ask>(&self, _: O, arguments: Value) -> Result<Received<O::Answer>, CallError> {
+        Ok(answer::received::<O>(self.call(O::OPERATION, arguments).await?)?)
     }
 
     /// Closes the connection in order.

@@ -570,7 +570,12 @@ impl Works<'_> {
     }
 
     /// Events of a piece of work after a number, in order.
-    pub async fn events(self, work: &WorkId, after: u64, limit: usize) -> Result<Vec<ChainedEvent>, StoreError> {
+    pub async fn events(
+        self,
+        work: &WorkId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<ChainedEvent>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
         parse::<WorkEventRow, _>(EVENT, self.0.rows(EVENT, statement::WORK_EVENTS, vars).await?)
     }

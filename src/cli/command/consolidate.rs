@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome};
-use crate::answer::{Ask, Told, consolidation::Report, of};
+use crate::answer::{Ask, Received, consolidation::Report, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
@@ -73,7 +73,7 @@ fn request<O>(operation: O, id: String) -> Request<O> {
     Request::new(operation).with("id", Some(id).filter(|id| !id.is_empty()))
 }
 
-async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
+async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     daemon.close().await;

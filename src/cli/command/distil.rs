@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::list::read;
 use super::{CommandContext, Outcome, handbook, within};
-use crate::answer::{Ask, Told, distil::Decided, of};
+use crate::answer::{Ask, Received, distil::Decided, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
@@ -246,7 +246,7 @@ where
         decided.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
     daemon.close().await;
-    let raw: Vec<&Value> = decided.iter().map(Told::raw).collect();
+    let raw: Vec<&Value> = decided.iter().map(Received::raw).collect();
     if context.output.json(&json!({ "candidates": raw }))? {
         return Ok(Outcome::Done);
     }

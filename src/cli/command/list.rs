@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::selection::{Conditions, ProjectArgs};
 use super::{CommandContext, Outcome, explore, suggest, within};
-use crate::answer::{Ask, Told};
+use crate::answer::{Ask, Received};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown as shown_text};
@@ -208,7 +208,7 @@ pub async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
 }
 
 /// Asks the daemon one thing, and reads its answer.
-pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
+pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     daemon.close().await;
@@ -221,7 +221,7 @@ pub async fn ask_of_project<O: Ask>(
     request: Request<O>,
     is_empty: impl Fn(&O::Answer) -> bool,
     project: Option<&str>,
-) -> Result<(Told<O::Answer>, Vec<String>)> {
+) -> Result<(Received<O::Answer>, Vec<String>)> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     let meant = if is_empty(&answer) { suggest::instead(&daemon, project, None).await? } else { Vec::new() };

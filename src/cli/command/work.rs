@@ -10,7 +10,7 @@ use self::events::events;
 use super::list::ask_of_project;
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
-use crate::answer::{Ask, Text, Told, name, of, work};
+use crate::answer::{Ask, Received, Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -245,7 +245,7 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
     }
 }
 
-async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Told<O::Answer>> {
+async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     daemon.close().await;

@@ -127,8 +127,11 @@ async fn has_fallen(write: &Write<'_>, scope: &Scope, statement: &str) -> Result
     if tombstones.is_empty() {
         return Ok(false);
     }
-    let present: Vec<_> =
-        tombstones.iter().flat_map(|tombstone| [Some(tombstone.memory), tombstone.replaced_by]).flatten().collect();
+    let present: Vec<_> = tombstones
+        .iter()
+        .flat_map(|tombstone| [Some(tombstone.memory), tombstone.replaced_by])
+        .flatten()
+        .collect();
     let present = write.store().memories().by_ids(&present).await?;
     Ok(!present.iter().any(|memory| memory.is_live() && sameness::says(&memory.content, statement)))
 }

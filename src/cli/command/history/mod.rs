@@ -12,7 +12,7 @@ use serde_json::json;
 use super::setup::SetupContext;
 use super::{CommandContext, Outcome};
 use crate::answer::{
-    Told,
+    Received,
     history::{Fault, Preview, Status},
     of,
 };
@@ -273,7 +273,7 @@ pub enum Answer {
     No,
 }
 
-fn show_found(context: &CommandContext, found: &Told<Preview>) -> Result<()> {
+fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()> {
     if context.output.json(found.raw())? {
         return Ok(());
     }
@@ -290,7 +290,7 @@ fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
 }
 
 /// Shows the progress until nothing is left to do.
-async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Told<Status>> {
+async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Status>> {
     let bar = context.output.progress(Some(0), BAR);
     bar.set_message("looking for sessions");
     loop {
@@ -317,7 +317,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn show_status(context: &CommandContext, status: &Told<Status>) -> Result<()> {
+fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()> {
     if context.output.json(status.raw())? {
         return Ok(());
     }
