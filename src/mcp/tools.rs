@@ -193,7 +193,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let revive = arguments.flag(&["revive"])?;
     let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
     let valid =
-        Validity { from: arguments.date("valid_from", false)?, until: arguments.date("valid_until", true)? };
+        Validity::new(arguments.date("valid_from", false)?, arguments.date("valid_until", true)?);
     let request = SaveRequest {
         title,
         content,
