@@ -346,7 +346,12 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // A purge removes the edges that tell.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
-    let outcome = call.service.memories.delete(&call.caller, &call.session, &id, hard).await?.as_str();
+    let outcome = if hard {
+        call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
+    } else {
+        call.service.memories.delete(&call.caller, &call.session, &id, false).await?
+    };
+    let outcome = outcome.as_str();
     if hard {
         forget_edits(call, id);
     }
