@@ -192,8 +192,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let supersedes = arguments.memory_ids("supersedes")?;
     let revive = arguments.flag(&["revive"])?;
     let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
-    let valid =
-        Validity::new(arguments.date("valid_from", false)?, arguments.date("valid_until", true)?);
+    let valid = Validity::new(arguments.date("valid_from", false)?, arguments.date("valid_until", true)?);
     let request = SaveRequest {
         title,
         content,

@@ -298,8 +298,11 @@ fn an_upgrade_asks_no_server_that_was_not_named() {
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 4096]).unwrap();
-        write!(stream, "HTTP/1.1 302 Found\r\nLocation: {leads}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            .unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 302 Found\r\nLocation: {leads}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
     });
     let refused = run(&home, &["upgrade", "--check", "--from", &url]);
     server.join().unwrap();

@@ -99,7 +99,8 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
 
 /// Whether the storage refused a commit. `COMMIT` fails too when a statement before it did; that one says why.
 fn is_refused_commit(text: &str) -> bool {
-    text.strip_prefix("Cannot COMMIT: ").is_some_and(|cause| !cause.starts_with("the transaction was aborted"))
+    text.strip_prefix("Cannot COMMIT: ")
+        .is_some_and(|cause| !cause.starts_with("the transaction was aborted"))
 }
 
 /// The unique indexes guard what decisions rely on (one holder of a topic key, one event for a number). Violating

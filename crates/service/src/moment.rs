@@ -14,7 +14,9 @@ pub(crate) fn storable<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, 
     if (MOMENT_MIN..=MOMENT_MAX).contains(&at) {
         return Ok(at);
     }
-    Err(D::Error::custom(format!("the moment {at} cannot be stored: it is not from {MOMENT_MIN} to {MOMENT_MAX}")))
+    Err(D::Error::custom(format!(
+        "the moment {at} cannot be stored: it is not from {MOMENT_MIN} to {MOMENT_MAX}"
+    )))
 }
 
 /// Reads a moment that can be stored, or none.
@@ -42,7 +44,8 @@ mod tests {
         let read = |line: &str| serde_json::from_str::<Line>(line);
         let line = read(r#"{"at": "2026-01-02T03:04:05Z", "until": "2026-01-02T03:04:06Z"}"#).unwrap();
         assert_eq!(line.until.map(|until| until.duration_since(line.at).as_secs()), Some(1));
-        for none in [r#"{"at": "1779-11-20T00:00:00Z"}"#, r#"{"at": "2160-02-18T00:00:00Z", "until": null}"#] {
+        for none in [r#"{"at": "1779-11-20T00:00:00Z"}"#, r#"{"at": "2160-02-18T00:00:00Z", "until": null}"#]
+        {
             assert!(read(none).unwrap().until.is_none(), "{none}");
         }
         for beyond in [

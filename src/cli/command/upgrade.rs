@@ -84,8 +84,11 @@ async fn fetch(url: &str) -> Result<String> {
     if response.status().is_redirection() {
         let elsewhere = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         let place = text::one_line(elsewhere.unwrap_or("an address that it does not name"));
-        return Err(Error::user(format!("{url} leads to {}, which was not asked", text::cut_chars(&place, PLACE_CHARS_MAX)))
-            .hint("name that address with `--from` if you trust it"));
+        return Err(Error::user(format!(
+            "{url} leads to {}, which was not asked",
+            text::cut_chars(&place, PLACE_CHARS_MAX)
+        ))
+        .hint("name that address with `--from` if you trust it"));
     }
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(fault)? {

@@ -163,7 +163,14 @@ fn a_purge_of_a_memory_reaches_the_finding_that_it_was_made_of() {
         let caller = Caller { project, agent: agent_name("test"), person: true };
         let session = SessionId::parse("s1").unwrap();
         let taken = service.journal.offer(&caller, &session, &me, &id).await.unwrap();
-        let memory = service.journal.memories_of_work(&id).await.unwrap().into_iter().find(|memory| memory.content.contains("zorilla")).unwrap();
+        let memory = service
+            .journal
+            .memories_of_work(&id)
+            .await
+            .unwrap()
+            .into_iter()
+            .find(|memory| memory.content.contains("zorilla"))
+            .unwrap();
         assert!(taken.len() == 2 && taken.contains(&memory.id));
         service.journal.purge_memory(&caller, &session, &memory.id).await.unwrap();
         let shown = format!("{:?}", service.journal.tail(&me, &id, 0, 100).await.unwrap());
