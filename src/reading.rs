@@ -1,5 +1,5 @@
-//! Reads documents in a separate process: with bounds on time and memory, without network access where the system
-//! allows that, and without the contents of the environment. A file can harm neither the daemon nor the command
+//! Reads documents in a separate process: with bounds on time and memory, without opening any file, without network
+//! access where the system allows that, and without the contents of the environment. A file can harm neither the daemon nor the command
 //! that asks.
 //!
 //! One process reads file after file: [`serve`] is its side, [`Reader`] the side of the caller. Each request is a
@@ -24,6 +24,8 @@ pub const MEMORY_MAX: u64 = 512 << 20;
 const FILES_MAX: usize = 200;
 /// How much processor time a process may use in total, in case nobody waits for it any more.
 const CPU_MAX: Duration = Duration::from_secs(600);
+/// Number of a process's open streams: input, output and errors.
+const STREAMS: u64 = 3;
 /// Longest line of a request.
 const ASKED_BYTES_MAX: u64 = 8 << 10;
 /// Longest line of an answer: texts are bounded, and escapes at most double them.
@@ -114,7 +116,14 @@ fn bound() {
     // Linux counts memory that a process can write to and shares with nobody. Elsewhere `Data` leaves out what is
     // mapped, so the addresses are bounded.
     let memory = if cfg!(target_os = "linux") { Resource::Data } else { Resource::As };
-    for (resource, most) in [(memory, MEMORY_MAX), (Resource::Cpu, CPU_MAX.as_secs()), (Resource::Core, 0)] {
+    let bounds = [
+        (memory, MEMORY_MAX),
+        (Resource::Cpu, CPU_MAX.as_secs()),
+        (Resource::Core, 0),
+        // It has its streams already, and can open neither a file nor a socket.
+        (Resource::Nofile, STREAMS),
+    ];
+    for (resource, most) in bounds {
         if let Err(error) = setrlimit(resource, limit(most)) {
             tracing::debug!(%error, "a bound of the reader could not be set");
         }

@@ -192,8 +192,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let supersedes = arguments.memory_ids("supersedes")?;
     let revive = arguments.flag(&["revive"])?;
     let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
-    let valid =
-        Validity { from: arguments.date("valid_from", false)?, until: arguments.date("valid_until", true)? };
+    let valid = Validity::new(arguments.date("valid_from", false)?, arguments.date("valid_until", true)?);
     let request = SaveRequest {
         title,
         content,
@@ -348,7 +347,12 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // A purge removes the edges that tell.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
-    let outcome = call.service.memories.delete(&call.caller, &call.session, &id, hard).await?.as_str();
+    let outcome = if hard {
+        call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
+    } else {
+        call.service.memories.delete(&call.caller, &call.session, &id, false).await?
+    };
+    let outcome = outcome.as_str();
     if hard {
         forget_edits(call, id);
     }

@@ -333,6 +333,24 @@ fn a_revision_without_room_for_later_ones_is_refused() {
 }
 
 #[test]
+fn a_moment_that_cannot_be_stored_is_refused_and_a_validity_for_ever_kept() {
+    let mut lines = vec![memory_line("aaaaaaaaaaaa", json!({"valid_until": "9999-12-30T00:00:00Z"}))];
+    for (id, name) in [("bbbbbbbbbbbb", "created_at"), ("cccccccccccc", "archived_at")] {
+        for at in ["1066-10-14T00:00:00Z", "3000-01-01T00:00:00Z"] {
+            lines.push(memory_line(id, json!({name: at})));
+        }
+    }
+    let (home, done) = imported(&lines);
+    assert_eq!((done.code(), done.stderr.matches("cannot be stored").count()), (1, 4), "{done:?}");
+    let held: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
+    assert_eq!(held.len(), 1, "{held:#?}");
+    assert!(held[0]["valid_until"].as_str().unwrap().starts_with("2160-"), "{held:#?}");
+    let file = home.work().join("lines.jsonl");
+    fs::write(&file, format!("{}\n{}\n", home.export()[0], lines[0])).unwrap();
+    home.run(&["import", file.to_str().unwrap()]).success();
+}
+
+#[test]
 fn a_text_that_redaction_makes_too_long_is_refused() {
     let home = Home::new();
     let long = "https://u:k9X2@h ".repeat(256 * 1024 / 17);

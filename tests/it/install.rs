@@ -286,6 +286,30 @@ fn an_upgrade_is_checked_against_what_the_user_names_and_nothing_else() {
 }
 
 #[test]
+fn an_upgrade_asks_no_server_that_was_not_named() {
+    let home = Home::new();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    other.set_nonblocking(true).unwrap();
+    let place = format!("http://{}/latest", other.local_addr().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/latest", listener.local_addr().unwrap());
+    let leads = place.clone();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 302 Found\r\nLocation: {leads}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+    });
+    let refused = run(&home, &["upgrade", "--check", "--from", &url]);
+    server.join().unwrap();
+    assert!(refused.code() == 1 && refused.stderr.contains(&place), "{refused:?}");
+    assert!(other.accept().is_err(), "the other server was asked");
+}
+
+#[test]
 fn an_address_is_asked_once_and_learns_nothing_of_this_machine() {
     let home = Home::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -38,6 +38,7 @@ mod intake;
 mod jobs;
 pub mod looks;
 mod memories;
+mod moment;
 mod peers;
 mod portable;
 mod projects;

@@ -7,17 +7,12 @@ use super::StoreError;
 use cerebro_core::domain::{
     Body, Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, ScopeName, SessionId, Taint, Timestamp,
     Validity,
+    limits::{MOMENT_MAX, MOMENT_MIN},
 };
 use cerebro_core::redact::RedactedText;
 
-/// The last second that an index can hold as nanoseconds in 64 bits, less a century.
-const LAST_SECOND: i64 = 6_000_000_000;
-
 pub(super) fn datetime(at: Timestamp) -> Datetime {
-    if at.as_second().abs() > LAST_SECOND {
-        let second = LAST_SECOND * at.as_second().signum();
-        return Datetime::from_timestamp(second, 0).unwrap_or(Datetime::MIN_UTC);
-    }
+    let at = at.clamp(MOMENT_MIN, MOMENT_MAX);
     let nanos = at.subsec_nanosecond();
     // Before 1970, jiff counts nanoseconds downwards and chrono always upwards.
     let (seconds, nanos) =
@@ -30,7 +25,7 @@ pub(super) fn timestamp(at: Datetime) -> Timestamp {
 }
 
 pub(super) fn validity(from: Option<Datetime>, until: Option<Datetime>) -> Validity {
-    Validity { from: from.map(timestamp), until: until.map(timestamp) }
+    Validity::new(from.map(timestamp), until.map(timestamp))
 }
 
 pub(super) fn memory_record(id: &MemoryId) -> RecordId {

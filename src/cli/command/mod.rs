@@ -52,7 +52,9 @@ mod work;
 mod worker;
 
 use std::future::Future;
+use std::io::Read as _;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
@@ -61,6 +63,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::error::{Error, Result};
 use super::{CommandContext, Outcome};
 use crate::daemon::WIND_DOWN;
+use crate::platform;
 use cerebro_core::operation::Operation;
 
 /// Worker threads of a process that serves, and of one that only asks.
@@ -265,6 +268,23 @@ pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
 fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
     let (least, most) = bounds.into_inner();
     RangedU64ValueParser::new().range(least as u64..=most as u64)
+}
+
+/// The text of a file that a person names, up to a bound. A pipe is not waited for.
+fn text_of(path: &Path, bytes_max: u64) -> Result<String> {
+    let fault = |error| Error::file("read", path, &error);
+    let file = platform::open_without_waiting(path).map_err(fault)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(fault)?;
+    bounded_text(bytes, bytes_max, &path.display().to_string())
+}
+
+/// Bytes that were read up to one beyond a bound, as text.
+fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
+    if bytes.len() as u64 > bytes_max {
+        return Err(Error::user(format!("{name} is larger than {} KiB", bytes_max >> 10)));
+    }
+    String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is no text")))
 }
 
 /// Runs a client of the daemon.

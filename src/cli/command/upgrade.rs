@@ -1,16 +1,15 @@
 //! `cerebro upgrade --check`: compares this program with a release that the user points to.
 
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use reqwest::Client;
+use reqwest::{Client, header::LOCATION, redirect};
 use semver::Version;
 use serde_json::{Value, json};
 
 use super::origin::Origin;
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, bounded_text, text_of};
 use crate::cli::error::{Error, Result};
 use crate::daemon::VERSION;
 use crate::platform;
@@ -18,7 +17,9 @@ use cerebro_core::text;
 use cerebro_models::provider::{Address, causes};
 
 /// The longest announcement that is read.
-const BYTES_MAX: usize = 1024 * 1024;
+const BYTES_MAX: u64 = 1024 * 1024;
+/// Longest address of a redirection that is shown.
+const PLACE_CHARS_MAX: usize = 300;
 /// How long a server may take for it.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
@@ -39,7 +40,7 @@ pub struct UpgradeArgs {
 
 pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome> {
     let is_address = ["http://", "https://"].iter().any(|scheme| args.from.starts_with(scheme));
-    let text = if is_address { fetch(&args.from).await? } else { read(Path::new(&args.from))? };
+    let text = if is_address { fetch(&args.from).await? } else { text_of(Path::new(&args.from), BYTES_MAX)? };
     let newest = version_in(&text).ok_or_else(|| {
         Error::user(format!("{} tells no version", args.from)).hint("`--help` says what is read")
     })?;
@@ -61,15 +62,8 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
     Ok(if is_newer { Outcome::Short } else { Outcome::Done })
 }
 
-fn read(path: &Path) -> Result<String> {
-    let fault = |error| Error::file("read", path, &error);
-    let file = platform::open_without_waiting(path).map_err(fault)?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
-    within(bytes, &path.display().to_string())
-}
-
-/// Asks the server, and those that it leads to. Beyond this machine only what is encrypted is believed.
+/// Asks the server that was named, and no other: a redirection is not followed. Beyond this machine only what is
+/// encrypted is believed.
 async fn fetch(url: &str) -> Result<String> {
     let address = Address::parse(url)?;
     if !address.is_confidential() {
@@ -80,27 +74,30 @@ async fn fetch(url: &str) -> Result<String> {
     let mut client = Client::builder()
         .timeout(ANSWER_MAX)
         .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
         .https_only(!address.is_this_machine());
     if address.is_this_machine() {
         client = client.no_proxy();
     }
     let asked = client.build().map_err(fault)?.get(url).send().await.map_err(fault)?;
     let mut response = asked.error_for_status().map_err(fault)?;
+    if response.status().is_redirection() {
+        let elsewhere = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+        let place = text::one_line(elsewhere.unwrap_or("an address that it does not name"));
+        return Err(Error::user(format!(
+            "{url} leads to {}, which was not asked",
+            text::cut_chars(&place, PLACE_CHARS_MAX)
+        ))
+        .hint("name that address with `--from` if you trust it"));
+    }
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(fault)? {
         bytes.extend_from_slice(&piece);
-        if bytes.len() > BYTES_MAX {
+        if bytes.len() as u64 > BYTES_MAX {
             break;
         }
     }
-    within(bytes, url)
-}
-
-fn within(bytes: Vec<u8>, name: &str) -> Result<String> {
-    if bytes.len() > BYTES_MAX {
-        return Err(Error::user(format!("{name} is larger than {} KiB", BYTES_MAX / 1024)));
-    }
-    String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is no text")))
+    bounded_text(bytes, BYTES_MAX, url)
 }
 
 /// The version that an announcement tells: of JSON the customary fields, else a text that is a version.

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use self::events::events;
 use super::list::ask_of_project;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, within};
+use super::{CommandContext, Outcome, text_of, within};
 use crate::answer::{Ask, Received, Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -20,6 +20,8 @@ use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, 
 /// Most pieces of work, and most events, of one answer.
 const WORKS_MAX: usize = 100;
 const EVENTS_MAX: usize = 500;
+/// Largest file with witnesses: long transcripts have tens of MiB.
+const WITNESS_BYTES_MAX: u64 = 256 << 20;
 /// How often `tail --follow` looks.
 const GLANCE: Duration = Duration::from_millis(500);
 
@@ -572,8 +574,7 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
 async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     let mut heads = args.head;
     if let Some(path) = &args.anchor {
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
-        let found = anchors(&text);
+        let found = anchors(&text_of(path, WITNESS_BYTES_MAX)?);
         if found.is_empty() {
             let words = format!("there is no head in {}", path.display());
             return Err(

@@ -10,6 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{ForeignError, Source};
+use crate::platform;
 
 /// A file that is only read.
 pub struct Reader<'a> {
@@ -25,7 +26,9 @@ impl<'a> Reader<'a> {
     /// [`ForeignError`] when it is missing, no database, or another program's.
     pub fn open(path: &'a Path, source: Source, tables: &[&str]) -> Result<Self, ForeignError> {
         let io = |error| ForeignError::Io { path: path.to_path_buf(), source: error };
-        std::fs::File::open(path).map_err(io)?;
+        if !platform::open_without_waiting(path).and_then(|file| file.metadata()).map_err(io)?.is_file() {
+            return Err(io(std::io::Error::other("it is no file")));
+        }
         // Not "immutable": the other program may be running, and its last writes be in the log beside.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let fault = |source| ForeignError::Sqlite { path: path.to_path_buf(), source };

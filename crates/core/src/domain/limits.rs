@@ -4,6 +4,13 @@
 
 use std::time::Duration;
 
+use super::Timestamp;
+
+/// The first moment that can be stored, in 1779. The database's indexes count nanoseconds in 64 bits, and this leaves a
+/// century to their end.
+pub const MOMENT_MIN: Timestamp = Timestamp::constant(-6_000_000_000, 0);
+/// The last moment that can be stored, in 2160.
+pub const MOMENT_MAX: Timestamp = Timestamp::constant(6_000_000_000, 0);
 /// Longest title of a memory.
 pub const TITLE_CHARS_MAX: usize = 300;
 /// Longest title shown in a search hit.

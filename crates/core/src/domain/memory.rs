@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{MemoryId, Origin, Project, SessionId, Taint, Timestamp, Trigger, limits::KIND_CHARS_MAX};
+use super::{
+    MemoryId, Origin, Project, SessionId, Taint, Timestamp, Trigger,
+    limits::{KIND_CHARS_MAX, MOMENT_MAX, MOMENT_MIN},
+};
 use crate::{redact::RedactedText, taint};
 
 /// Who a memory is for.
@@ -186,6 +189,13 @@ pub struct Validity {
 }
 
 impl Validity {
+    /// The period between two moments. What lies beyond all moments that can be stored means "always" and becomes the
+    /// first or last of these.
+    pub fn new(from: Option<Timestamp>, until: Option<Timestamp>) -> Self {
+        let storable = |at: Timestamp| at.clamp(MOMENT_MIN, MOMENT_MAX);
+        Self { from: from.map(storable), until: until.map(storable) }
+    }
+
     /// Whether a moment lies within it.
     pub fn holds_at(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && !self.is_over(at)

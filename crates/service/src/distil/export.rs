@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ServiceError;
+use crate::{
+    ServiceError,
+    moment::{storable, storable_if_any},
+};
 use cerebro_core::distil::{CLAIM_CHARS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, Citation, ClaimKind, ExchangeId, HistoryTombstone, MemoryId,
@@ -33,8 +36,9 @@ pub(crate) struct CandidateLine {
     model: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     corroborated: bool,
+    #[serde(deserialize_with = "storable")]
     at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     decided_at: Option<Timestamp>,
 }
 

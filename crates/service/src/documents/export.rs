@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ServiceError;
+use crate::{ServiceError, moment::storable};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
     limits::TITLE_CHARS_MAX,
@@ -40,6 +40,7 @@ pub(crate) struct DocumentLine {
     /// The agents that load it by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     loaded_by: Vec<String>,
+    #[serde(deserialize_with = "storable")]
     at: Timestamp,
 }
 

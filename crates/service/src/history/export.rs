@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{super::ServiceError, prepare::clean};
+use crate::moment::storable;
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,
@@ -34,7 +35,9 @@ pub(crate) struct PastSessionLine {
     parent_kind: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     automated: bool,
+    #[serde(deserialize_with = "storable")]
     started_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     ended_at: Timestamp,
 }
 
@@ -46,6 +49,7 @@ pub(crate) struct ExchangeLine {
     seq: u32,
     #[serde(default)]
     part: u32,
+    #[serde(deserialize_with = "storable")]
     at: Timestamp,
     title: String,
     text: String,

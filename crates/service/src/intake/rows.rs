@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    fs::File,
+    fs::{self, File},
     io::{self, ErrorKind, Read as _},
     path::Path,
     time::Duration,
@@ -30,6 +30,8 @@ const BUSY_MAX: Duration = Duration::from_secs(3);
 const COPY_BYTES_MAX: u64 = 1 << 30;
 /// A session with more text is not read, because a session is read as a whole.
 const SESSION_BYTES_MAX: i64 = 96 << 20;
+/// The files that SQLite opens beside a database, by what follows its name.
+const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 /// Most sessions of one database.
 const SESSIONS_MAX: usize = 100_000;
 
@@ -82,6 +84,7 @@ impl Database {
     pub fn open(path: &Path) -> Result<Self, Fault> {
         // SQLite would create a missing file, and follow a link.
         drop(open(path)?);
+        check_companions(path)?;
         let opened = Self::connect(path).and_then(|connection| {
             // A lock, or a log that cannot be shared, is noticed at the first read only.
             tables(&connection)?;
@@ -374,6 +377,22 @@ impl Database {
     }
 }
 
+/// Checks that what SQLite would open beside a database are files: it would wait for the other end of a pipe, for ever.
+fn check_companions(path: &Path) -> Result<(), Fault> {
+    for suffix in COMPANIONS {
+        match fs::symlink_metadata(with_suffix(path, suffix)) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => {
+                let words = format!("what stands beside it with `{suffix}` after its name is no file");
+                return Err(io::Error::new(ErrorKind::InvalidInput, words).into());
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Copies a file that is one and no link, up to [`COPY_BYTES_MAX`].
 fn copy_of(path: &Path, copy: &Path) -> Result<(), Fault> {
     let from = open(path)?;
@@ -498,6 +517,24 @@ mod tests {
         let pipe = with_suffix(&path, "-wal");
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         assert!(matches!(Database::copied(&path), Err(Fault::Io(_))));
+    }
+
+    #[test]
+    fn a_pipe_or_link_beside_a_database_is_not_opened() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("opencode.db");
+        Connection::open(&path).unwrap().execute_batch(FIRST).unwrap();
+        for suffix in COMPANIONS {
+            let beside = with_suffix(&path, suffix);
+            assert!(std::process::Command::new("mkfifo").arg(&beside).status().unwrap().success());
+            let refused = Database::open(&path).err().unwrap();
+            assert!(refused.to_string().contains(suffix), "{refused}");
+            fs::remove_file(&beside).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &beside).unwrap();
+            assert!(matches!(Database::open(&path), Err(Fault::Io(_))), "{suffix}");
+            fs::remove_file(&beside).unwrap();
+        }
+        assert_eq!(Database::open(&path).unwrap().heads().unwrap().len(), 1);
     }
 
     #[test]

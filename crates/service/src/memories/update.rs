@@ -208,8 +208,8 @@ impl Memories {
         id: &MemoryId,
         hard: bool,
     ) -> Result<DeleteOutcome, ServiceError> {
-        if hard && !caller.person && !self.base.settings.agent_hard_delete {
-            return Err(ServiceError::PurgeForbidden(*id));
+        if hard {
+            self.may_purge(caller, id)?;
         }
         let edit = if hard { Edit::Purge } else { Edit::Delete };
         let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, edit).await?;
@@ -221,6 +221,17 @@ impl Memories {
             return Ok(DeleteOutcome::Purged);
         }
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
+    }
+
+    /// Checks that a caller may purge a memory.
+    ///
+    /// # Errors
+    /// [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
+    pub(crate) fn may_purge(&self, caller: &Caller, id: &MemoryId) -> Result<(), ServiceError> {
+        if caller.person || self.base.settings.agent_hard_delete {
+            return Ok(());
+        }
+        Err(ServiceError::PurgeForbidden(*id))
     }
 
     /// Makes a deleted memory live again.
@@ -424,8 +435,8 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     if let Some(done) = patch.done {
         memory.done_at = done.then(|| memory.done_at.unwrap_or(at));
     }
-    memory.valid.from = patch.valid_from.of(memory.valid.from);
-    memory.valid.until = patch.valid_until.of(memory.valid.until);
+    memory.valid =
+        Validity::new(patch.valid_from.of(memory.valid.from), patch.valid_until.of(memory.valid.until));
     memory
 }
 

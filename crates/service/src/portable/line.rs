@@ -8,6 +8,7 @@ use crate::{
     documents::{ChunkLine, DocumentLine},
     fields::Fields,
     history::{ExchangeLine, HistoryTombstoneLine, PastSessionLine},
+    moment::{storable, storable_if_any},
     work::export::{ArtifactLine, WorkEventLine, WorkLine},
 };
 use cerebro_core::domain::{
@@ -48,9 +49,11 @@ pub(super) struct SessionLine {
     agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
+    #[serde(deserialize_with = "storable")]
     started_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     seen_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     ended_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end_reason: Option<String>,
@@ -93,18 +96,21 @@ pub(super) struct MemoryLine {
     pinned: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     purged: bool,
+    #[serde(deserialize_with = "storable")]
     created_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     updated_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     last_seen_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     deleted_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     done_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     archived_at: Option<Timestamp>,
 }
 
@@ -114,6 +120,7 @@ pub(super) struct RevisionLine {
     revision: u32,
     #[serde(flatten)]
     text: TextLine,
+    #[serde(deserialize_with = "storable")]
     at: Timestamp,
 }
 
@@ -124,7 +131,9 @@ pub(super) struct PromptLine {
     project: String,
     agent: String,
     content: String,
+    #[serde(deserialize_with = "storable")]
     created_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     last_seen_at: Timestamp,
 }
 
@@ -133,6 +142,7 @@ pub(super) struct EdgeLine {
     pub name: String,
     pub from: String,
     pub to: String,
+    #[serde(deserialize_with = "storable")]
     pub at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -290,7 +300,7 @@ impl TextLine {
     }
 
     fn valid(&self) -> Validity {
-        Validity { from: self.valid_from, until: self.valid_until }
+        Validity::new(self.valid_from, self.valid_until)
     }
 }
 

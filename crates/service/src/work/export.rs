@@ -8,7 +8,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::draft::{packed, unpacked};
-use crate::{Journal, ServiceError};
+use crate::{
+    Journal, ServiceError,
+    moment::{storable, storable_if_any},
+};
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
@@ -44,13 +47,15 @@ pub(crate) struct WorkLine {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     lost: bool,
     unknown: u64,
+    #[serde(deserialize_with = "storable")]
     created_at: Timestamp,
+    #[serde(deserialize_with = "storable")]
     active_at: Timestamp,
     seq: u64,
     head: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "storable_if_any", skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
     fence: u64,
     key_id: String,
@@ -62,6 +67,7 @@ pub(crate) struct WorkLine {
 pub(crate) struct WorkEventLine {
     work: String,
     seq: u64,
+    #[serde(deserialize_with = "storable")]
     at: Timestamp,
     #[serde(rename = "type")]
     kind: String,

@@ -42,15 +42,22 @@ impl Journal {
             }
         }
         pruned.texts = self.purge_texts(before(now, retention.texts)).await?;
+        pruned.artifacts = self.drop_unnamed_artifacts().await?;
+        Ok(pruned)
+    }
+
+    /// Removes the artifacts that no event has any more, and returns their number.
+    pub(super) async fn drop_unnamed_artifacts(&self) -> Result<u64, ServiceError> {
+        let mut dropped = 0;
         for _ in 0..BATCHES_MAX {
             let ids = self.base.store.artifacts().unreferenced(BATCH).await?;
             if ids.is_empty() {
                 break;
             }
-            pruned.artifacts += ids.len() as u64;
+            dropped += ids.len() as u64;
             self.base.store.transact(&Drop { ids: &ids }).await?;
         }
-        Ok(pruned)
+        Ok(dropped)
     }
 
     /// The leaves for a seal over pieces of work that are removed. A piece that does not verify stays: a seal would make it

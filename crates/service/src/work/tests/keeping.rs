@@ -3,6 +3,7 @@
 use cerebro_ledger::anchor::anchors;
 
 use super::*;
+use crate::Caller;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -144,6 +145,42 @@ fn work_is_found_by_its_key_in_the_project_that_its_own_was_merged_into() {
         );
         assert_eq!(begin(&into, "in both").await.0.id, theirs.id);
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_purge_of_a_memory_reaches_the_finding_that_it_was_made_of() {
+    run(async |folder| {
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let (me, id) = (actor("s1"), begin(&service, "found out").await.id);
+        let finding = |text: &str| Step::Finding { text: text.to_owned() }.into();
+        let found = vec![finding("The zorilla sleeps."), finding("The okapi wakes.")];
+        service.journal.append(&me, Target::Work(id), found).await.unwrap();
+        let close = CloseWork { outcome: Outcome::Done, text: None };
+        service.journal.close(&me, &id, close).await.unwrap();
+        let project = Project::parse("demo").unwrap();
+        let caller = Caller { project, agent: agent_name("test"), person: true };
+        let session = SessionId::parse("s1").unwrap();
+        let taken = service.journal.offer(&caller, &session, &me, &id).await.unwrap();
+        let memory = service
+            .journal
+            .memories_of_work(&id)
+            .await
+            .unwrap()
+            .into_iter()
+            .find(|memory| memory.content.contains("zorilla"))
+            .unwrap();
+        assert!(taken.len() == 2 && taken.contains(&memory.id));
+        service.journal.purge_memory(&caller, &session, &memory.id).await.unwrap();
+        let shown = format!("{:?}", service.journal.tail(&me, &id, 0, 100).await.unwrap());
+        assert!(!shown.contains("zorilla") && shown.contains("okapi"), "{shown}");
+        let state = format!("{:?}", service.journal.show(&me, &id).await.unwrap().state);
+        assert!(!state.contains("zorilla") && state.contains("okapi"), "{state}");
+        let verified = service.journal.verify(&[]).await.unwrap();
+        assert_eq!((verified.findings, verified.purged), (vec![], 1));
+        // Closing it again brings nothing back.
+        assert_eq!(service.journal.offer(&caller, &session, &me, &id).await.unwrap(), []);
         service.close().await.unwrap();
     });
 }
