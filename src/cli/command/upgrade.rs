@@ -17,9 +17,9 @@ use crate::platform;
 use cerebro_core::text;
 use cerebro_models::provider::{Address, causes};
 
-/// The longest announcement that is read.
+/// Largest announcement that is read, in bytes.
 const BYTES_MAX: usize = 1024 * 1024;
-/// How long a server may take for it.
+/// How long a server may take to send it.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// Check for a newer version, at a file or address that you name
@@ -69,7 +69,7 @@ fn read(path: &Path) -> Result<String> {
     within(bytes, &path.display().to_string())
 }
 
-/// Asks the server, and those that it leads to. Beyond this machine only what is encrypted is believed.
+/// Requests the announcement and follows redirects. Beyond this machine, only encrypted connections are accepted.
 async fn fetch(url: &str) -> Result<String> {
     let address = Address::parse(url)?;
     if !address.is_confidential() {
@@ -103,7 +103,7 @@ fn within(bytes: Vec<u8>, name: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is no text")))
 }
 
-/// The version that an announcement tells: of JSON the customary fields, else a text that is a version.
+/// The version in an announcement: a customary field of JSON, or a plain text.
 fn version_in(text: &str) -> Option<Version> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return version(text) };
     let places = [&value["version"], &value["info"]["version"], &value["tag_name"], &value];

@@ -20,7 +20,7 @@ use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, 
 /// Most pieces of work, and most events, of one answer.
 const WORKS_MAX: usize = 100;
 const EVENTS_MAX: usize = 500;
-/// How often `tail --follow` looks.
+/// How often `tail --follow` polls.
 const GLANCE: Duration = Duration::from_millis(500);
 
 /// See, resume and check what agents do: the journal of work
@@ -300,7 +300,7 @@ fn said(text: Option<&TimedText>) -> &str {
     text.map_or("", |said| &said.text)
 }
 
-/// What is said of several things, on one line.
+/// Several items on one line.
 fn listed<'a, T: 'a>(things: impl IntoIterator<Item = &'a T>, line: impl Fn(&T) -> String) -> String {
     things.into_iter().map(line).collect::<Vec<_>>().join(" · ")
 }
@@ -372,7 +372,7 @@ fn gate(gate: &GateState) -> String {
     format!("{} {} {}", gate.name, name(&gate.standing), shown(&gate.text)).trim().to_owned()
 }
 
-/// The effects of which nobody knows whether they took place.
+/// The effects whose outcome is unknown.
 fn intents(state: &Facts) -> String {
     let open = state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open);
     listed(open, |intent| format!("{} (key {}, {})", intent.text, intent.key, name(&intent.repeat)))
