@@ -30,9 +30,9 @@ use cerebro_service::looks;
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
 /// How long a look continues, so that the next search knows what this one had no time for.
 const LOOK_MAX: Duration = Duration::from_millis(500);
-/// Most files that one call looks at.
+/// Most files that one call examines.
 pub const FILES_MAX: usize = 80;
-/// Most files that one memory's text is looked up in.
+/// Most files that are searched for in one memory's text.
 const MENTIONS_MAX: usize = 24;
 /// Most verdicts that a checkout caches; beyond that, all are computed again.
 const KNOWN_MAX: usize = 4_096;

@@ -152,7 +152,7 @@ mod tests {
         create(home, "zbcdefghij27", 1, "of another memory").unwrap();
         fs::write(home.join(format!(".edit-{ID}.md.swp")), "an editor's").unwrap();
         fs::write(home.join(format!("edit-{ID}.md")), "of version 0.1.0").unwrap();
-        // Whatever runs the tests is there as long as they are.
+        // The parent of the test process runs as long as the tests.
         let process = std::os::unix::process::parent_id();
         let open = home.join(format!("edit-{ID}-1-{process}-x.md"));
         fs::write(&open, "open").unwrap();

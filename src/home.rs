@@ -285,7 +285,7 @@ mod tests {
         assert!(error.contains(dir.canonicalize().unwrap().to_str().unwrap()), "{error}");
         assert_eq!(mode(&dir), 0o755);
 
-        // What other programs have too says nothing.
+        // What other programs also create proves nothing.
         fs::write(dir.join("config.toml"), "").unwrap();
         fs::create_dir(dir.join("store")).unwrap();
         fs::write(dir.join("daemon.lock"), "").unwrap();
@@ -340,7 +340,7 @@ mod tests {
             assert_eq!(path, socket("a"));
             assert_ne!(path, socket("b"));
         }
-        // The longest path used as it stands, and one byte more.
+        // The longest path that is used unchanged, and one a byte longer.
         for (extra, inside) in [(0, true), (1, false)] {
             let taken = "/".len() + "/run/daemon.sock".len();
             let root = PathBuf::from(format!("/{}", "r".repeat(SOCKET_PATH_BYTES_MAX - taken + extra)));

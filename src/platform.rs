@@ -27,22 +27,21 @@ pub fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
-/// The process that started this one, and, if the system tells it, that one's parent: a shell may stand between an
-/// agent and what it runs.
+/// The parent of this process and, if known, the grandparent: a shell may be between an agent and what it runs.
 pub fn ancestors() -> Vec<u32> {
     let parent = std::os::unix::process::parent_id();
     let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
     // The name in brackets may contain anything; state and parent follow it.
     let grandparent =
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-    // The first process adopts orphans, so it says nothing.
+    // The first process adopts orphans, so it identifies nobody.
     [Some(parent), grandparent].into_iter().flatten().filter(|pid| *pid > 1).collect()
 }
 
-/// How long ago this process was started, to a few hundredths of a second and never more than that, with the time that
-/// the machine slept. `None` where the system does not say.
+/// How long ago this process started, including time asleep. At most a few hundredths of a second too low, never too
+/// high. `None` where the system does not report it.
 pub fn own_age() -> Option<Duration> {
-    // Linux gives programs the starts of processes in hundredths of a second, whatever the kernel's own clock.
+    // Linux reports start times in hundredths of a second, whatever the kernel's own tick rate.
     const TICK_MS: u64 = 10;
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The name in brackets may contain anything; 19 fields lie between it and the moment of the start.
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_knows_its_age() {
-        // Of this one, nobody else knows it; but it is older than nothing, and the machine is older than it.
+        // The exact age is unknown, but it is below the machine's own.
         let age = own_age().unwrap_or_default();
         let uptime = fs::read_to_string("/proc/uptime").unwrap();
         assert!(age.as_secs_f64() < uptime.split(' ').next().unwrap().parse().unwrap());

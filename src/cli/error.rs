@@ -11,7 +11,7 @@ use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 use cerebro_models::provider::ProviderError;
 
-/// Whose fault it is; scripts tell it by the exit code.
+/// Whose fault it is; the exit code shows it to scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Something the user can mend: a missing memory, an unreadable file, a stopped daemon.
@@ -20,7 +20,7 @@ pub enum Kind {
     Usage,
     /// The program or its daemon failed.
     Internal,
-    /// Whoever read our output has gone; there is nobody to tell.
+    /// The reader of our output has closed it, so nothing is reported.
     ReaderGone,
 }
 
@@ -90,7 +90,7 @@ impl Error {
         self
     }
 
-    /// Sets an exit code that somebody waits for, in place of the kind's.
+    /// Replaces the kind's exit code by one that the caller expects.
     #[must_use]
     pub fn with_exit_code(mut self, exit_code: u8) -> Self {
         self.exit_code = exit_code;
@@ -107,7 +107,7 @@ impl Error {
         self.code
     }
 
-    /// The lines for standard error; none when nobody needs to be told.
+    /// The lines for standard error; `None` if nothing should be reported.
     pub fn lines(&self) -> Option<String> {
         if self.kind == Kind::ReaderGone {
             return None;

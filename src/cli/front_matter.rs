@@ -15,7 +15,7 @@ pub struct Front<'a>(BTreeMap<&'a str, Raw<'a>>);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Raw<'a> {
-    /// What stands behind the colon.
+    /// The text after the colon.
     value: &'a str,
     /// The lines below it that belong to it.
     below: Vec<&'a str>,
@@ -63,7 +63,7 @@ impl<'a> Front<'a> {
             "|" | "|-" | "|+" => indented(&raw.below).join("\n").trim_end().to_owned(),
             ">" | ">-" | ">+" => lines().collect::<Vec<_>>().join(" ").trim().to_owned(),
             value if raw.below.iter().all(|line| line.trim().is_empty()) => scalar(value, name)?,
-            // A plain text that goes on below.
+            // A plain text that continues on the lines below.
             value if !value.starts_with(['"', '\'']) => {
                 std::iter::once(value).chain(lines()).collect::<Vec<_>>().join(" ").trim().to_owned()
             }
@@ -72,8 +72,8 @@ impl<'a> Front<'a> {
         Ok((!text.is_empty()).then_some(text))
     }
 
-    /// A list of texts; `None` when it is not there, empty when it says nothing. One text with commas or
-    /// blanks is a list too.
+    /// A list of texts; `None` when the property is missing, empty when it has no value. A text with commas or blanks
+    /// is a list too.
     ///
     /// # Errors
     /// When the property is something else.
@@ -106,7 +106,7 @@ fn odd(name: &str, value: &str) -> String {
 fn scalar(value: &str, name: &str) -> Result<String, String> {
     let value = value.trim();
     if value.starts_with('"') {
-        // JSON's quotes are YAML's, but for some escapes that nobody writes by hand.
+        // JSON's quoting is YAML's, except for some escapes that people do not write by hand.
         return serde_json::from_str(value).map_err(|_| odd(name, value));
     }
     if let Some(rest) = value.strip_prefix('\'') {
@@ -120,7 +120,7 @@ fn scalar(value: &str, name: &str) -> Result<String, String> {
     Ok(if matches!(plain, "~" | "null") { String::new() } else { plain.trim().to_owned() })
 }
 
-/// The items between brackets: commas within quotes do not divide.
+/// The items between brackets. Commas inside quotes do not separate.
 fn pieces(inner: &str) -> Vec<&str> {
     let (mut found, mut start, mut quote, mut escaped) = (Vec::new(), 0, None, false);
     for (at, c) in inner.char_indices() {

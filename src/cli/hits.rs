@@ -10,11 +10,11 @@ use super::table::shown;
 use crate::tui::fit;
 use crate::view::unmarked;
 
-/// Fewest characters of a word of the question that is looked for in the hits.
+/// Shortest word of the query that is highlighted, in characters.
 const WORD_CHARS_MIN: usize = 2;
-/// Fewest characters that two forms of one word have in common.
+/// Shortest common stem of two forms of a word, in characters.
 const STEM_CHARS_MIN: usize = 3;
-/// What forms of one word end with.
+/// The endings by which forms of a word may differ.
 const ENDINGS: [&str; 12] = ["", "s", "es", "e", "ed", "d", "ing", "er", "ers", "ly", "y", "ies"];
 /// Before the lines of a hit that follow its title.
 const INDENT: &str = "    ";
@@ -25,7 +25,7 @@ const LINE_MAX: usize = 120;
 pub fn drawn(hits: &Value, query: &str, screen: &Screen) -> String {
     let words: Vec<String> = query.unicode_words().map(str::to_lowercase).collect();
     let hits = hits.as_array().map(Vec::as_slice).unwrap_or_default();
-    // One project says nothing where all hits are of it.
+    // The project is shown only if the hits have different ones.
     let project = |hit: &Value| shown(&hit["project"]);
     let is_one = hits.iter().all(|hit| project(hit) == hits.first().map(project).unwrap_or_default());
     let mut out = String::new();
@@ -62,7 +62,7 @@ pub fn drawn(hits: &Value, query: &str, screen: &Screen) -> String {
     out
 }
 
-/// The text with the forms of the words standing out; `else_style` is that of the rest.
+/// The text with all forms of the words highlighted; `else_style` is the style of the rest.
 fn marked(text: &str, words: &[String], screen: &Screen, else_style: Option<Style>) -> String {
     if !screen.colour {
         return text.to_owned();
@@ -85,7 +85,7 @@ fn marked(text: &str, words: &[String], screen: &Screen, else_style: Option<Styl
     out
 }
 
-/// Whether two words are the same, or forms of one as far as their endings tell: `wait`, `waits`, `waiting`.
+/// Whether two words are equal or, judging by their endings, forms of one word: `wait`, `waits`, `waiting`.
 fn is_form_of(word: &str, other: &str) -> bool {
     let common: usize =
         word.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();

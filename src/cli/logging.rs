@@ -6,21 +6,20 @@ use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt::format::FmtSpan};
 
 /// The environment's variable for what is logged: a level, or directives such as `cerebro=debug`.
 const VARIABLE: &str = "CEREBRO_LOG";
-/// The libraries are heard from warnings on, but for rmcp: its warnings repeat what clients sent, and in a client its
-/// errors only say once more that the daemon is gone. A directive of the user comes after, and wins.
+/// Libraries log from `warn` on. rmcp is quieter: its warnings repeat what clients sent, and a client's errors only
+/// repeat that the daemon is gone. The user's directives come later, so they win.
 const QUIET_DAEMON: &str = "warn,rmcp=error";
 const QUIET_CLIENT: &str = "warn,rmcp=off";
 
-/// Begins to log from `level` on, or as the environment says; gives what is to be told of a variable that makes
-/// no sense.
+/// Starts logging at `level` or as the environment says. Returns a warning if the variable is invalid.
 pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
     let wanted = std::env::var(VARIABLE).ok().filter(|wanted| !wanted.trim().is_empty());
     let quiet = if is_daemon { QUIET_DAEMON } else { QUIET_CLIENT };
     let (filter, fault) = filter(wanted.as_deref(), level, quiet);
     let begun = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // Spans are the stages of a call, at `debug`; each tells how long it took. The engine compiles `trace` out
-        // of the whole program.
+        // Spans are the stages of a call, at `debug`, logged with their duration. The engine compiles `trace` out of
+        // the whole program.
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(io::stderr)
         .with_ansi(!is_daemon && io::stderr().is_terminal())
@@ -28,14 +27,14 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
     let warning =
         fault.map(|fault| format!("{VARIABLE} is left aside: {fault}")).filter(|_| begun.is_ok())?;
     if is_daemon {
-        // Its standard error is the log.
+        // The daemon's standard error is its log.
         tracing::warn!("{warning}");
         return None;
     }
     Some(warning)
 }
 
-/// The filter, and what was wrong with the wanted one.
+/// The filter, and why the requested one is invalid.
 fn filter(wanted: Option<&str>, level: &str, quiet: &str) -> (EnvFilter, Option<String>) {
     let parse = |directives: &str| {
         let directives = directives_of(directives)?;
@@ -49,8 +48,8 @@ fn filter(wanted: Option<&str>, level: &str, quiet: &str) -> (EnvFilter, Option<
     (parse(level).unwrap_or_default(), fault)
 }
 
-/// What the filter is told. It takes any word for a part of the program, to be heard at `trace`, and complains in
-/// colours that there is no `trace`: so words are looked at here, and what would be `trace` is `debug`.
+/// The directives for the filter. `EnvFilter` takes any unknown word for a target at `trace`, and prints a coloured
+/// complaint because `trace` is compiled out. So words are checked here, and `trace` is lowered to `debug`.
 fn directives_of(wanted: &str) -> Result<String, String> {
     let level = |word: &str| Some(word.trim().parse::<LevelFilter>().ok()?.min(LevelFilter::DEBUG));
     // A bare level is meant for this program.

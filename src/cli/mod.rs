@@ -53,7 +53,7 @@ struct Global {
     json: bool,
 }
 
-/// How a command ended that met no error.
+/// How a command ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -84,20 +84,20 @@ impl CommandContext {
     }
 }
 
-/// Does what the command line says. The exit code is 0, or 1 for what the user can mend, 2 for a
-/// command line that makes no sense (but 1 where an agent may have meant a hook), 3 for a fault of the program.
+/// Runs the command line. The exit code is 0; 1 for what the user can fix; 2 for an invalid command line (1 if an
+/// agent may have meant a hook); 3 for an internal error.
 pub fn main() -> ExitCode {
     crate::platform::keep_private();
     let Cli { global, command } = match parsed() {
         Ok(cli) => cli,
         Err(_) if is_greeting() => return welcome(),
         Err(words) => {
-            // Help and version are "errors" with the code 0; nobody is left to tell if this fails.
+            // Help and version are "errors" with exit code 0. If printing fails, there is no place to report it.
             let _ = words.print();
             return ExitCode::from(refusal_code(words.exit_code(), std::env::args_os().skip(1)));
         }
     };
-    // A line on a terminal full of screens would stand in them, and move them.
+    // Log lines would disturb a full-screen display.
     let is_logged = !(command.has_screens() && io::stderr().is_terminal());
     let fault = is_logged.then(|| logging::begin(command.log_level(), command.is_daemon())).flatten();
     let context = CommandContext { home: global.home, db: global.db, output: Output::new(global.json) };
@@ -149,8 +149,8 @@ fn refusal_code(of_clap: i32, arguments: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Whether a command line, perhaps a broken one, is empty or asks for `hook`: no word stands before that but
-/// options and what may be their values.
+/// Whether a command line, perhaps an invalid one, is empty or asks for `hook`: only options and their possible
+/// values may come before that word.
 fn is_hook(arguments: impl Iterator<Item = OsString>) -> bool {
     let (mut is_empty, mut may_be_value) = (true, false);
     for argument in arguments {

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::front_matter::Front;
 use cerebro_core::text;
 
-/// Below it stand links.
+/// The line above a note's links.
 const MARK: &str = "%% cerebro: what follows is written by `cerebro export` and not read back %%";
 const FENCE: &str = "---";
 /// The property that holds a note's digest.
@@ -24,7 +24,7 @@ const WRITTEN: [&str; 15] = [
 /// Longest part of a title in a file's name.
 const SLUG_CHARS_MAX: usize = 48;
 
-/// What a note says of its memory; what it does not say is `None`.
+/// The contents of a note; `None` for what is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub id: Option<String>,
@@ -52,7 +52,7 @@ impl Note {
     }
 }
 
-/// What a file is to an export that is about to write a memory's note.
+/// How an export treats an existing file when it is about to write a memory's note.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
     /// An export wrote it and nobody has changed it since, or it says what the memory says.
@@ -81,8 +81,8 @@ pub fn standing(text: &str, id: &str, new: &Note) -> Standing {
     }
 }
 
-/// The note `new` with what a person added to the front matter of an earlier text of it: properties that no
-/// export writes, and further aliases.
+/// The note `new` with a person's additions to the front matter of the old one: properties that no export writes, and
+/// further aliases.
 pub fn with_additions(new: &str, old: &str) -> String {
     let old = unified(old);
     let (Some((front, _)), Some((new_front, body))) = (split(&old), split(new)) else {
@@ -208,8 +208,8 @@ pub fn is_session(text: &str) -> bool {
     parse(text) == Ok(None)
 }
 
-/// Whether a text is the note of session `id` as an export wrote it: its digest fits, or it says what `new` says.
-/// (Version 0.1.0 wrote no digest into these.)
+/// Whether a text is the unchanged note of session `id`: its digest matches, or it equals `new`. (Version 0.1.0 wrote
+/// no digest into these.)
 pub fn is_untouched_session(text: &str, id: &str, new: &str) -> bool {
     let Some((front, _)) = split(text) else { return false };
     let Ok(front) = Front::split(front) else { return false };
@@ -396,7 +396,7 @@ mod tests {
         let new = parse(&text).unwrap().unwrap();
         let of = |text: &str| standing(text, "abcdefghijkl", &new);
         assert!(matches!(of(&text), Standing::Ours(_)));
-        // The links are written anew each time, and properties of other kinds are not the memory's.
+        // Each export rewrites the links, and unknown properties are not part of the memory.
         assert!(matches!(of(&text.replace("a  b    c d", "else")), Standing::Ours(_)));
         assert!(matches!(of(&text.replacen("---\n", "---\nstatus: read\n", 1)), Standing::Ours(_)));
         assert_eq!(of(&text.replace("Line one", "Line 1")), Standing::Edited);

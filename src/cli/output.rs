@@ -38,7 +38,7 @@ impl Output {
         Ok(true)
     }
 
-    /// Writes a table; of an empty one, `nothing` is said on standard error.
+    /// Writes a table. If it is empty, writes `nothing` to standard error instead.
     ///
     /// # Errors
     /// When standard output does not take it.
@@ -50,8 +50,8 @@ impl Output {
         self.write(&self.screen.as_ref().map_or_else(|| table.plain(), |screen| table.drawn(screen)))
     }
 
-    /// Writes facts, one a line; those without a value are left out. Names and values stand between
-    /// tabs when no terminal shows them.
+    /// Writes facts, one per line, and leaves out those without a value. Off a terminal, a tab separates name and
+    /// value.
     ///
     /// # Errors
     /// When standard output does not take it.
@@ -100,7 +100,7 @@ impl Output {
         written.map_err(|error| Error::stream("standard output", &error))
     }
 
-    /// Says something beside the result, on standard error. With JSON the result says it all.
+    /// Writes a remark to standard error. With `--json` it is left out, because the result contains everything.
     pub fn note(&self, words: &str) {
         if !self.json {
             say(&format!("{}\n", text::strip_control_chars(words)));
@@ -114,7 +114,7 @@ impl Output {
         }
     }
 
-    /// Says that something was not as meant, on standard error, whatever form the result has.
+    /// Writes a warning to standard error, with `--json` too.
     pub fn warn(&self, words: &str) {
         say(&format!("warning: {}\n", text::strip_control_chars(words)));
     }
@@ -138,7 +138,7 @@ impl Output {
     /// Asks for a yes.
     ///
     /// # Errors
-    /// When nobody can answer, because no terminal is there, or the terminal cannot be read.
+    /// When there is no terminal to answer on, or it cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !Self::has_person() {
             return Err(Error::usage(format!("{question} There is no terminal to answer on"))
@@ -175,17 +175,16 @@ impl Output {
     }
 }
 
-/// The least columns for values beside their names, and how far they are indented below them where there are fewer.
+/// The narrowest column for values beside their names, and the indent of values on narrower terminals.
 const VALUE_COLUMNS_MIN: usize = 16;
 const NARROW_INDENT: usize = 2;
 
-/// Writes to standard error; that it does not take it can be told to nobody.
+/// Writes to standard error. A failure is ignored: there is no other place to report it.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Names and values: on a terminal of so many columns below each other, a long value in several lines; elsewhere with a
-/// tab between them.
+/// Names and values, one per line. Values are wrapped at `columns` on a terminal; elsewhere a tab precedes them.
 pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
     let shown = || facts.iter().filter(|(_, value)| !value.is_empty());
     let widest = shown().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
@@ -193,7 +192,7 @@ pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
         let value = text::one_line(&text::strip_control_chars(value));
         let Some(columns) = columns else { return format!("{name}\t{value}\n") };
         let begin = widest + 3;
-        // Where names leave too little beside them, values stand where they can.
+        // On a narrow terminal, values are not aligned.
         let (first, indent) = if columns >= begin + VALUE_COLUMNS_MIN {
             (format!("{:<begin$}", format!("{name}:")), begin)
         } else {

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::table::{age, moment};
 use cerebro_core::domain::Timestamp;
 
-/// The width of a terminal that says it has none: some that programs make were never given a size.
+/// The width assumed for a terminal that reports 0, as some pseudo-terminals do.
 const WIDTH_UNKNOWN: u16 = 80;
 /// Below this width ids are shown by their beginnings.
 const WIDE: usize = 100;
@@ -59,14 +59,14 @@ impl Screen {
     }
 }
 
-/// How a text stands out.
+/// How a text is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// The name of a thing.
     Title,
     /// What is not read first.
     Faint,
-    /// What was looked for.
+    /// A match of the query.
     Match,
     /// What is typed to get the thing.
     Id,

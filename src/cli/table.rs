@@ -13,7 +13,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 pub use cerebro_core::text::bytes;
 
-/// Columns that a text gets at least before a column that can be spared is left out.
+/// Narrowest text column, in characters, before an optional column is left out.
 const TEXT_LEAST: usize = 28;
 /// Columns that a text gets at least in a table; with less, each row is a list of its fields.
 const TEXT_BARE: usize = 8;
@@ -33,7 +33,7 @@ pub enum Layout {
     Count,
     /// Moments: as local date and time on a terminal, as they came elsewhere.
     Moment,
-    /// Ids: by their beginnings on a narrow terminal, where these tell them apart.
+    /// Ids: shortened on a narrow terminal, where the beginnings are unique.
     Id,
     /// Moments: as an age on a terminal, as they came elsewhere. Left out where there is no room.
     Ago,
@@ -139,7 +139,7 @@ impl Table {
         self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
     }
 
-    /// How many characters tell the random ids of a column apart, on a narrow screen.
+    /// How many characters distinguish the random ids of a column on a narrow screen.
     fn id_chars(&self, at: usize, screen: &Screen) -> usize {
         if screen.is_wide() || self.columns[at].1 != Layout::Id {
             return usize::MAX;
@@ -152,7 +152,7 @@ impl Table {
         ids.windows(2).map(|pair| shared(pair) + 1).max().unwrap_or(0).max(ID_CHARS_MIN)
     }
 
-    /// The columns that tell something.
+    /// The columns that carry information.
     fn informative(&self, cells: &[Vec<String>]) -> Vec<usize> {
         let tells = |at: &usize| {
             let is_used = cells.iter().any(|row| !row[*at].is_empty());
@@ -191,8 +191,8 @@ impl Table {
     }
 }
 
-/// A value behind its name, broken between words, or within one that is too long, where the terminal ends; what goes on is
-/// indented.
+/// A value after its name, wrapped at the terminal's width between words, or within a word that is too long. Further
+/// lines are indented.
 pub fn folded(first: &str, value: &str, indent: usize, columns: usize) -> String {
     let mut lines = vec![first.to_owned()];
     let mut is_begun = false;
@@ -216,8 +216,8 @@ pub fn folded(first: &str, value: &str, indent: usize, columns: usize) -> String
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Whether the beginning of an id tells it from others, as that of a memory and of a UUID does. Other ids begin with a name
-/// or a date, which many share (`cerebro-cli-2026-11-24-…`).
+/// Whether an id begins with random characters, as those of memories and UUIDs do. Other ids begin with a name or a
+/// date, which many share (`cerebro-cli-2026-11-24-…`).
 fn is_random(id: &str) -> bool {
     let first = id.split(['-', '_']).next().unwrap_or_default();
     first.len() == id.len() || first.len() == 8 && first.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -233,8 +233,8 @@ fn one_line(value: &str) -> String {
     text::one_line(&text::strip_control_chars(value))
 }
 
-/// A value of an answer, as people read it. What steers a terminal is still in it: tables, facts and texts leave that out
-/// when they are written (`output`).
+/// A value of an answer in a form for people. It may still contain control characters: tables, facts and texts remove
+/// those when they are written (`output`).
 pub trait Shown {
     /// Nothing for a missing value and `false`, lists with commas.
     fn shown(&self) -> String;

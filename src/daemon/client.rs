@@ -371,7 +371,7 @@ mod tests {
     fn only_the_living_have_a_home_for_themselves() {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
-        // Somebody who has not written himself down yet, as in the first moment of a daemon.
+        // An owner that has not written its record yet, as a daemon does just after taking the lock.
         let lock = std::fs::File::create(home.lock_file()).unwrap();
         lock.lock().unwrap();
         record(&home, u32::MAX);

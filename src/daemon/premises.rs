@@ -81,7 +81,7 @@ mod tests {
         fs::write(home.store_dir().join("CURRENT"), "MANIFEST").unwrap();
     }
 
-    /// What happens to a home, in words and in deed.
+    /// The ways in which a home can change.
     type Change = (&'static str, fn(&Home));
 
     #[test]

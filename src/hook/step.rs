@@ -28,7 +28,7 @@ pub struct Moment {
     pub once: Option<String>,
 }
 
-/// Reads the steps from a payload. `None` when it says nothing about the work.
+/// Reads the steps from a payload. `None` when it is not about the work.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     let call = call_id(input);
     let mut steps = match event {

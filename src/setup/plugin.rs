@@ -42,7 +42,7 @@ fn is_enabled(settings: &Value) -> bool {
     plugins.into_iter().flatten().any(|(name, on)| *on == true && is_ours(name))
 }
 
-/// Whether Codex's configuration enables the plugin, which is the default.
+/// Whether Codex's configuration enables the plugin. The default is yes.
 fn is_enabled_in_codex(config: &Value) -> bool {
     let plugins = config["plugins"].as_object();
     plugins.into_iter().flatten().any(|(name, plugin)| plugin["enabled"] != false && is_ours(name))

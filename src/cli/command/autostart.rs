@@ -36,7 +36,7 @@ pub struct UninstallArgs {
 
 pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Outcome> {
     if !args.dry_run {
-        // The path of a home that is there is told without links: the service is named for it.
+        // Opening an existing home resolves symbolic links in its path. The service's name depends on that path.
         context.home()?;
     }
     let setup = SetupContext::of(context)?;
@@ -79,8 +79,8 @@ pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result
     Ok(Outcome::Done)
 }
 
-/// What is to go of the service, and unless it is only to be known, its end and its removal. A manager that cannot
-/// be reached keeps nothing: it is named, and the file goes.
+/// Stops and removes the service; with `is_dry`, only lists what would be removed. If the service manager cannot be
+/// reached, that is reported and the file is removed all the same.
 pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Vec<Change>, Vec<String>)> {
     let setup = SetupContext::of(context)?;
     let service = Service::of(&setup.folders, &setup.invocation);
@@ -125,7 +125,7 @@ fn show(
     Ok(())
 }
 
-/// Gives orders to the service manager, one after another, up to the first that fails: then why.
+/// Runs the service manager's commands in order. Stops at the first failure and returns its reason.
 async fn give(orders: &[Order]) -> std::result::Result<(), String> {
     for order in orders {
         let Some((program, arguments)) = order.split_first() else { continue };

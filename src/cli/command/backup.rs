@@ -20,11 +20,11 @@ use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
-/// How often the progress of a backup is asked for.
+/// How often the progress of a backup is polled.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How often a home is taken from daemons that agents start.
+/// How many times the home is taken from a daemon, because agents may start another.
 const OWN_ATTEMPTS_MAX: u32 = 5;
-/// Most memories that say again what was corrected which are named on a terminal.
+/// Most such memories that are named on a terminal: see [`said_again`].
 const SAID_AGAIN_SHOWN: usize = 20;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
@@ -97,7 +97,7 @@ impl BackupArgs {
     }
 }
 
-/// Whether what is to be restored is a backup and not a memory's id.
+/// Whether the argument names a backup file rather than a memory.
 pub fn is_file(given: &str) -> bool {
     let path = Path::new(given);
     given.contains('/') || path.extension().is_some()
@@ -158,7 +158,7 @@ async fn follow(daemon: &Daemon, bar: &ProgressBar) {
     }
 }
 
-/// The folder of backups: what was said, from the working folder; else the configured one.
+/// The folder of backups: the given one, relative to the working folder, otherwise the configured one.
 fn folder(context: &CommandContext, given: Option<PathBuf>) -> Result<PathBuf> {
     match given {
         Some(dir) => std::path::absolute(&dir).map_err(|error| Error::file("use", &dir, &error)),
@@ -169,7 +169,7 @@ fn folder(context: &CommandContext, given: Option<PathBuf>) -> Result<PathBuf> {
     }
 }
 
-/// The file that is meant: a bare name that is not in the working folder is one among the home's backups.
+/// The requested file. A bare name that is not in the working folder refers to the home's backups.
 fn located(context: &CommandContext, file: PathBuf) -> Result<PathBuf> {
     let is_bare = file.components().count() == 1;
     if !is_bare || file.exists() {
@@ -236,7 +236,7 @@ fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Makes the memory of a home from a backup, as the owner of that home.
+/// Restores a home's memory from a backup. This process owns the home meanwhile.
 pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> (Result<Outcome>, Leftover) {
     (restore_file(context, args).await, Leftover::Tasks)
 }
@@ -292,7 +292,7 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     Ok(Outcome::Done)
 }
 
-/// Names memories that say again what was corrected since the backup.
+/// Names memories whose text was corrected or deleted after the backup and is now back.
 fn said_again(ids: &[MemoryId]) -> Option<String> {
     let named: Vec<&str> = ids.iter().take(SAID_AGAIN_SHOWN).map(MemoryId::as_str).collect();
     let more = ids.len().saturating_sub(named.len());
@@ -303,7 +303,7 @@ fn said_again(ids: &[MemoryId]) -> Option<String> {
     })
 }
 
-/// Takes a home that no daemon serves.
+/// Takes the lock of a home that no daemon serves.
 async fn own_idle(home: &Home) -> Result<Lock> {
     if let Some(daemon) = Daemon::running(home).await? {
         daemon.close().await;
@@ -315,8 +315,8 @@ async fn own_idle(home: &Home) -> Result<Lock> {
     Lock::take(home, Use::Restore).map_err(Error::user)
 }
 
-/// Takes a home from the daemon that serves it. An agent may start another one at that moment, which is stopped
-/// in its turn.
+/// Takes the lock of a home after stopping its daemon. If an agent starts another one in between, that is stopped
+/// too.
 async fn own(home: &Home) -> Result<Lock> {
     let mut attempts = OWN_ATTEMPTS_MAX;
     loop {

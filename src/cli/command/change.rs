@@ -78,7 +78,7 @@ pub struct DeleteArgs {
     yes: bool,
 }
 
-/// Does to the memories what the operation is named for.
+/// Applies the operation to each memory.
 pub async fn run(context: &CommandContext, args: ManyArgs, operation: Operation) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut changed = Vec::new();
@@ -89,7 +89,7 @@ pub async fn run(context: &CommandContext, args: ManyArgs, operation: Operation)
     print(context, &changed)
 }
 
-/// The whole ids of all that were given, each once, before anything is done to the first.
+/// Resolves all ids, without duplicates, before the first memory is changed.
 async fn whole_ids(daemon: &Daemon, given: &[String]) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
     for given in given {
@@ -151,7 +151,7 @@ fn counted(ids: &[String]) -> String {
     text::counted(ids.len(), "memory")
 }
 
-/// Shows what would be deleted, and asks whether it shall be.
+/// Shows what would be deleted, and asks for confirmation.
 pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<bool> {
     let count = chosen.memories.len();
     for memory in chosen.memories.iter().take(PREVIEW) {
@@ -174,7 +174,7 @@ pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<b
     context.output.confirm(&question)
 }
 
-/// Deletes each, and tells of it and of what is left of it elsewhere.
+/// Deletes each memory, and reports copies that remain elsewhere.
 pub async fn delete_each(
     context: &CommandContext,
     home: &Home,
@@ -223,19 +223,19 @@ pub async fn delete_each(
     Ok(Outcome::Done)
 }
 
-/// How many exchanges of past sessions are kept, which no purge of a memory touches. What is not known is none.
+/// How many exchanges of past sessions are stored, because a purge of memories does not remove them; 0 if unknown.
 async fn past_exchanges(daemon: &Daemon) -> u64 {
     let status = daemon.ask(Request::new(Operation::HistoryStatus)).await.unwrap_or_default();
     status["exchanges"].as_u64().unwrap_or(0)
 }
 
-/// The files of edits of memories; a folder that cannot be read has none to tell of.
+/// The unsaved edits of these memories; none if the folder cannot be read.
 fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
     let files = edits::all(home.root()).unwrap_or_default().into_iter();
     files.filter(|edit| ids.iter().any(|id| edit.memory.as_str() == id)).map(|edit| edit.path).collect()
 }
 
-/// Prints what became of each; as JSON, of one as it is and of several as a list.
+/// Prints the results. In JSON, a single one is an object and several are a list.
 fn print(context: &CommandContext, changed: &[Value]) -> Result<Outcome> {
     let answer = if let [one] = changed { one.clone() } else { json!({ "memories": changed }) };
     if context.output.json(&answer)? {

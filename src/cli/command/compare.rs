@@ -26,7 +26,7 @@ const PASSAGES_MAX: usize = 20_000;
 const QUESTIONS_MAX: usize = 2_000;
 /// Most bytes of a file of a set.
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Places of an answer that are looked at.
+/// How many of the nearest passages are scored.
 const PLACES: usize = 10;
 
 /// Measure the installed models on a set of questions and passages of your own

@@ -28,11 +28,11 @@ use cerebro_core::text;
 /// How long a daemon may take to finish its calls and close its store.
 const STOP_MAX: Duration = Duration::from_secs(50);
 const STOP_POLL: Duration = Duration::from_millis(20);
-/// How long its process may take to end when the home is released already.
+/// How long the process may take to end after it has released the home.
 const END_MAX: Duration = Duration::from_secs(5);
-/// How much of the log's end is looked at.
+/// How much of the log's end is read, in bytes.
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
-/// How often a followed log is looked at.
+/// How often a followed log is polled.
 const LOG_POLL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Subcommand)]
@@ -82,7 +82,7 @@ pub struct RunArgs {
     http: HttpArgs,
 }
 
-/// Is the daemon, until it is told to stop or has nothing to do.
+/// Runs the daemon until it is stopped or idle.
 pub async fn serve(context: &CommandContext, args: RunArgs) -> (Result<Outcome>, Leftover) {
     // The log's last line is what a client shows when its daemon does not come up.
     let ended = run_daemon(context, &args)
@@ -100,7 +100,7 @@ async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
     };
     let config = Config::read(&home.config_file()).map_err(misconfigured)?;
     let settings = config.settings_in(&home).map_err(misconfigured)?;
-    // Only now, so that whoever waits for the daemon hears of settings that it cannot use.
+    // Not earlier, so that a client waiting for the daemon gets the error about unusable settings.
     if is_starter {
         return daemon::spawn::orphan(&home, &config.variables()).map_err(Error::user);
     }
@@ -201,7 +201,7 @@ async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Lets the daemon finish its calls and leave; gives its process id, or nothing if none ran.
+/// Asks the daemon to finish its calls and end. Returns its process id; `None` if none was running.
 pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
     let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
     let answer = daemon.ask(Request::new(Operation::Stop)).await?;
@@ -215,12 +215,12 @@ pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
     Ok(Some(pid))
 }
 
-/// Whether the home is still this process's. Another daemon may have come meanwhile.
+/// Whether process `pid` still owns the home. Another daemon may own it by now.
 fn owns(home: &Home, pid: u32) -> bool {
     lock::is_held(home) && lock::owner(home).is_none_or(|owner| owner.pid == pid)
 }
 
-/// Waits for something, within a bound; says whether it came.
+/// Waits for a condition, within a bound. Returns whether it was met.
 async fn wait_until(bound: Duration, mut came: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !came() {
@@ -249,12 +249,12 @@ async fn logs(context: &CommandContext, path: &Path, args: &LogsArgs) -> Result<
     if args.follow { follow(context, path, from + bytes.len() as u64).await } else { Ok(Outcome::Done) }
 }
 
-/// Shows the whole lines that are added to the log, until the process is ended.
+/// Prints complete lines as they are added to the log, until the process is ended.
 async fn follow(context: &CommandContext, path: &Path, mut shown_to: u64) -> Result<Outcome> {
     loop {
         tokio::time::sleep(LOG_POLL).await;
         if std::fs::metadata(path).is_ok_and(|found| found.len() < shown_to) {
-            // The log was set aside and begun anew.
+            // The log was rotated.
             shown_to = 0;
         }
         let mut bytes = read_from(path, shown_to)?;
@@ -267,7 +267,7 @@ async fn follow(context: &CommandContext, path: &Path, mut shown_to: u64) -> Res
     }
 }
 
-/// At most [`LOG_BYTES_MAX`] of the log from a byte on; nothing where there is none yet.
+/// At most [`LOG_BYTES_MAX`] of the log, starting at a byte; empty if there is no log yet.
 fn read_from(path: &Path, from: u64) -> Result<Vec<u8>> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

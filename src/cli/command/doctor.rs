@@ -29,13 +29,13 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 use cerebro_service::doctor::{CHECKS, Check, Health};
 
-/// Free space below which the disk is a finding: the store refuses writes at 32 MiB.
+/// Free space below which the disk is reported. The store refuses writes at 32 MiB.
 const FREE_BYTES_MIN: u64 = 256 << 20;
-/// How old a file under way must be to count as left behind.
+/// Age from which an unfinished file counts as abandoned.
 const LEFT_AFTER: Duration = Duration::from_secs(3600);
-/// How long a daemon has run when it has made a backup that was overdue at its start.
+/// Uptime after which a daemon must have made a backup that was overdue at its start.
 const SETTLED_SECONDS: u64 = 60;
-/// Most files that are looked at for their permissions.
+/// Most files whose permissions are checked.
 const FILES_MAX: usize = 10_000;
 
 /// Check the data and the installation; repair what can be rebuilt
@@ -107,7 +107,7 @@ fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
 const COLUMNS: &[(&str, Layout)] =
     &[("check", Layout::Fixed), ("state", Layout::Fixed), ("found", Layout::Flexible)];
 
-/// What cannot be looked at without a daemon.
+/// The checks that need a daemon, as unknown.
 fn unknown(why: &str) -> Vec<Check> {
     CHECKS.iter().map(|name| Check::unknown(name, why)).collect()
 }
@@ -129,8 +129,8 @@ fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>
     }
 }
 
-/// The files and folders that others have no business with: all beside the store and the index, which lie
-/// in a closed folder and are their engines' own.
+/// Checks the files and folders that other users must not access. The engines' own files in the store and the index
+/// are left out, because these folders are closed.
 fn permissions(home: &Home, fix: bool) -> Check {
     let mut open = Vec::new();
     let mut folders = vec![home.root().to_path_buf()];
@@ -182,8 +182,8 @@ fn space(home: &Home) -> Check {
     }
 }
 
-/// What a process that was killed left half-done, and a socket that nobody answers. Only files with names of
-/// ours count: the folder of backups may be shared with other programs.
+/// Unfinished files of killed processes, and a socket on which no process listens. Only files with Cerebro's names
+/// count, because the folder of backups may be shared with other programs.
 async fn left_behind(home: &Home, fix: bool) -> Check {
     let config = Config::read(&home.config_file()).unwrap_or_default();
     let backups = config.settings().backup.dir_in(home.root());
@@ -213,8 +213,8 @@ fn reports_dir() -> Option<PathBuf> {
     Some(cache.join("Microsoft/DeveloperTools/.onnxruntime"))
 }
 
-/// Says that nothing is reported, and names what ONNX Runtime left outside the home. Cerebro 0.1 may have made that,
-/// and so may any other program that runs models: it cannot be told apart, so it is not removed.
+/// Reports that no telemetry is sent, and names the files that ONNX Runtime left outside the home. They may come from
+/// Cerebro 0.1 or from any other program that runs models, so they are not removed.
 fn telemetry(reports: Option<&Path>) -> Check {
     let off = "ONNX Runtime is only loaded where it cannot report";
     match reports.filter(|dir| dir.exists()) {
@@ -230,7 +230,7 @@ fn telemetry(reports: Option<&Path>) -> Check {
     }
 }
 
-/// The database of a restore that was broken off, and scripts of version 0.1.0 that were not printed to the end.
+/// The database of an interrupted restore, and partly printed scripts of version 0.1.0.
 fn home_leftovers(home: &Home) -> impl Iterator<Item = PathBuf> {
     let is_ours = |name: &str| {
         let is_script = Path::new(name).extension().is_some_and(|ending| ending == "surql");
@@ -259,7 +259,7 @@ fn unsaved_edits(home: &Home) -> Check {
     Check::failed("edits", words)
 }
 
-/// Copies of the memory that somebody made. They are no fault, and what is deleted or purged here stays in them.
+/// The trials of this home. They are not a fault, but they still contain what is deleted or purged here.
 fn trials(home: &Home) -> Check {
     let names: Vec<String> = trial::folders(home).iter().map(|folder| trial::name(folder)).collect();
     if names.is_empty() {
@@ -277,7 +277,7 @@ fn remove(path: &PathBuf) -> std::io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
-/// What the daemon knows: that it is there, which version it is, and everything in its store.
+/// The checks of the daemon: whether it runs, its version, and the contents of its store.
 async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
     let daemon = match Daemon::reach_patiently(home).await {
         Ok(daemon) => daemon,

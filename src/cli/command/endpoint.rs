@@ -10,10 +10,10 @@ use crate::cli::error::{Error, Result};
 use crate::platform;
 use cerebro_core::operation::Operation;
 
-/// How often the command looks whether the endpoint is still open.
+/// How often the command checks whether the endpoint is still open.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The operations of an endpoint, and what people are told of it.
+/// The operations of an endpoint, and the messages about it.
 pub struct Endpoint {
     /// Asks whether it is open.
     pub status: Operation,
@@ -79,8 +79,8 @@ impl Endpoint {
         Ok(outcome)
     }
 
-    /// Waits until it is not open any more, and says whether somebody closed it; else the daemon is gone. That
-    /// it asks keeps the daemon from leaving as idle.
+    /// Waits until the endpoint is closed. Returns whether it was closed by request; otherwise the daemon is gone.
+    /// The polling also keeps the daemon from ending as idle.
     async fn gone(&self, daemon: &Daemon) -> bool {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;

@@ -131,7 +131,7 @@ pub struct ContextArgs {
     max_bytes: Option<usize>,
 }
 
-/// The columns of hits where no terminal shows them.
+/// The columns of hits in output that is not for a terminal.
 const HITS: &[(&str, Layout)] = &[
     ("id", Layout::Id),
     ("date", Layout::Moment),
@@ -141,13 +141,13 @@ const HITS: &[(&str, Layout)] = &[
     ("preview", Layout::Flexible),
 ];
 
-/// How many hits are shown where none fits and nobody asked for more.
+/// How many hits are shown when none fits and no limit was given.
 const NEAREST: usize = 3;
 
 /// How many flagged memories are named below a list.
 const FLAGGED_NAMED: usize = 5;
 
-/// What may know more than the memories: its name in an answer, its unit, and the type that searches it.
+/// The other sources that may answer a query: the name in the reply, the unit, and the type that searches it.
 const EVIDENCE: [(&str, &str, &str); 2] =
     [("documents", "passage", "document"), ("history", "exchange", "history")];
 
@@ -160,7 +160,7 @@ const ENTRIES: &[(&str, Layout)] = &[
     ("title", Layout::Flexible),
 ];
 
-/// What a score is made of, in shares that add up to it, and how much of the question's words is held.
+/// The parts of a score, which add up to it, and the share of the query's words that the hit contains.
 const EXPLAINED: [(&str, Layout); 10] = [
     ("id", Layout::Fixed),
     ("score", Layout::Count),
@@ -232,7 +232,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// What is said before the hits when none of them fits. Unless more are asked for, only the nearest are left.
+/// The message when no hit fits. Keeps only the nearest hits unless more were requested.
 fn nothing_fits(found: &mut Value, is_asked_for_more: bool) -> Option<String> {
     if found["match"] != "none" {
         return None;
@@ -246,7 +246,7 @@ fn nothing_fits(found: &mut Value, is_asked_for_more: bool) -> Option<String> {
     Some(format!("nothing fits (match: none); the nearest {}:", hits.len()))
 }
 
-/// What the scores are made of, with the titles of the hits.
+/// The parts of the scores, with the titles of the hits.
 fn titled(found: &Value) -> Value {
     let mut rows = found["explained"].clone();
     for row in rows.as_array_mut().into_iter().flatten() {
@@ -262,7 +262,7 @@ fn place(found: &Value) -> String {
     })
 }
 
-/// Says how well the hits fit, and where more are.
+/// Prints how well the hits fit, and where more can be found.
 fn print_details(context: &CommandContext, found: &Value) {
     let has_hits = found["hits"].as_array().is_some_and(|hits| !hits.is_empty());
     match found["match"].as_str() {
@@ -293,7 +293,7 @@ fn print_details(context: &CommandContext, found: &Value) {
     }
 }
 
-/// What documents or past sessions know, in one line: how much, the title of the best, and how to see it.
+/// One line about matches in documents or past sessions: their number, the best title, and how to see them.
 fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
     let count = text::counted(hint["n"].as_u64()?, unit);
     let title = text::one_line(&shown(&hint["title"]));
@@ -301,7 +301,7 @@ fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
     Some(format!("{count}{best}; add --type {kind}"))
 }
 
-/// Says which of the listed memories are not to be taken as they stand.
+/// Names the listed memories that should not be trusted without a check.
 fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value> + Clone) {
     if let Some(words) = flagged(listed.clone()) {
         context.output.note(&words);
@@ -328,7 +328,7 @@ fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Va
     }
 }
 
-/// What to say of those of the listed memories whose text reads like an instruction.
+/// A warning about the listed memories whose text reads like an instruction.
 pub fn flagged<'a>(listed: impl Iterator<Item = &'a Value>) -> Option<String> {
     let named = |one: &Value| Some(format!("{} ({})", shown(&one["id"]), one["flag"].as_str()?));
     let mut named: Vec<String> = listed.filter_map(named).collect();
@@ -355,7 +355,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
         all.push(daemon.ask(request).await?);
     }
     daemon.close().await;
-    // One is told as ever; several are a list.
+    // A single memory is an object, as in earlier versions; several are a list.
     let answer = if let [one] = all.as_slice() { one.clone() } else { json!({ "memories": all }) };
     if context.output.json(&answer)? {
         return Ok(Outcome::Done);
@@ -369,7 +369,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A memory with the revisions that came with it.
+/// Shows a memory with its revisions, if they were requested.
 fn show_whole(context: &CommandContext, found: &Value) -> Result<()> {
     show_memory(context, found)?;
     for revision in found["revisions"].as_array().into_iter().flatten() {

@@ -21,18 +21,18 @@ use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, 
 use cerebro_core::operation::Operation;
 use cerebro_ledger::Step;
 
-/// How much context is asked for first; escapes and the frame need some of the room.
+/// Size of the first requested context, in bytes; escapes and the frame need the rest of the room.
 const CONTEXT_BYTES: usize = 8_000;
-/// How often a context that is too long when written out is asked for again, shorter.
+/// How often a context is requested; each time shorter, if the written form is too long.
 const CONTEXT_TRIES: usize = 3;
-/// How long a look at the files of the work may take, of the same.
+/// How long reading the work's files may take, as part of [`HOOK_TIME_MAX`].
 const WORLD_MAX: Duration = Duration::from_millis(150);
-/// How long it may take until a daemon has greeted, of [`HOOK_TIME_MAX`]: enough is left to note that none did.
+/// How long connecting to a daemon may take, as part of [`HOOK_TIME_MAX`]; the rest is for recording a failure.
 const REACH_MAX: Duration = Duration::from_millis(800);
-/// From which age on a hook says how old its report is. A younger one is in order as it comes: ages are known to two
-/// hundredths of a second.
+/// The age from which a hook reports how old its event is. Younger ones are in the order of arrival: ages are precise
+/// only to two hundredths of a second.
 const LATE_MIN: Duration = Duration::from_millis(50);
-/// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
+/// How long finding the project of the agent's folder may take, as part of [`HOOK_TIME_MAX`].
 const LOOK_MAX: Duration = Duration::from_millis(700);
 
 /// Report a moment of an agent's session; agents run this
@@ -58,7 +58,7 @@ pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What to say; `None` when there is nothing, for whatever reason.
+/// The hook's answer to the agent; `None` if there is none, or on any failure.
 async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
     let agent = Agent::named(agent)?;
@@ -99,7 +99,7 @@ fn miss(home: &Home, agent: Agent, event: &Event) {
     let tells = |moment: &Moment| moment.steps.iter().any(|step| *step != Step::Connected);
     let is_lost = event.moment.as_ref().is_some_and(tells) && !agent.has_second_source();
     if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
-        // There is nobody to whom a hook could report that even this failed.
+        // A failure here is ignored: a hook has no place to report it.
         let _ = missed::note(home.root(), &event.session, Timestamp::now());
     }
 }
@@ -120,7 +120,7 @@ impl Reporter {
     }
 }
 
-/// Does what is to be done for the session.
+/// Executes the event's deed for the session.
 async fn deed(reporter: &Reporter, event: &Event) {
     let (operation, arguments) = match &event.deed {
         Some(Deed::Prompt(prompt)) => {
@@ -135,7 +135,7 @@ async fn deed(reporter: &Reporter, event: &Event) {
     reporter.ask(operation, arguments).await;
 }
 
-/// Reports what happened to the journal.
+/// Reports the event to the journal.
 async fn journal(reporter: &Reporter, event: &Event) {
     let Some(mut moment) = event.moment.clone() else { return };
     let folder = event.cwd.clone();
@@ -178,8 +178,8 @@ async fn step(reporter: &Reporter, event: &Event, moment: &Moment, commit: Optio
     recorded.unwrap_or(0)
 }
 
-/// Whether Gemini CLI has shortened the conversation since this was looked at last, which no hook says. It is looked at
-/// where the answer can tell what was lost.
+/// Whether Gemini CLI has compacted the conversation since the last check, which no hook reports. It is checked only
+/// at events whose answer can restore the context.
 async fn shortened(reporter: &Reporter, event: &Event, name: &str) -> bool {
     let is_heard = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
     let is_silent = reporter.agent == Agent::GeminiCli;
@@ -195,7 +195,7 @@ fn place(folder: Option<&Path>, path: &str) -> PathBuf {
     folder.map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
 }
 
-/// Looks at files on a thread that may block, within [`WORLD_MAX`].
+/// Reads files on a thread that may block, within [`WORLD_MAX`].
 async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::time::timeout(WORLD_MAX, tokio::task::spawn_blocking(look)).await.ok()?.ok()
 }
@@ -214,7 +214,7 @@ async fn input() -> Option<Value> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Connects as the agent's own server does, so that both come to the same project and session.
+/// Connects like the agent's own server, so that both get the same project and session.
 ///
 /// A daemon is started at the beginning of a session only: the agent is about to start one anyway, and
 /// without it there is no context.
@@ -237,8 +237,8 @@ async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Opti
     Client::new(connection, Duration::from_secs(1)).await.ok()
 }
 
-/// What the session begins with, as the agent takes it, within the bound when it is written out: what another left
-/// undone, then the context of the project.
+/// The context for a new session in the agent's format, within the bound on its written form: unfinished work of
+/// earlier sessions, then the project's context.
 async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<String> {
     let hint = hint(reporter, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");

@@ -215,7 +215,7 @@ pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Resu
     Ok(answer)
 }
 
-/// Asks the daemon for a list; if it is empty, also what to say of the project that was named.
+/// Requests a list. If it is empty, also returns a hint about the given project.
 pub async fn ask_of_project<O: Ask>(
     context: &CommandContext,
     request: Request<O>,
@@ -258,7 +258,7 @@ pub fn print(
     Ok(Outcome::Done)
 }
 
-/// Says of things that belong to no project that they are personal.
+/// Labels items without a project as personal.
 pub fn name_personal(list: &mut Value) {
     for item in list.as_array_mut().into_iter().flatten() {
         if item["project"] == "" {

@@ -30,7 +30,7 @@ use cerebro_models::provider::ProviderError;
 
 /// The table of the configuration that these commands write.
 const TABLE: &str = "embeddings";
-/// Rounds of `test`, of which the middle one counts.
+/// Rounds of `test`; the median is reported.
 const ROUNDS: usize = 9;
 
 #[derive(Debug, Subcommand)]
@@ -183,7 +183,7 @@ pub fn folder(home: &Home) -> ModelFolder {
     ModelFolder::new(home.models_dir(), home.runtime_dir())
 }
 
-/// What the configuration of a home says of embeddings.
+/// A home's settings for embeddings.
 pub fn settings(home: &Home) -> Result<Settings> {
     Ok(Config::read(&home.config_file())?.embeddings)
 }
@@ -200,7 +200,7 @@ const FIELDS: &[&str] = &["model", "state", "dimension", "to fetch", "about"];
 fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let folder = folder(home);
     let settings = settings(home)?;
-    // A wrong setting is told by what uses it; the list is still true.
+    // A wrong setting is reported by the commands that use it; the list is correct without it.
     let used = embed::open(&settings, &folder).ok().flatten().map(|it| it.model().name.clone());
     let mut models: Vec<Value> = Vec::new();
     for name in folder.names()? {
@@ -303,7 +303,7 @@ impl InstallArgs {
     }
 }
 
-/// The model of a hub that is meant, what it is called here and what is said of it; none where another kind is meant.
+/// The requested model of a hub, its local name and the given overrides; `None` for another kind of model.
 fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Overrides)>> {
     let said = args.said.said();
     if args.name.starts_with(SCHEME) {
@@ -320,7 +320,7 @@ fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Overrid
     Ok(Some((args.own_name.clone().unwrap_or_else(|| known.name.to_owned()), wanted, said)))
 }
 
-/// Says what is loaded that nobody has checked, and what lies there and is not loaded.
+/// Warns about a runtime library that is loaded without a check, and about one that is present but not loaded.
 fn warn_of_native_code(context: &CommandContext, args: &InstallArgs) {
     if let Some(library) = &args.runtime_from {
         context.output.warn(&format!(
@@ -375,7 +375,7 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
             wanted.model = model.filter(|model| !model.is_empty()).ok_or_else(|| {
                 Error::usage(format!("say which model of {}: --model NAME", provider.name()))
             })?;
-            // Another model's dimension says nothing of this one's.
+            // The dimension of another model does not apply.
             wanted.dimension = 0;
         }
     }
@@ -418,7 +418,7 @@ impl UseArgs {
     }
 }
 
-/// The keys of the configuration that a choice sets or takes away.
+/// The settings that a choice sets or removes.
 fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Setting>)> {
     let text = |text: &str| (!text.is_empty()).then(|| Setting::from(text));
     let dimension = i64::try_from(settings.dimension).ok().filter(|it| *it > 0).map(Setting::from);
@@ -468,7 +468,7 @@ fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {
     Ok(edit::set(&home.config_file(), TABLE, keys)?)
 }
 
-/// Lets a running daemon leave, so that the next one reads the configuration.
+/// Ends a running daemon, so that the next one reads the new settings.
 async fn renew(context: &CommandContext, home: &Home) -> Result<()> {
     if daemon::dismiss(home).await?.is_some() {
         context.output.note("the daemon has left; the next call starts one with the new settings");

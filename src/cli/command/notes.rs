@@ -40,7 +40,7 @@ fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
     Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
 }
 
-/// What links need to know before the first note is written.
+/// What links need before the first note is written.
 #[derive(Default)]
 struct Map {
     /// Memories by id: file's name, title.
@@ -141,7 +141,7 @@ async fn survey(daemon: &Daemon, mut sieve: Sieve) -> Result<Map> {
 fn session_stem(session: &Value) -> String {
     let day = shown(&session["started_at"]).chars().take(10).collect::<String>();
     let id = shown(&session["id"]);
-    // Two ids may be alike in letters and digits, and files are told apart by these.
+    // Two ids may have the same letters and digits, so the file name includes a hash.
     let digest = text::hex(&Sha256::digest(&id)[..4]);
     format!("{day}-{}", note::stem(&id, &digest))
 }
@@ -175,8 +175,8 @@ fn memory_links(memory: &Value, map: &Map) -> Vec<Link> {
     links
 }
 
-/// Takes in every note below `dir`: changes as new revisions, notes without an id as new memories, whose
-/// ids are then written into them.
+/// Imports every note below `dir`. Changed notes become revisions. Notes without an id become memories, and the new
+/// id is written into the note.
 pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Result<Outcome> {
     let notes = notes_below(dir)?;
     let daemon = Daemon::reach(&context.home()?).await?;
@@ -198,7 +198,7 @@ pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Resu
     print(context, &report)
 }
 
-/// Why a note was not taken: a fault of its own, or one that ends the import.
+/// Why a note was not imported: an error in the note, or one that ends the import.
 enum Fault {
     Note(String),
     All(Error),
@@ -242,7 +242,7 @@ async fn take(
     Ok(Some(outcome))
 }
 
-/// Writes a note anew with its memory's id, unless the person has changed it since it was read.
+/// Writes the memory's id into a note, unless the file has changed since it was read.
 fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fault> {
     if fs::read_to_string(path).is_ok_and(|present| present != read) {
         let why = "it was taken in and changed at the same moment; import it again";
@@ -280,7 +280,7 @@ fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request {
         .with("dry_run", dry_run)
 }
 
-/// Tags as one text, since an empty list would count as not said.
+/// Tags as one text, because an empty list would count as absent.
 fn tags(note: &Note) -> Option<String> {
     let gone = note.id.as_ref().map(|_| Vec::new());
     note.tags.clone().or(gone).map(|tags| json!(tags).to_string())

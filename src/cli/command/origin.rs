@@ -10,12 +10,12 @@ pub enum Origin {
     Pipx,
     Pip,
     Debian,
-    /// A file that somebody put there: an archive's, or one that was built.
+    /// A plain file, from an archive or built from source.
     File,
 }
 
 impl Origin {
-    /// What the path of the program tells.
+    /// The origin according to the program's path.
     pub fn of(program: &Path) -> Self {
         let has = |name: &str| program.components().any(|part| part.as_os_str() == name);
         if has("node_modules") {

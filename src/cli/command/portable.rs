@@ -98,7 +98,7 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
     }
 }
 
-/// Has the daemon write the database's own script, of one moment.
+/// Lets the daemon write the database's own script, consistent at one moment.
 async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome> {
     let home = context.home()?;
     if file == Path::new("-") {
@@ -113,8 +113,8 @@ async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome>
     Ok(Outcome::Done)
 }
 
-/// Has the script written to a draft in the home, which is removed in any case: it holds everything that
-/// is remembered.
+/// Prints the script by way of a draft in the home. The draft is removed in any case, because it contains the whole
+/// memory.
 async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let fault = |error: io::Error| Error::file("write", home.root(), &error);
     let draft = tempfile::Builder::new().prefix(durable::PREFIX).tempfile_in(home.root()).map_err(fault)?;
@@ -171,10 +171,10 @@ fn counter(context: &CommandContext) -> ProgressBar {
     context.output.progress(None, "{spinner} {human_pos} lines, {elapsed}")
 }
 
-/// What an export gave.
+/// The result of an export.
 struct Exported {
     lines: u64,
-    /// Somebody wrote meanwhile.
+    /// Something was written during the export.
     is_torn: bool,
 }
 
@@ -212,7 +212,7 @@ async fn export_pages(
 pub(super) struct Pages {
     cursor: Option<String>,
     is_last: bool,
-    /// Somebody wrote meanwhile.
+    /// Something was written during the export.
     is_torn: bool,
 }
 
@@ -239,7 +239,7 @@ impl Pages {
     }
 }
 
-/// The line as the part of the export has it, if it does.
+/// The line as it appears in the selected part; `None` if it is not in it.
 fn part_of<'a>(line: &'a str, sieve: &mut Sieve) -> Option<Cow<'a, str>> {
     if sieve.is_open() {
         return Some(Cow::Borrowed(line));
@@ -248,7 +248,7 @@ fn part_of<'a>(line: &'a str, sieve: &mut Sieve) -> Option<Cow<'a, str>> {
     sieve.pass(read).map(|line| Cow::Owned(line.to_string()))
 }
 
-/// Makes sure that no file but an earlier export is replaced; an empty one may be.
+/// Refuses to replace any file except an earlier export or an empty file.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
     let found = match fs::metadata(file) {
@@ -271,7 +271,7 @@ fn check_replaceable(file: &Path) -> Result<()> {
         .hint("give another name, or remove it first"))
 }
 
-/// What became of the lines so far; line numbers are those of the file, from 1.
+/// The results so far. Line numbers are those of the file, from 1.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Report {
     created: u64,
@@ -307,7 +307,7 @@ pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcom
     import_lines(context, args).await
 }
 
-/// In a dry run edges and revisions are not looked at: what they belong to would have to be there first.
+/// A dry run does not check edges and revisions, because their memories would have to be imported first.
 async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
         if io::stdin().is_terminal() {

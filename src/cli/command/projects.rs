@@ -101,7 +101,7 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
     move_all(context, daemon, &from, &into).await
 }
 
-/// Renames a project. Two projects cannot be told apart any more once they have one name, so that it must be new.
+/// Renames a project. The new name must be unused: two projects under one name could not be separated again.
 async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     let RenameArgs { from, into } = args;
     let daemon = Daemon::reach_patiently(&context.home()?).await?;

@@ -11,7 +11,7 @@ use crate::edits;
 use crate::home::Home;
 use cerebro_service::backup;
 
-/// The files, as far as they can be looked at.
+/// The files that could be examined.
 #[derive(Debug, Default)]
 pub struct Remains {
     /// Texts of edits that were not saved.

@@ -80,7 +80,7 @@ fn names() -> PossibleValuesParser {
     )
 }
 
-/// Where this command line sets things up.
+/// The folders and program for which this command line sets things up.
 pub(super) struct SetupContext {
     /// The user's home folder.
     pub(super) user: PathBuf,
@@ -100,7 +100,7 @@ impl SetupContext {
         let named = context.home.as_deref().map(absolute).transpose()?;
         let folder = named.clone().unwrap_or_else(|| user.join(".cerebro"));
         let invocation = Invocation { program, home: named };
-        // Settings that cannot be read are told by whoever needs them.
+        // Unreadable settings are reported by the commands that need them.
         let keeps_journal = Config::read(&folder.join(CONFIG_FILE)).unwrap_or_default().work.enabled;
         Ok(Self { folders: UserFolders::of(user.clone()), user, folder, invocation, keeps_journal })
     }
@@ -111,7 +111,7 @@ impl SetupContext {
     }
 }
 
-/// One agent's files, as this command line means them.
+/// One agent's files, for this command line.
 pub(super) struct Site {
     pub(super) agent: &'static Agent,
     user: PathBuf,
@@ -197,7 +197,7 @@ impl Site {
         Ok(())
     }
 
-    /// What to do to take everything of ours out.
+    /// The changes that remove Cerebro from the agent's files.
     pub(super) fn plan_removal(&self) -> Result<Vec<Change>> {
         Ok(setup::unsetup(&self.targets, self.record.as_ref())?)
     }
@@ -236,7 +236,7 @@ impl Site {
         Ok(states)
     }
 
-    /// Whether the server's entry stands in the agent's file exactly as this program puts it for this home.
+    /// Whether the agent's file has exactly the server's entry that this program writes for this home.
     pub(super) fn is_set_up(&self) -> Result<bool> {
         Ok(self.package.is_some()
             || self.states()?.iter().any(|state| state.part == Part::Server && state.held))
@@ -291,7 +291,7 @@ impl Site {
     }
 }
 
-/// Whether a part stands in a file.
+/// Whether a file has a part.
 struct State<'a> {
     part: Part,
     target: &'a Target,
@@ -300,12 +300,12 @@ struct State<'a> {
 
 pub(super) const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
 
-/// The changes that leave or make a file, or take one away.
+/// The changes that create, keep or remove a file.
 fn visible_changes(changes: &[Change]) -> impl Iterator<Item = &Change> {
     changes.iter().filter(|change| change.is_any() || change.after.is_some())
 }
 
-/// What becomes of files, for people.
+/// Adds the outcome for each file to a table for people.
 pub(super) fn add_files(table: &mut Table, changes: &[Change], user: &Path) {
     for change in visible_changes(changes) {
         table.add(vec![short(&change.path, Some(user)), change.outcome().to_owned()]);
@@ -324,8 +324,8 @@ pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
     visible_changes(changes).map(file).collect()
 }
 
-/// Removes folders that were made for files that are gone, and that their records had to leave while something else
-/// of ours was in them.
+/// Removes folders that were created for files that are gone. Their records could not remove them while another of
+/// Cerebro's files was in them.
 pub(super) fn sweep(folder: &Path) -> std::result::Result<(), SetupError> {
     let agents = AGENTS.iter().map(|agent| agent.name);
     for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD, SKILLS_RECORD]) {
@@ -399,7 +399,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     for agent in &AGENTS {
         let site = Site::of(context, agent)?;
         let is_installed = agent.is_installed(&folders);
-        // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.
+        // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = site.states().unwrap_or_default();
         let parts: Vec<&str> =
             states.iter().filter(|state| state.held).map(|state| state.part.name()).collect();
@@ -424,8 +424,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
 const STATES: &[(&str, Layout)] =
     &[("part", Layout::Fixed), ("state", Layout::Fixed), ("file", Layout::Flexible)];
 
-/// Says what is set up. It falls short when the server does not answer with its tools, or when a part that
-/// was put in is no longer there.
+/// Reports what is set up. Fails if the server does not list its tools, or if a part that was added is missing.
 async fn check(context: &CommandContext, site: &Site) -> Result<Outcome> {
     let states = site.states()?;
     let is_missing = |state: &State| !state.held && (state.part == Part::Server || site.was_put(state.part));
@@ -473,7 +472,7 @@ async fn check(context: &CommandContext, site: &Site) -> Result<Outcome> {
     Ok(if is_short { Outcome::Short } else { Outcome::Done })
 }
 
-/// Starts what the agent's file says, and counts the tools.
+/// Starts the command in the agent's file and counts its tools.
 async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
     let Some(target) = site.targets.first() else { return Ok(Err("it has no configuration".to_owned())) };
     if let Some(fault) = site.fault(target)? {

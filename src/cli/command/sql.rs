@@ -93,7 +93,7 @@ pub(super) fn text(query: Option<String>, file: Option<PathBuf>) -> Result<Strin
     }
 }
 
-/// What `--set` gives; a value that is not JSON is the text that it is.
+/// The parameters given by `--set`. A value that is not JSON is taken as text.
 fn params(given: &[String]) -> Result<Map<String, Value>> {
     let mut params = Map::new();
     for pair in given {
@@ -110,7 +110,7 @@ fn params(given: &[String]) -> Result<Map<String, Value>> {
     Ok(params)
 }
 
-/// One statement's answer: rows as a table, one value as it is.
+/// Prints one statement's answer: rows as a table, a single value as it is.
 fn show(context: &CommandContext, result: &Value, query: &str, number: usize, of: usize) -> Result<()> {
     let which = if of > 1 { format!("statement {number}: ") } else { String::new() };
     if let Some(error) = result["error"].as_str() {
@@ -137,8 +137,8 @@ fn show(context: &CommandContext, result: &Value, query: &str, number: usize, of
 
 const READ_ONLY: &str = "no rows; if it was to write, nothing was written: `cerebro sql` only reads";
 
-/// Rows with a column for each field that any of them has, in the order in which the query names them, and `id` first
-/// of those that it does not name; rows that are no objects have one.
+/// A table with a column for each field of any row: first those that the query names, in its order, then `id`, then
+/// the others. Rows that are not objects have a single column.
 fn table(rows: &[Value], query: &str) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
@@ -164,10 +164,10 @@ fn table(rows: &[Value], query: &str) -> Table {
     table
 }
 
-/// Where a query names a field: the word, and not a part of another.
+/// The position at which a query names a field, as a whole word.
 fn place_in(query: &str, name: &str) -> Option<usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    // What stands behind FROM are conditions.
+    // What follows FROM is conditions.
     let query = &query[..query.to_ascii_uppercase().find(" FROM ").unwrap_or(query.len())];
     query.match_indices(name).map(|(at, _)| at).find(|at| {
         let (before, after) = (query[..*at].chars().next_back(), query[at + name.len()..].chars().next());
@@ -175,7 +175,7 @@ fn place_in(query: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// One object, a field a line.
+/// One object, with one field per line.
 fn facts(row: &Value) -> Table {
     let mut table = Table::new(&[("field", Layout::Fixed), ("value", Layout::Flexible)]);
     for (name, value) in row.as_object().into_iter().flatten() {
@@ -184,7 +184,7 @@ fn facts(row: &Value) -> Table {
     table
 }
 
-/// Numbers stand to the right, ids and moments are whole, everything else takes the room there is.
+/// Numbers are right-aligned, ids and times are never cut, and all other values share the remaining width.
 fn layout(rows: &[Value], name: &str) -> Layout {
     let mut values = rows.iter().map(|row| &row[name]).filter(|value| !value.is_null()).peekable();
     if name == "id" {
@@ -193,7 +193,7 @@ fn layout(rows: &[Value], name: &str) -> Layout {
     if values.peek().is_some() && values.all(Value::is_number) { Layout::Count } else { Layout::Flexible }
 }
 
-/// A value in a cell; here `false` is a value too.
+/// A value in a cell. Unlike elsewhere, `false` is shown.
 fn cell(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),

@@ -9,7 +9,7 @@ use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
-/// What to say of a project and a type that were asked for and hold nothing; nothing of those that are there.
+/// Suggestions for a requested project or type that has no memories; none for one that has.
 pub async fn instead(daemon: &Daemon, project: Option<&str>, kind: Option<&str>) -> Result<Vec<String>> {
     let mut said = Vec::new();
     if let Some(project) = project {
@@ -23,7 +23,7 @@ pub async fn instead(daemon: &Daemon, project: Option<&str>, kind: Option<&str>)
     Ok(said)
 }
 
-/// What to say of words that no title has, where titles have others near to them.
+/// Suggestions for words that are in no title but similar to words that are.
 pub async fn words(daemon: &Daemon, request: Request) -> Result<Vec<String>> {
     let answer = daemon.ask(request).await?;
     let rows = answer["words"].as_array().into_iter().flatten();
@@ -35,7 +35,7 @@ pub async fn words(daemon: &Daemon, request: Request) -> Result<Vec<String>> {
     Ok(rows.filter_map(near).collect())
 }
 
-/// What to say of a type that no memory had before, where others, customary ones too, are near.
+/// A suggestion for a new type that is similar to a known or customary one.
 pub fn new_type(kind: &str, types: &Value) -> Option<String> {
     let mut rows = types.as_array().cloned().unwrap_or_default();
     for known in Kind::KNOWN {
@@ -48,7 +48,7 @@ pub fn new_type(kind: &str, types: &Value) -> Option<String> {
     Some(format!("the type `{}` is new; others near it: {}", kind.trim(), near.trim_end_matches('?')))
 }
 
-/// The names near to one, as the rows of a list have them, with how many memories have each.
+/// The names in a list's rows that are similar to the given one, with their number of memories.
 fn named(field: &str, name: &str, rows: &Value) -> Vec<String> {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let near = text::nearest(name, rows.iter().filter_map(|row| row[field].as_str()));

@@ -131,11 +131,11 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Copies everything that an export has, page by page; says how many lines, and how many were not taken.
+/// Copies a whole export, page by page. Returns the number of lines, and of those that were rejected.
 async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
     let from = Daemon::reach_patiently(home).await?;
     let trial = Home::open(Some(place))?;
-    // With the same keys its journal verifies and goes on.
+    // With the same keys, the copied journal can be verified and continued.
     let (keys, copy) = (home.root().join(KEYS_FILE), trial.root().join(KEYS_FILE));
     if keys.exists() {
         let bytes = fs::read(&keys).map_err(|error| Error::file("read", &keys, &error))?;
@@ -204,10 +204,10 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What a line of an export is of: its kind, and what tells it from the others of that kind.
+/// Identifies what a line of an export describes: its kind, and its key among those of that kind.
 type Key = (String, String);
 
-/// The lines of a memory: the digest of each, and a word that people know it by.
+/// The lines of a memory: the digest of each, and a label for people.
 async fn contents(home: &Home) -> Result<BTreeMap<Key, ([u8; 32], String)>> {
     let daemon = Daemon::reach_patiently(home).await?;
     let mut contents = BTreeMap::new();

@@ -53,7 +53,7 @@ pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The project of the working folder, as the other commands take it; none where that is the one of no project.
+/// The project of the working folder, as for other commands; `None` if the folder has no project.
 async fn working_project() -> Option<Project> {
     let folder = std::env::current_dir().ok()?;
     let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;

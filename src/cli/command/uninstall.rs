@@ -20,7 +20,7 @@ use crate::setup::{AGENTS, Change, skill};
 use cerebro_durable as durable;
 use cerebro_service::backup;
 
-/// What a home holds of ours by its very name. Settings and backups are not among them: they are the person's.
+/// Cerebro's files in a home, by their full names. Settings and backups belong to the user and are not listed.
 const OURS: [&str; 17] = [
     "store",
     "index",
@@ -40,8 +40,8 @@ const OURS: [&str; 17] = [
     backup::MAKING,
     "daemon.lock",
 ];
-/// And by how its name begins: databases put aside, other indexes, unsaved edits, drafts, and what is missing from the
-/// journal.
+/// Cerebro's files by the beginnings of their names: replaced databases, other indexes, unsaved edits, drafts, and
+/// records of missed events.
 const OURS_BEGIN: [&str; 7] = [
     backup::REPLACED,
     "index-",
@@ -134,12 +134,12 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     print(context, &setup, &args, &removed)
 }
 
-/// Whether a daemon has worked in a folder: `store` or `models` alone may be anybody's.
+/// Whether a daemon has worked in a folder. A folder `store` or `models` alone may belong to another program.
 fn holds_memory(folder: &Path) -> bool {
     ["store/CURRENT", "writer"].iter().any(|name| folder.join(name).exists())
 }
 
-/// Takes everything out that was put in, and what cannot be taken out is named.
+/// Removes everything that was set up, and lists what cannot be removed.
 async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, removed: &mut Removed) {
     for agent in &AGENTS {
         match take_agent(context, setup, agent.name, is_dry) {
@@ -171,8 +171,8 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, 
     }
 }
 
-/// Takes everything out of one agent that was set up from this home, and names what stays. Without a record the
-/// server's entry tells whether it was: another home's is not ours to take.
+/// Removes the setup of one agent made from this home, and lists what stays. Without a record, the server's entry
+/// decides: a setup of another home is left alone.
 fn take_agent(
     context: &CommandContext,
     setup: &SetupContext,
@@ -193,14 +193,15 @@ fn take_agent(
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
 
-/// Removes what is ours in the home, as its owner, and the home when nothing else is in it; gives what else is.
+/// Removes Cerebro's files from the home, as its owner, and the home itself if it is empty then. Returns the other
+/// files.
 async fn destroy(context: &CommandContext) -> Result<Vec<PathBuf>> {
     let home = context.home()?;
     daemon::dismiss(&home).await?;
     for folder in trial::folders(&home) {
         trial::remove(&folder).await?;
     }
-    // Nobody serves the home from here on; the lock goes last, with its file.
+    // From here on no daemon can serve the home. The lock and its file are removed last.
     let lock = Lock::take(&home, Use::Restore).map_err(Error::user)?;
     let mut left = Vec::new();
     let mut found = entries(home.root())?;
@@ -214,7 +215,7 @@ async fn destroy(context: &CommandContext) -> Result<Vec<PathBuf>> {
         }
     }
     if left.is_empty() {
-        // Somebody may put something into it at this moment; then it stays.
+        // If another process adds a file at this moment, the folder stays.
         let _ = fs::remove_dir(home.root());
     }
     drop(lock);

@@ -100,7 +100,7 @@ async fn fetch(url: &str) -> Result<String> {
     bounded_text(bytes, BYTES_MAX, url)
 }
 
-/// The version that an announcement tells: of JSON the customary fields, else a text that is a version.
+/// The version in an announcement: a customary field of JSON, or a plain text.
 fn version_in(text: &str) -> Option<Version> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return version(text) };
     let places = [&value["version"], &value["info"]["version"], &value["tag_name"], &value];

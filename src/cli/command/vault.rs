@@ -17,7 +17,7 @@ use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
 const DEPTH_MAX: usize = 16;
-/// Largest note that is read: the content's bound and room for the rest.
+/// Largest note that is read, in bytes: the bound on a memory's content, and room for the rest.
 pub const NOTE_BYTES_MAX: u64 = 512 * 1024;
 /// The folder of personal memories, and that of sessions.
 pub const PERSONAL: &str = "personal";
@@ -61,7 +61,7 @@ enum Found {
     Other,
 }
 
-/// The folder, and by memory the files in it that are, or may be, its notes.
+/// The folder, and for each memory the files that are, or may be, its note.
 pub struct Vault {
     root: PathBuf,
     notes: HashMap<String, Vec<PathBuf>>,
@@ -169,7 +169,7 @@ impl Vault {
     }
 }
 
-/// Puts a text in the place of the one that is there, or where nothing is; says whether it stands there.
+/// Writes a text to a new file or in place of the present text. Returns whether the file contains it now.
 fn put(
     path: &Path,
     text: &str,
@@ -216,8 +216,7 @@ fn read(path: &Path) -> Option<String> {
     read.is_ok_and(|bytes| bytes as u64 <= NOTE_BYTES_MAX).then_some(text)
 }
 
-/// The memory whose note a file says it is. One whose front matter cannot be read may be the note of the
-/// memory that its name ends with.
+/// The memory to which a file claims to belong. If its front matter cannot be read, the end of its name decides.
 fn memory_of(path: &Path) -> Option<String> {
     match note::parse(&read(path)?) {
         Ok(note) => note?.id,
@@ -229,7 +228,7 @@ fn memory_of(path: &Path) -> Option<String> {
     }
 }
 
-/// A part of a path that every file system takes.
+/// A path segment that is valid on every file system.
 fn plain(part: &str) -> String {
     let plain: String = part
         .chars()
@@ -315,7 +314,7 @@ mod tests {
             fs::write(temp.path().join("acme/pay").join(&name), &put).unwrap();
             let (left, written) = export(temp.path(), &memory("New", "Text."));
             assert_eq!(text(temp.path(), &name).as_ref(), Some(&put), "{name}");
-            // A file that is in nobody's way is not worth a word.
+            // Only a file that is in the way is reported.
             let is_in_the_way = !name.starts_with("zz-thoughts");
             assert_eq!(left, if is_in_the_way { vec![name.clone()] } else { vec![] }, "{name}");
             assert_eq!(written, u64::from(name.starts_with("zz")), "{name}");

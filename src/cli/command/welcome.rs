@@ -14,7 +14,7 @@ pub fn run(context: &CommandContext) -> Result<Outcome> {
     let setup = SetupContext::of(context)?;
     let mut agents = Vec::new();
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
-        // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.
+        // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let is_set_up = Site::of(context, agent).and_then(|site| site.is_set_up());
         agents.push((agent.title, is_set_up.unwrap_or(false)));
     }

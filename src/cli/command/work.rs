@@ -302,7 +302,7 @@ fn said(text: Option<&TimedText>) -> &str {
     text.map_or("", |said| &said.text)
 }
 
-/// What is said of several things, on one line.
+/// Several items on one line.
 fn listed<'a, T: 'a>(things: impl IntoIterator<Item = &'a T>, line: impl Fn(&T) -> String) -> String {
     things.into_iter().map(line).collect::<Vec<_>>().join(" · ")
 }
@@ -374,7 +374,7 @@ fn gate(gate: &GateState) -> String {
     format!("{} {} {}", gate.name, name(&gate.standing), shown(&gate.text)).trim().to_owned()
 }
 
-/// The effects of which nobody knows whether they took place.
+/// The effects whose outcome is unknown.
 fn intents(state: &Facts) -> String {
     let open = state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open);
     listed(open, |intent| format!("{} (key {}, {})", intent.text, intent.key, name(&intent.repeat)))

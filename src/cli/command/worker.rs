@@ -13,7 +13,7 @@ use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
-/// How often the progress is looked at.
+/// How often the progress is polled.
 const GLANCE: Duration = Duration::from_millis(500);
 /// How many jobs are listed.
 const JOBS_DEFAULT: usize = 50;
@@ -140,17 +140,17 @@ fn show(context: &CommandContext, facts: &Value) -> Result<()> {
     ])
 }
 
-/// Whether everything is embedded, with the model that searches ask.
+/// Whether every memory has vectors of the model that searches use.
 fn is_done(facts: &Value) -> bool {
     facts["state"] == "idle" && facts["queue_depth"] == 0 && facts["filling"].is_null()
 }
 
-/// Whether it cannot go on without somebody.
+/// Whether the worker cannot continue until the user does something.
 fn is_stuck(facts: &Value) -> bool {
     matches!(facts["state"].as_str(), Some("off" | "paused" | "disagrees" | "unusable"))
 }
 
-/// Shows the progress until nothing is left to do, or the worker cannot go on; gives its last facts.
+/// Shows the progress until nothing is left to do or the worker cannot continue. Returns its last state.
 async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let mut most = 0;
@@ -161,7 +161,7 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
         most = most.max(depth);
         bar.set_length(most);
         bar.set_position(most - depth);
-        // A look or two, since a worker that was just told of something has not looked yet.
+        // Polls a few more times, because a worker that was just notified may not have reacted yet.
         stuck = if is_stuck(&facts) { stuck + 1 } else { 0 };
         if is_done(&facts) || stuck > 4 {
             bar.finish_and_clear();
@@ -210,7 +210,7 @@ fn jobs_in(state: State, limit: usize) -> Request {
     Request::new(Operation::Jobs).with("state", state).with("limit", limit)
 }
 
-/// Jobs of every state, together at most so many. `jobs` are those that were given up: what scripts look for.
+/// At most `limit` jobs of all states. The field `jobs` holds those that were given up, for scripts.
 async fn all_jobs(daemon: &Daemon, limit: usize) -> Result<Value> {
     let count = |rows: &Value| rows.as_array().map_or(0, Vec::len);
     let mut answer = daemon.ask(jobs_in(State::Dead, limit)).await?;

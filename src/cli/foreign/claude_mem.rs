@@ -176,7 +176,7 @@ fn parts(row: &Row, columns: &[(&str, &str)]) -> String {
     columns.iter().filter_map(part).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Every moment is there twice; the number is the exact one.
+/// Each time is stored twice; the number is the exact one.
 fn when(row: &Row, name: &str) -> Option<Timestamp> {
     row.epoch(&format!("{name}_epoch")).or_else(|| row.moment(name))
 }

@@ -51,7 +51,7 @@ impl Source {
     /// Reads everything in the file.
     ///
     /// # Errors
-    /// [`ForeignError`] when the file is none of this program's; what cannot be read in it is told in
+    /// [`ForeignError`] when the file is not of this program. Entries that cannot be read are in
     /// [`Harvest::skipped`].
     pub fn read(self, path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
         match self {
@@ -76,7 +76,7 @@ pub enum ForeignError {
     Other { path: PathBuf, program: &'static str, reason: String },
 }
 
-/// One thing of the other store.
+/// One entry of the other store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// What the other program calls it.
@@ -100,7 +100,7 @@ impl Harvest {
     }
 }
 
-/// An id that follows from another program's.
+/// An id derived from another program's.
 fn id_of(source: Source, kind: &str, key: &str) -> String {
     let digest = Sha256::digest(format!("{}\u{1f}{kind}\u{1f}{key}", source.name()));
     MemoryId::of_digest(&digest.into()).as_str().to_owned()
@@ -122,7 +122,7 @@ impl SessionFacts {
         let mut line = json!({
             "kind": "session", "id": self.id.as_str(), "project": self.project.as_str(), "agent": self.agent,
             "started_at": self.started_at, "seen_at": self.ended_at.unwrap_or(self.started_at),
-            // A session of another program goes on nowhere.
+            // Sessions of another program cannot continue, so all of them have ended.
             "ended_at": self.ended_at.unwrap_or(self.started_at), "end_reason": "ended",
         });
         set(&mut line, "directory", self.directory.clone());

@@ -112,7 +112,7 @@ impl Row {
         Timestamp::from_millisecond(self.number(name)?).ok()
     }
 
-    /// A list of texts in JSON; a text that is none stands for itself.
+    /// A list of texts in JSON; any other text is a list of one.
     pub fn list(&self, name: &str) -> Vec<String> {
         let Some(text) = self.text(name) else { return Vec::new() };
         serde_json::from_str::<Vec<String>>(text).unwrap_or_else(|_| vec![text.to_owned()])

@@ -119,7 +119,7 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
     print_report(context, &report)
 }
 
-/// Leaves out the documents whose files are gone from where is looked.
+/// Removes documents whose files are gone from the given roots.
 async fn sweep(
     daemon: &Daemon,
     roots: &[PathBuf],
@@ -132,7 +132,7 @@ async fn sweep(
         roots.iter().any(|root| path.starts_with(root) || (root.is_file() && path.parent() == root.parent()))
     };
     for document in known.iter().filter(|document| !document.removed) {
-        // Where a path was redacted, nobody knows any more where the file is.
+        // A redacted path no longer identifies the file.
         if document.path.raw().contains("[REDACTED:") {
             continue;
         }

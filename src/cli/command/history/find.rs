@@ -23,9 +23,9 @@ use cerebro_core::operation::Operation;
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
-/// The smallest part of an exchange that can be asked for.
+/// Smallest part of an exchange that can be requested, in bytes.
 const PART_BYTES: usize = 256;
-/// Of a longer file, no line is looked up.
+/// Largest file in which a line is looked up, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Search what was said and done in past sessions
@@ -245,7 +245,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     show_exchanges(context, &whole.exchanges).map(|()| Outcome::Done)
 }
 
-/// The exchanges of a session in a table, and what they prove in another.
+/// Shows a session's exchanges in one table and what they prove in another.
 fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()> {
     let table = Table::listing(EXCHANGES, exchanges, |exchange| {
         vec![
@@ -320,7 +320,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What is asked for of past sessions, in a table.
+/// A kind of fact about past sessions, and its table.
 struct Wanted {
     about: &'static str,
     columns: &'static [(&'static str, Layout)],
@@ -391,7 +391,7 @@ pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
     print_facts(context, &args.scope, &wanted, args.error).await
 }
 
-/// Of a line, the exchange that wrote a line like it; else those that changed the file.
+/// For a line, finds the exchange that wrote a similar line; otherwise those that changed the file.
 pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome> {
     let (file, line) = match args.file.rsplit_once(':') {
         Some((file, number))

@@ -24,7 +24,7 @@ use crate::home::CONFIG_FILE;
 use cerebro_core::text;
 use cerebro_service::{HistorySettings, agent_slug, agents, glance, places};
 
-/// How often the progress is looked at.
+/// How often the progress is polled.
 const GLANCE: Duration = Duration::from_millis(200);
 const BAR: &str = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {msg}, {elapsed}";
 
@@ -183,7 +183,7 @@ fn asked<O>(operation: O, args: &ImportArgs) -> Request<O> {
         .with("since", args.since.clone())
 }
 
-/// What a yes to an import means.
+/// The question before an import, with what a yes means.
 fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
     let mut only: Vec<String> = args.agents.iter().map(|agent| format!("of {agent}")).collect();
     only.extend(args.project.iter().map(|project| format!("of project {project}")));
@@ -195,8 +195,7 @@ fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
     )
 }
 
-/// What the settings have to say after a yes to an import: exactly what was chosen the first time, and that beside what
-/// was chosen before at any later one.
+/// The settings after a yes to an import. The first import sets the selection; later ones add to it.
 fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, Option<toml_edit::Value>)> {
     let mut changes = Vec::new();
     let mut chosen = |key, before: &[String], added: &[String]| {
@@ -221,8 +220,8 @@ fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, O
     changes
 }
 
-/// What lies on this machine of past sessions, told while an agent is set up: it is asked about at a terminal where
-/// `asks` says so, and nothing of it is taken in without a yes.
+/// Reports the past sessions on this machine while an agent is set up. With `asks`, offers to import them if there is
+/// a terminal. Nothing is imported without a yes.
 ///
 /// # Errors
 /// Settings that cannot be written, or a daemon that cannot be reached after a yes.
@@ -376,7 +375,7 @@ const EXCLUDE: Choosing = Choosing {
     missing: "is not left alone",
 };
 
-/// Adds to a list of the settings, takes off it, or shows it.
+/// Adds to a list in the settings, removes from it, or shows it.
 fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<Outcome> {
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
