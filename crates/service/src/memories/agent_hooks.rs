@@ -60,7 +60,7 @@ impl Decision for NoteLastMessage<'_> {
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
-        let Some(message) = guard::standing(write, &scope, message).await? else { return Ok(false) };
+        let Some(message) = guard::without_outdated(write, &scope, message).await? else { return Ok(false) };
         let better = write.store().topics().holder(&scope, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(&message) {
             return Ok(false);
@@ -99,7 +99,7 @@ impl Decision for NoteCompaction<'_> {
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
-        let Some(summary) = guard::standing(write, &scope, summary).await? else { return Ok(false) };
+        let Some(summary) = guard::without_outdated(write, &scope, summary).await? else { return Ok(false) };
         let tags = vec![redact_text(COMPACTION).value];
         match memories.put_summary(write, caller, id, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),

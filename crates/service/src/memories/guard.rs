@@ -96,32 +96,32 @@ pub(crate) async fn admit(
     }
 }
 
-/// What a hook brings of a session, without the statements that a memory said and no longer says: among others, they
-/// would come back as well. `None` if nothing is left.
+/// A text that a hook brings, without the statements that a correction made outdated: inside a longer text, they would
+/// pass the guard. `None` if nothing is left.
 ///
 /// # Errors
 /// A failing store.
-pub(crate) async fn standing(
+pub(crate) async fn without_outdated(
     write: &Write<'_>,
     scope: &Scope,
     text: &RedactedText,
 ) -> Result<Option<RedactedText>, ServiceError> {
-    let mut standing = text.to_string();
+    let mut current = text.to_string();
     for statement in sameness::statements(text).take(STATEMENTS_MAX) {
-        if has_fallen(write, scope, statement).await? {
-            standing = standing.replace(statement, "");
+        if is_outdated(write, scope, statement).await? {
+            current = current.replace(statement, "");
         }
     }
-    if standing == text.as_str() {
+    if current == text.as_str() {
         return Ok(Some(text.clone()));
     }
-    let is_empty = sameness::normal(&standing).is_empty();
-    Ok((!is_empty).then(|| redact_text(standing.trim()).value))
+    let is_empty = sameness::normal(&current).is_empty();
+    Ok((!is_empty).then(|| redact_text(current.trim()).value))
 }
 
 /// Whether a statement was the whole content of a memory, and neither that memory nor the one that took its place says it
 /// now. A correction may only have added to it.
-async fn has_fallen(write: &Write<'_>, scope: &Scope, statement: &str) -> Result<bool, ServiceError> {
+async fn is_outdated(write: &Write<'_>, scope: &Scope, statement: &str) -> Result<bool, ServiceError> {
     let said = SaidText { scope, title: "", content: statement };
     let tombstones = write.tombstones(said, None).await?;
     if tombstones.is_empty() {
