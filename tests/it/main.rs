@@ -49,6 +49,7 @@ mod export;
 mod feedback;
 mod folders;
 mod forgetting;
+mod forgetting_doors;
 mod former;
 mod freshness;
 mod handbook;

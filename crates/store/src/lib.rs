@@ -96,7 +96,7 @@ pub use sign::{FeedbackCounts, Signs};
 pub use spending::Spending;
 pub use supersession::{SUPERSESSIONS_MAX, Supersession, Supersessions};
 use surrealdb::types::Variables;
-pub use tombstone::{OutdatedText, SaidText, Tombstone, Tombstones, Why};
+pub use tombstone::{OutdatedText, SaidText, TextTombstones, Tombstone, Tombstones, Why};
 pub use topic::{Topic, Topics};
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{StoredVector, Vectors};

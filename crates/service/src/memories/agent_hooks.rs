@@ -3,9 +3,9 @@
 use super::guard;
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Origin, Scope, SessionId};
-use cerebro_core::hygiene::{summary_key, summary_title};
+use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_store::{Decision, SaidText, Write};
+use cerebro_store::{Decision, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -60,14 +60,11 @@ impl Decision for NoteLastMessage<'_> {
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
-        let Some(message) = guard::without_outdated(write, &scope, message).await? else { return Ok(false) };
+        let Some(message) = guard::still_held(write, &scope, message, Origin::Hook).await? else {
+            return Ok(false);
+        };
         let better = write.store().topics().holder(&scope, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(&message) {
-            return Ok(false);
-        }
-        let title = summary_title(&message);
-        let saying = SaidText { scope: &scope, title: &title, content: &message };
-        if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }
         session.summary = Some(message);
@@ -99,7 +96,9 @@ impl Decision for NoteCompaction<'_> {
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
-        let Some(summary) = guard::without_outdated(write, &scope, summary).await? else { return Ok(false) };
+        let Some(summary) = guard::still_held(write, &scope, summary, Origin::Hook).await? else {
+            return Ok(false);
+        };
         let tags = vec![redact_text(COMPACTION).value];
         match memories.put_summary(write, caller, id, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),

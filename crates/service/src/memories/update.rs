@@ -520,7 +520,7 @@ async fn restore(
     topic_is_free(write, &memory).await?;
     let tombstones = write.tombstones(SaidText::from(&memory), None).await?;
     memory.deleted_at = None;
-    write.restore_memory(&memory, &tombstones, session);
+    write.restore_memory(&memory, &tombstones.into_lifted(), session);
     Ok((memory, true))
 }
 
