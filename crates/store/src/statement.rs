@@ -226,6 +226,7 @@ statements! {
     TOMBSTONE_OLDEST = "tombstone_oldest",
     TOMBSTONE_SECRETS = "tombstone_secrets",
     TOMBSTONE_SECRET_PUT = "tombstone_secret_put",
+    TOMBSTONE_SINCE = "tombstone_since",
     VECTOR_COUNT = "vector_count",
     VECTOR_DROP = "vector_drop",
     VECTOR_HAVE = "vector_have",

@@ -22,6 +22,8 @@ use cerebro_core::{
     text,
 };
 
+/// Most tombstones of some memories that are read to learn when the last was made.
+const SINCE_MAX: usize = 10_000;
 /// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
 
@@ -495,6 +497,28 @@ impl Tombstones<'_> {
         memories.iter().filter(says).map(|memory| memory.id).collect()
     }
 
+    /// Those among some memories that, in this scope, would say what another memory no longer says there.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn said_in(self, scope: &Scope, memories: &[Memory]) -> Result<Vec<MemoryId>, StoreError> {
+        let key_maker = &self.0.key_maker;
+        let names = self.0.projects().under_former_names(scope).await?;
+        let keys = |memory: &Memory| -> BTreeSet<TextKey> {
+            let read = ReadText::of(&memory.title, &memory.content);
+            names.iter().flat_map(|name| key_maker.keys(Place::In(name), &read).collect::<Vec<_>>()).collect()
+        };
+        let keyed: Vec<(MemoryId, BTreeSet<TextKey>)> =
+            memories.iter().map(|memory| (memory.id, keys(memory))).collect();
+        let ids: BTreeSet<&TextKey> = keyed.iter().flat_map(|(_, keys)| keys).collect();
+        let ids: Vec<RecordId> = ids.into_iter().map(TextKey::record).collect();
+        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        let is_said = |(id, keys): &(MemoryId, BTreeSet<TextKey>)| {
+            found.iter().any(|tombstone| tombstone.memory != *id && keys.contains(&tombstone.key))
+        };
+        Ok(keyed.iter().filter(|one| is_said(one)).map(|(id, _)| *id).collect())
+    }
+
     async fn put_derived(self, changes: &TombstoneChanges) -> Result<(), StoreError> {
         if changes.by_key.is_empty() {
             return Ok(());
@@ -529,6 +553,32 @@ impl Tombstones<'_> {
             }
             None => self.select(statement::TOMBSTONE_LATEST, vars).await,
         }
+    }
+
+    /// When a text of each of some memories last ceased to hold; memories without such a text are left out.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Since {
+            memory: RecordId,
+            at: Datetime,
+        }
+        if memories.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let records: Vec<RecordId> = memories.iter().map(memory_record).collect();
+        let vars = Vars::new().with("memories", records).limit(SINCE_MAX);
+        let mut results = self.0.engine()?.run(statement::TOMBSTONE_SINCE, vars.0).await?;
+        let mut last = BTreeMap::new();
+        for row in take::<Since>("tombstone", &mut results, 0)? {
+            let (memory, at) = (memory_id("tombstone", row.memory)?, timestamp(row.at));
+            let latest = last.entry(memory).or_insert(at);
+            *latest = at.max(*latest);
+        }
+        Ok(last)
     }
 
     /// The number of tombstones.
