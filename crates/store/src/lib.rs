@@ -13,6 +13,7 @@
 
 mod arrangement;
 mod artifact;
+mod cache;
 mod changes;
 mod checkpoint;
 mod cycle;
@@ -78,7 +79,7 @@ pub use entity::Entities;
 pub use error::StoreError;
 pub use event::Events;
 pub use footing::{Footing, Footings};
-pub use history::{ExchangeVectors, Exchanges, History, HistoryCounts, PastSessions, SourceCounts, Sources};
+pub use history::{ExchangeVectors, Exchanges, ForgottenTexts, History, HistoryCounts, PastSessions, SourceCounts, Sources};
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
 pub use memory::{DeletedFilter, Memories, Neighbour};
@@ -134,7 +135,8 @@ pub struct Store {
     /// Makes the keys of tombstones.
     key_maker: tombstone::KeyMaker,
     /// Knows the former names of projects.
-    former: former::FormerNames,
+    former: cache::Cache<former::Merges>,
+    forgotten_texts: cache::Cache<ForgottenTexts>,
 }
 
 impl Store {
@@ -183,7 +185,8 @@ impl Store {
             closing: false.into(),
             disk_failed: tokio::sync::Notify::new(),
             key_maker: tombstone::KeyMaker::new(id.as_bytes()),
-            former: former::FormerNames::default(),
+            former: cache::Cache::default(),
+            forgotten_texts: cache::Cache::default(),
             id,
             writer,
             lease: secret(),

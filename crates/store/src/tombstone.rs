@@ -106,7 +106,7 @@ fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
 }
 
 /// Makes keys with the secret.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct KeyMaker(Vec<u8>);
 
 impl KeyMaker {
@@ -151,7 +151,7 @@ impl KeyMaker {
         (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, &form))
     }
 
-    fn digest(&self, form: &str) -> String {
+    pub fn digest(&self, form: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
         text::hex(&mac.chain_update(form).finalize().into_bytes()[..KEY_BYTES])
     }

@@ -141,6 +141,17 @@ pub struct FullExchange {
 }
 
 impl FullExchange {
+    /// Whether some text of it meets a condition.
+    pub fn any_text(&self, holds: impl Fn(&str) -> bool) -> bool {
+        let exchange = &self.exchange;
+        let mut beside = exchange.files.iter().chain(&exchange.errors);
+        holds(&self.text)
+            || holds(&exchange.title)
+            || beside.any(|text| holds(text))
+            || exchange.commands.iter().any(|command| holds(&command.line))
+            || self.proven.any(|text| holds(text))
+    }
+
     /// Computes the digest, once all other fields are set.
     #[must_use]
     pub fn sealed(mut self) -> Self {

@@ -254,7 +254,8 @@ impl Draft {
         Ok(is_elsewhere.then(Decided::default))
     }
 
-    /// The tombstones of the batch's exchanges and of its session's names.
+    /// The tombstones of the batch's exchanges and of its session's names, and those of what has a text that was forgotten
+    /// everywhere.
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
@@ -262,7 +263,16 @@ impl Draft {
         asked.extend(
             [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
         );
-        write.store().history().tombstones_among(&asked).await
+        let mut buried = write.store().history().tombstones_among(&asked).await?;
+        let forgotten = write.store().history().forgotten_texts().await?;
+        let holds = |text: &str| forgotten.are_in(text);
+        let exchanges = self.exchanges.iter().filter(|full| full.any_text(holds));
+        buried.extend(exchanges.map(|full| HistoryTombstone::of_exchange(&full.exchange)));
+        let mut session = self.session.clone();
+        let id = session.id.clone();
+        let names = session.names().into_iter().filter(|(_, text)| text.as_deref().is_some_and(holds));
+        buried.extend(names.map(|(name, _)| HistoryTombstone::of_name(&id, name)));
+        Ok(buried)
     }
 
     /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.

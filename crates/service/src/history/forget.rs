@@ -10,6 +10,8 @@ use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
+/// Shortest text that keeps exchanges of later sessions out, in characters: a shorter one stands in too many of them.
+const KEPT_OUT_CHARS_MIN: usize = 8;
 
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,18 +58,21 @@ impl Forget {
     }
 
     fn is_met_by(&self, full: &FullExchange) -> bool {
-        let exchange = &full.exchange;
-        let mut beside = exchange.files.iter().chain(&exchange.errors);
-        self.holds(&full.text)
-            || self.holds(&exchange.title)
-            || beside.any(|text| self.holds(text))
-            || exchange.commands.iter().any(|command| self.holds(&command.line))
-            || full.proven.any(|text| self.holds(text))
+        full.any_text(|text| self.holds(text))
+    }
+
+    /// The text that is to be forgotten wherever it is, also in sessions that are read later: it is the only condition, and
+    /// long enough to mean one thing.
+    fn everywhere(&self) -> Option<&str> {
+        let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
+        let text = self.text.as_deref().filter(|_| alone)?;
+        (text.chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
     }
 }
 
 impl History {
-    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. It works
+    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. A text
+    /// that is the only condition keeps all later exchanges with it out, whatever their session. It works
     /// page by page: if it is stopped half-way, it can be repeated. Backups and old files of the database may still
     /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only
     /// counts.
@@ -78,6 +83,10 @@ impl History {
         if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
             let problem = "say what to forget: a session, a project, a time or a text";
             return Err(ServiceError::invalid("text", "", problem));
+        }
+        if let (false, Some(text)) = (dry_run, what.everywhere()) {
+            // First, so that no session that is read meanwhile brings it back.
+            self.base.store.transact(&KeepOut { text }).await?;
         }
         let mut forgotten = Forgotten::default();
         let mut projects = std::collections::BTreeSet::new();
@@ -152,6 +161,21 @@ impl History {
             by_session.entry(exchange.session.clone()).or_default().push(exchange);
         }
         Ok(by_session)
+    }
+}
+
+/// Keeps a text out of whatever is read later.
+struct KeepOut<'a> {
+    text: &'a str,
+}
+
+impl Decision for KeepOut<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        write.forget_text(self.text);
+        Ok(())
     }
 }
 

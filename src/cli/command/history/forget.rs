@@ -10,7 +10,7 @@ use crate::cli::table::shown;
 
 /// Destroy past sessions, or parts of them, for good
 ///
-/// No import brings them back. `cerebro compact` then removes their last bytes from the database's files.
+/// No import brings them back, and a text alone comes back in no later session. `cerebro compact` then removes their last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
