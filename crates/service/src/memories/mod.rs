@@ -24,6 +24,7 @@ pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use summary::Summarised;
 pub use tombstones::{ListedTombstone, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
 pub use topic::Suggestion;
+pub(crate) use update::Findings;
 pub use update::{Change, DeleteOutcome, Patch, Updated};
 
 use crate::{
