@@ -191,6 +191,7 @@ statements! {
     PROMPT_SESSION_BEFORE = "prompt_session_before",
     PROMPT_SESSION_SINCE = "prompt_session_since",
     PROMPT_SINCE = "prompt_since",
+    PROMPT_WITH = "prompt_with",
     RELATION_CLAIMS = "relation_claims",
     RELATION_LIST = "relation_list",
     RELATION_PAIRS = "relation_pairs",

@@ -10,12 +10,15 @@ use crate::{
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, ScopeName, SessionId, Timestamp, Trigger,
+    Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId, Timestamp, Trigger,
     Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_store::{Decision, SaidText, Write};
+
+/// Most prompts that are named because they contain the text of a purged memory.
+const PROMPTS_NAMED_MAX: usize = 20;
 
 /// A change of an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -239,6 +242,19 @@ impl Memories {
         self.index.ask(cerebro_search::lexical::Index::flush).await?;
         Box::pin(self.past.purge_past()).await?;
         Ok(DeleteOutcome::Purged)
+    }
+
+    /// The prompts that contain what a memory says: a purge leaves them, so whoever purges it is told.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn prompts_with(&self, id: &MemoryId) -> Result<Vec<PromptId>, ServiceError> {
+        let Some(memory) = self.base.store.memories().by_id(id).await? else { return Ok(Vec::new()) };
+        let text = memory.content.trim();
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.base.store.prompts().with_text(text, PROMPTS_NAMED_MAX).await?)
     }
 
     /// Checks that a caller may purge a memory.
