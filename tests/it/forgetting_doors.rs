@@ -170,13 +170,17 @@ fn a_summary_in_an_import_comes_without_what_no_longer_holds() {
 fn a_merge_names_the_memories_that_say_what_the_other_project_corrected() {
     let (home, mut agent) = without("corrected");
     let stays = "The gateway of the northern office listens on port 5432 of its host.";
-    let live = agent.ok("mem_save", json!({ "title": TITLE, "content": TEXT, "project": "other" })).str("id").to_owned();
+    let live = agent
+        .ok("mem_save", json!({ "title": TITLE, "content": TEXT, "project": "other" }))
+        .str("id")
+        .to_owned();
     let gone = agent.ok("mem_save", json!({ "title": "Port", "content": stays, "project": "other" }));
     agent.ok("mem_delete", json!({ "id": gone["id"] }));
     let here = agent.save("Gateway", stays);
     agent.save("Another", "This one says what nobody corrected in either of the two.");
     let merged = home.run(&["projects", "merge", "other", "demo", "--yes", "--json"]).json();
-    let mut again: Vec<&str> = merged["said_again"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let mut again: Vec<&str> =
+        merged["said_again"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let mut want = [&*live, &*here];
     again.sort_unstable();
     want.sort_unstable();

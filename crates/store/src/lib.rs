@@ -79,7 +79,9 @@ pub use entity::Entities;
 pub use error::StoreError;
 pub use event::Events;
 pub use footing::{Footing, Footings};
-pub use history::{ExchangeVectors, Exchanges, ForgottenTexts, History, HistoryCounts, PastSessions, SourceCounts, Sources};
+pub use history::{
+    ExchangeVectors, Exchanges, ForgottenTexts, History, HistoryCounts, PastSessions, SourceCounts, Sources,
+};
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
 pub use memory::{DeletedFilter, Memories, Neighbour};

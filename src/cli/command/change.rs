@@ -214,8 +214,12 @@ pub async fn delete_each(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
         ));
     }
-    let prompts: Vec<&str> =
-        deleted.iter().filter_map(|one| one["prompts"].as_array()).flatten().filter_map(Value::as_str).collect();
+    let prompts: Vec<&str> = deleted
+        .iter()
+        .filter_map(|one| one["prompts"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     if !prompts.is_empty() {
         context.output.note(&format!(
             "{} of past sessions still {} it: {}",

@@ -266,7 +266,7 @@ impl Draft {
         let mut buried = write.store().history().tombstones_among(&asked).await?;
         let forgotten = write.store().history().forgotten_texts().await?;
         let holds = |text: &str| forgotten.are_in(text);
-        let exchanges = self.exchanges.iter().filter(|full| full.any_text(holds));
+        let exchanges = self.exchanges.iter().filter(|full| !forgotten.is_empty() && full.any_text(holds));
         buried.extend(exchanges.map(|full| HistoryTombstone::of_exchange(&full.exchange)));
         let mut session = self.session.clone();
         let id = session.id.clone();

@@ -421,11 +421,8 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
         };
         service.history.commit(batch("s1", others(0))).await.unwrap();
         // Of one session only: it may be in others.
-        let session_only = Forget {
-            session: Some(session("s1")),
-            text: Some(TEXT.to_owned()),
-            ..Forget::default()
-        };
+        let session_only =
+            Forget { session: Some(session("s1")), text: Some(TEXT.to_owned()), ..Forget::default() };
         service.history.forget(&session_only, false).await.unwrap();
         let by_text = Forget { text: Some(TEXT.to_uppercase()), ..Forget::default() };
         let done = service.history.commit(batch("s2", others(10))).await.unwrap();
@@ -435,7 +432,8 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
         assert_eq!((done.added, done.forgotten), (2, 0));
 
         assert_eq!(service.history.forget(&by_text, false).await.unwrap().exchanges, 2);
-        let done = service.history.commit(titled("s4", "The EmbarrassingQuokka plan", others(30))).await.unwrap();
+        let done =
+            service.history.commit(titled("s4", "The EmbarrassingQuokka plan", others(30))).await.unwrap();
         assert_eq!((done.added, done.forgotten), (1, 1));
         with_other(async |other| {
             other.history.commit(titled("s5", "The EmbarrassingQuokka plan", others(40))).await.unwrap();

@@ -8,7 +8,7 @@ use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::sameness::{self, Part};
 use cerebro_durable as durable;
-use cerebro_store::{SaidText, Tombstone, Write};
+use cerebro_store::{SaidText, Tombstone, Why, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
@@ -171,8 +171,11 @@ async fn outdated(
     parts: Vec<Part>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     let found = write.tombstones_of_parts(scope, &parts).await?;
-    let sources =
-        |tombstone: &Tombstone| [Some(tombstone.memory), tombstone.replaced_by].into_iter().flatten();
+    // A superseded memory stays as it is and says its text, so only what took its place counts.
+    let sources = |tombstone: &Tombstone| {
+        let own = (tombstone.why != Why::Superseded).then_some(tombstone.memory);
+        own.into_iter().chain(tombstone.replaced_by)
+    };
     let ids: BTreeSet<MemoryId> = found.iter().flatten().flat_map(sources).collect();
     if ids.is_empty() {
         return Ok(Vec::new());

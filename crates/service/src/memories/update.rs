@@ -10,8 +10,8 @@ use crate::{
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId, Timestamp, Trigger,
-    Validity, WorkId,
+    Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId, Timestamp,
+    Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
@@ -121,6 +121,7 @@ impl DeleteOutcome {
 }
 
 /// The findings of a piece of work that say the text of a memory, by the numbers of their events.
+#[derive(Debug, Clone)]
 pub(crate) struct Findings {
     pub work: WorkId,
     pub numbers: Vec<u64>,
@@ -220,8 +221,7 @@ impl Memories {
         if hard {
             return self.purge(caller, session, id, Vec::new()).await;
         }
-        let Edited { memory, changed, corrected, .. } =
-            self.edit(caller, session, id, Edit::Delete).await?;
+        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, Edit::Delete).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
     }
@@ -235,8 +235,7 @@ impl Memories {
         findings: Vec<Findings>,
     ) -> Result<DeleteOutcome, ServiceError> {
         self.may_purge(caller, id)?;
-        let Edited { memory, corrected, .. } =
-            self.edit(caller, session, id, Edit::Purge(findings)).await?;
+        let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
         // So that no byte of the text stays in the index until the next search.
         self.index.ask(cerebro_search::lexical::Index::flush).await?;

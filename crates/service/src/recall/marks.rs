@@ -110,7 +110,7 @@ impl Recall {
         let sources: BTreeSet<MemoryId> = derived().flat_map(|(_, (sources, _))| sources).copied().collect();
         let last = self.base.store.tombstones().last_of(&Vec::from_iter(sources)).await?;
         let corrected = |(id, (sources, since)): (MemoryId, &(Vec<MemoryId>, Timestamp))| {
-            let is_corrected = |source: &&MemoryId| last.get(source).is_some_and(|at| at > since);
+            let is_corrected = |source: &&MemoryId| last.get(*source).is_some_and(|at| at > since);
             let words = format!("source {} no longer holds", sources.iter().find(is_corrected)?);
             Some((id, Mark::new("stale", MarkDetail::Words(words))))
         };

@@ -80,9 +80,14 @@ pub struct ForgottenTexts {
 }
 
 impl ForgottenTexts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_length.is_empty()
+    }
+
     /// Whether one of them is in a text, whatever the case.
     pub fn are_in(&self, text: &str) -> bool {
-        if self.by_length.is_empty() {
+        if self.is_empty() {
             return false;
         }
         let chars = folded(text);
@@ -201,7 +206,13 @@ mod tests {
     #[test]
     fn a_forgotten_text_is_found_anywhere_and_in_any_case() {
         let forgotten = texts(&["Secret Quokka", "größe 5432"]);
-        for text in ["secret quokka", "a SECRET QUOKKA b", "xsecret quokkax", "die GRÖSSE, größe 5432.", "\nGröße 5432"] {
+        for text in [
+            "secret quokka",
+            "a SECRET QUOKKA b",
+            "xsecret quokkax",
+            "die GRÖSSE, größe 5432.",
+            "\nGröße 5432",
+        ] {
             assert!(forgotten.are_in(text), "{text}");
         }
         for text in ["", "secret", "secret  quokka", "secret quokk", "größe 543", "ecret quokka"] {

@@ -107,7 +107,8 @@ impl Part for HistoryChanges {
             &self.tombstones,
             |tombstone| At { id: history_tombstone_record(tombstone), at: datetime(at) },
         );
-        commit.add(statement::COMMIT_FORGOTTEN_TEXTS, "forgotten_texts", &self.forgotten, |text| text.row(at));
+        commit
+            .add(statement::COMMIT_FORGOTTEN_TEXTS, "forgotten_texts", &self.forgotten, |text| text.row(at));
     }
 }
 
