@@ -153,8 +153,11 @@ fn a_summary_in_an_import_comes_without_what_no_longer_holds() {
         "title": "Session summary", "content": summary, "agent": "other", "revision": 1, "duplicate_count": 0,
         "created_at": at, "updated_at": at, "last_seen_at": at, "topic_key": "session/elsewhere-1/summary",
     });
+    let mut other = session.clone();
+    other["id"] = json!("elsewhere-2");
+    other["summary"] = json!(format!("## What\n\n{TEXT}\n"));
     let file = home.work().join("summary.jsonl");
-    fs::write(&file, format!("{header}\n{session}\n{memory}\n")).unwrap();
+    fs::write(&file, format!("{header}\n{session}\n{other}\n{memory}\n")).unwrap();
     home.run(&["import", &file.to_string_lossy(), "--json"]);
     let texts: Vec<String> = home
         .export()
@@ -163,6 +166,8 @@ fn a_summary_in_an_import_comes_without_what_no_longer_holds() {
         .filter(|text| text.contains("dashboards"))
         .collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
+    let empty = home.export().into_iter().find(|line| line["id"] == "elsewhere-2").unwrap();
+    assert_eq!(empty["summary"], Value::Null, "{empty}");
     assert!(texts.iter().all(|text| !text.contains("17 times")), "{texts:?}");
 }
 

@@ -5,7 +5,7 @@ mod containment;
 mod reading;
 
 pub use containment::{denies, says_all};
-pub use reading::{Part, noted, parts, readings, says, set_apart};
+pub use reading::{Part, noted, parts, readings, says, says_nothing, set_apart};
 
 use std::collections::BTreeSet;
 

@@ -30,9 +30,9 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
     ))
 });
-/// The number of an item of a list.
-static NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?m)^[ \t]*(?:[>#*+-]+[ \t]+)*\d{1,3}[.)][ \t]+"));
+/// What a line begins with that is a quote, a heading or an item of a list, with its number.
+static MARKS: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?m)^[ \t]*(?:(?:[>#*+-]+|\d{1,3}[.)])[ \t]+)+"));
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
     compiled(&format!(r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>"))
@@ -60,13 +60,18 @@ pub fn noted(text: &str) -> String {
     if form.is_empty() { normal(text) } else { form }
 }
 
-/// The forms in which a text that comes in is read, each once: as it is written, and without labels, the numbers of items,
-/// links and tags. At last, where it is another one, the form that earlier versions noted.
+/// Whether a text has no words but labels.
+pub fn says_nothing(text: &str) -> bool {
+    normal(&unlabelled(text)).is_empty()
+}
+
+/// The forms in which a text that comes in is read, each once: as it is written, and without labels, marks of lines, links
+/// and tags. At last, where it is another one, the form that earlier versions noted.
 pub fn readings(text: &str) -> Vec<String> {
     let plain = unwrapped(text);
-    let unnumbered = NUMBER.replace_all(&plain, "");
+    let unmarked = MARKS.replace_all(&plain, "");
     let mut forms = vec![normal(text)];
-    let read = [unlabelled(text), unlabelled(&plain), unlabelled(&unnumbered)];
+    let read = [unlabelled(text), unlabelled(&plain), unlabelled(&unmarked)];
     let others = read.iter().filter(|read| **read != text).map(|read| normal(read));
     for form in others.chain(former_normal(text)) {
         if !form.is_empty() && !forms.contains(&form) {
@@ -159,6 +164,7 @@ mod tests {
             format!("* {TEXT}"),
             format!("1. {TEXT}"),
             format!("12) {TEXT}"),
+            format!("- > {TEXT}"),
             format!("<p>{TEXT}</p>"),
             format!("<div class=\"note\"><p>{TEXT}</p></div>"),
             format!("<ul><li>One more thing</li><li>{TEXT}</li></ul>"),

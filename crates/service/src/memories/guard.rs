@@ -144,7 +144,7 @@ pub(crate) async fn still_held(
     }
     let title = summary_title(&current);
     let saying = SaidText { scope, title: &title, content: &current };
-    let is_held = !sameness::normal(&current).is_empty() && admits(write, saying, origin).await?;
+    let is_held = !sameness::says_nothing(&current) && admits(write, saying, origin).await?;
     Ok(is_held.then_some(current))
 }
 
