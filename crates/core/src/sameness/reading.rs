@@ -31,8 +31,7 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 /// What a line begins with that is a quote, a heading or an item of a list, with its number.
-static MARKS: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?m)^[ \t]*(?:(?:[>#*+-]+|\d{1,3}[.)])[ \t]+)+"));
+static MARKS: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t]*(?:(?:[>#*+-]+|\d{1,3}[.)])[ \t]+)+"));
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
     compiled(&format!(r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>"))
