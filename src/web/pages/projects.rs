@@ -205,6 +205,7 @@ mod tests {
             first: true,
             later: None,
             names: Vec::new(),
+            again: Vec::new(),
         };
         let html = page.render().unwrap();
         assert!(html.len() < 55_000 && page.lines.len() > 5, "{} of {}", html.len(), page.lines.len());
