@@ -111,12 +111,24 @@ fn is_apostrophe(c: char) -> bool {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c))
+    c.is_ascii_alphanumeric()
+        || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c) || is_pictograph(c))
 }
 
-/// Whether a script has no blanks between words, or too many endings on them.
+/// Whether a run has symbols and emoji only.
+pub fn is_decoration(run: &str) -> bool {
+    run.chars().all(|c| is_pictograph(c) || is_combining_mark(c))
+}
+
+/// Whether it is a symbol or an emoji, by which people mark commits and titles.
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}')
+}
+
+/// Whether a script has no blanks between words, or too many endings on them; pictographs are one.
 fn is_dense(c: char) -> bool {
-    matches!(c,
+    is_pictograph(c)
+        || matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9d}' | '\u{20000}'..='\u{323af}')
@@ -250,7 +262,8 @@ impl Words {
                 push(tokens, part, fold(part.text));
                 continue;
             }
-            let starts: Vec<usize> = part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
+            let starts: Vec<usize> =
+                part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
             let alone = starts.len() == 2;
             let mut push_each = |width: usize| {
                 for ends in starts.windows(width + 1) {
@@ -310,6 +323,7 @@ mod tests {
             ("книги книга", "книг книг"),
             ("数据库", "数据 据库 数 据 库"),
             ("カ", "カ"),
+            ("🐛 fix⚠️ v2", "🐛 fix ⚠ v2"),
             ("...---'''", ""),
         ] {
             assert_eq!(words(text).join(" "), want, "{text}");
@@ -318,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_query_has_single_characters_only_where_they_stand_alone() {
-        for (text, want) in [("数据库", "数据 据库"), ("库", "库"), ("库 v2", "库 v2"), ("the 库", "the 库")] {
+        for (text, want) in [("数据库", "数据 据库"), ("库", "库"), ("库 v2", "库 v2"), ("the 库", "the 库")]
+        {
             assert_eq!(tokens(&mut query_analyzer(), text).join(" "), want, "{text}");
         }
     }
