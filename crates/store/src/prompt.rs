@@ -64,6 +64,8 @@ impl TryFrom<PromptRow> for Prompt {
 pub(super) struct PromptChanges {
     /// Whole rows.
     pub put: Vec<Prompt>,
+    /// Removed ones.
+    pub gone: Vec<PromptId>,
 }
 
 impl Part for PromptChanges {
@@ -72,6 +74,7 @@ impl Part for PromptChanges {
             id: prompt_record(&prompt.id),
             row: PromptRow::from(prompt),
         });
+        commit.add(statement::COMMIT_GONE_PROMPTS, "gone_prompts", &self.gone, prompt_record);
     }
 }
 
@@ -90,6 +93,11 @@ impl Write<'_> {
     /// The prompt came with an export.
     pub fn import_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::PromptImported, prompt);
+    }
+
+    /// The prompt is removed for good.
+    pub fn forget_prompt(&mut self, prompt: &Prompt) {
+        self.record(NewEvent::about_prompt(EventKind::PromptForgotten, prompt)).prompts.gone.push(prompt.id);
     }
 
     fn put_prompt(&mut self, kind: EventKind, prompt: &Prompt) {

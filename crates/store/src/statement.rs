@@ -50,6 +50,7 @@ statements! {
     COMMIT_GONE_DOCUMENTS = "commit_gone_documents",
     COMMIT_GONE_EXCHANGES = "commit_gone_exchanges",
     COMMIT_GONE_PAST_SESSIONS = "commit_gone_past_sessions",
+    COMMIT_GONE_PROMPTS = "commit_gone_prompts",
     COMMIT_GONE_RUNS = "commit_gone_runs",
     COMMIT_GONE_VECTORS = "commit_gone_vectors",
     COMMIT_GONE_WORKS = "commit_gone_works",

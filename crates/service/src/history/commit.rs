@@ -219,7 +219,7 @@ impl Draft {
     /// The row of the source, without names that were forgotten: the reader's state contains names.
     fn source(&self, buried: &BTreeSet<HistoryTombstone>) -> Source {
         let id = &self.session.id;
-        let is_whole = buried.contains(&HistoryTombstone::of_session(id));
+        let is_whole = HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole));
         let is_forgotten = |name: &str| is_whole || buried.contains(&HistoryTombstone::of_name(id, name));
         let mut source = self.source.clone();
         if ["title", "directory", "branch"].into_iter().any(is_forgotten) {
@@ -237,7 +237,7 @@ impl Draft {
     ) -> Result<Option<Decided>, StoreError> {
         let id = &self.session.id;
         let forgotten = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
-        if buried.contains(&HistoryTombstone::of_session(id)) {
+        if HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole)) {
             return Ok(Some(Decided {
                 done: forgotten,
                 source: Some(self.source(buried)),
@@ -260,9 +260,8 @@ impl Draft {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
         asked.extend(self.session.tombstones_of_names());
-        asked.extend(
-            [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
-        );
+        asked.extend(HistoryTombstone::of_whole(&self.session.id));
+        asked.push(HistoryTombstone::of_typed(&self.session.id));
         let mut buried = write.store().history().tombstones_among(&asked).await?;
         let forgotten = write.store().history().forgotten_texts().await?;
         let holds = |text: &str| forgotten.are_in(text);

@@ -16,7 +16,7 @@ const KEPT_OUT_CHARS_MIN: usize = 8;
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forget {
-    /// Of this session.
+    /// Of this session, and of those of its sub-agents.
     pub session: Option<SessionId>,
     /// Of this project.
     pub project: Option<Project>,
@@ -35,6 +35,12 @@ pub struct Forgotten {
     pub sessions: usize,
     /// Exchanges.
     pub exchanges: usize,
+    /// Prompts that hooks reported.
+    pub prompts: usize,
+    /// Summaries that hooks reported.
+    pub summaries: usize,
+    /// Texts in the journal of work.
+    pub events: usize,
 }
 
 impl Forget {
@@ -43,16 +49,24 @@ impl Forget {
         self.since.is_none() && self.before.is_none() && self.text.is_none()
     }
 
+    /// Whether it covers a session of a project; a session that is not known is not the one to forget.
+    pub(crate) fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
+        let is_of = |meant: &SessionId| session.is_some_and(|session| session.is_part_of(meant));
+        self.session.as_ref().is_none_or(is_of) && self.project.as_ref().is_none_or(|meant| meant == project)
+    }
+
+    /// Whether it covers a moment.
+    pub(crate) fn is_at(&self, at: Timestamp) -> bool {
+        self.since.is_none_or(|since| at >= since) && self.before.is_none_or(|before| at < before)
+    }
+
     /// Whether it covers something of a session at this moment.
     fn is_about(&self, session: &PastSession, at: Timestamp) -> bool {
-        self.session.as_ref().is_none_or(|id| *id == session.id)
-            && self.project.as_ref().is_none_or(|project| *project == session.project)
-            && self.since.is_none_or(|since| at >= since)
-            && self.before.is_none_or(|before| at < before)
+        self.is_of(Some(&session.id), &session.project) && self.is_at(at)
     }
 
     /// Whether a text contains the text to forget; always true if none is given.
-    fn holds(&self, text: &str) -> bool {
+    pub(crate) fn holds(&self, text: &str) -> bool {
         let folded = |needle: &String| text.to_lowercase().contains(&needle.to_lowercase());
         self.text.as_ref().is_none_or(folded)
     }
@@ -79,7 +93,7 @@ impl History {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
-    pub async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
+    pub(crate) async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
         if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
             let problem = "say what to forget: a session, a project, a time or a text";
             return Err(ServiceError::invalid("text", "", problem));

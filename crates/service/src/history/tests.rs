@@ -377,7 +377,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         assert!(service.history.forget(&Forget::default(), false).await.is_err());
 
         let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
-        let one = Forgotten { sessions: 0, exchanges: 1 };
+        let one = Forgotten { exchanges: 1, ..Forgotten::default() };
         assert_eq!(service.history.forget(&by_text, true).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
         assert_eq!(service.history.forget(&by_text, false).await.unwrap(), one);
@@ -389,7 +389,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         assert_eq!((copied.added, copied.forgotten), (0, 1));
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
-        let whole = Forgotten { sessions: 1, exchanges: 2 };
+        let whole = Forgotten { sessions: 1, exchanges: 2, ..Forgotten::default() };
         assert_eq!(service.history.forget(&by_session, false).await.unwrap(), whole);
         let grown = service.history.commit(batch("s2", talk(10..20))).await.unwrap();
         assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");

@@ -2,13 +2,18 @@
 
 use super::guard;
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
-use cerebro_core::domain::{Origin, Scope, SessionId};
+use cerebro_core::domain::{Memory, Origin, Scope, SessionId};
 use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_store::{Decision, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
+
+/// Whether a session's summary is what a compaction left.
+pub(super) fn is_of_compaction(summary: &Memory) -> bool {
+    summary.tags.iter().any(|tag| tag == COMPACTION)
+}
 
 impl Memories {
     /// Keeps the last message of a session as its summary while there is no better one. Returns whether it did.
@@ -93,7 +98,7 @@ impl Decision for NoteCompaction<'_> {
         };
         let scope = Scope::Project(project);
         let standing = write.store().topics().holder(&scope, &summary_key(id)).await?;
-        if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
+        if standing.is_some_and(|memory| !is_of_compaction(&memory)) {
             return Ok(false);
         }
         let Some(summary) = guard::still_held(write, &scope, summary, Origin::Hook).await? else {

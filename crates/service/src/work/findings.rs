@@ -15,8 +15,6 @@ use crate::{Caller, DeleteOutcome, Door, Journal, SaveRequest, ServiceError, mem
 const FINDINGS_MAX: usize = 32;
 /// Most memories that are shown of a piece of work, and the other way round.
 const TIED_MAX: usize = 100;
-/// Most revisions that are read at once.
-const REVISIONS_PAGE: usize = 100;
 /// Longest title of a finding's memory, in characters.
 const TITLE_CHARS_MAX: usize = 100;
 
@@ -74,7 +72,10 @@ impl Journal {
     ) -> Result<DeleteOutcome, ServiceError> {
         self.memories.may_purge(caller, id)?;
         let works = self.base.store.edges().works_of(id, TIED_MAX).await?;
-        let texts = if works.is_empty() { BTreeSet::new() } else { self.texts_of(id).await? };
+        let texts = match self.base.store.memories().by_id(id).await? {
+            Some(memory) if !works.is_empty() => self.memories.texts_of(&memory).await?,
+            _ => BTreeSet::new(),
+        };
         let mut findings = Vec::new();
         for work in works {
             let numbers = self.findings_with(&work, &texts).await?;
@@ -89,22 +90,6 @@ impl Journal {
             self.drop_unnamed_artifacts().await?;
         }
         Ok(outcome)
-    }
-
-    /// The contents of a memory and of its revisions.
-    async fn texts_of(&self, id: &MemoryId) -> Result<BTreeSet<String>, ServiceError> {
-        let mut texts = BTreeSet::new();
-        let Some(memory) = self.base.store.memories().by_id(id).await? else { return Ok(texts) };
-        texts.insert(memory.content.trim().to_owned());
-        let mut before = memory.revision;
-        loop {
-            let page = self.base.store.revisions().before(id, before, REVISIONS_PAGE).await?;
-            texts.extend(page.iter().map(|revision| revision.content.trim().to_owned()));
-            match page.last() {
-                Some(last) if page.len() == REVISIONS_PAGE => before = last.revision,
-                _ => return Ok(texts),
-            }
-        }
     }
 
     /// The numbers of the findings of a piece of work that say one of some texts.
