@@ -57,6 +57,7 @@ mod handshake;
 mod health;
 mod history_current;
 mod history_find;
+mod history_forget;
 mod history_import;
 mod history_memory_files;
 mod history_odd;

@@ -6,6 +6,7 @@ use crate::{History, ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp,
 };
+use cerebro_core::text::comparable;
 use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
@@ -24,7 +25,7 @@ pub struct Forget {
     pub since: Option<Timestamp>,
     /// Begun before.
     pub before: Option<Timestamp>,
-    /// With this in their text, whatever the case.
+    /// With this in their text, as [`comparable`] reads both.
     pub text: Option<String>,
 }
 
@@ -67,8 +68,7 @@ impl Forget {
 
     /// Whether a text contains the text to forget; always true if none is given.
     pub(crate) fn holds(&self, text: &str) -> bool {
-        let folded = |needle: &String| text.to_lowercase().contains(&needle.to_lowercase());
-        self.text.as_ref().is_none_or(folded)
+        self.text.as_ref().is_none_or(|needle| comparable(text).contains(&comparable(needle)))
     }
 
     fn is_met_by(&self, full: &FullExchange) -> bool {
@@ -94,7 +94,7 @@ impl History {
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
     pub(crate) async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
-        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| comparable(text).is_empty()) {
             let problem = "say what to forget: a session, a project, a time or a text";
             return Err(ServiceError::invalid("text", "", problem));
         }

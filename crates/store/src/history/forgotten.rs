@@ -18,6 +18,7 @@ use crate::{
     tombstone::KeyMaker,
 };
 use cerebro_core::domain::{EventKind, Timestamp};
+use cerebro_core::text::comparable;
 
 /// Most forgotten texts that are looked for, the latest first: each length of them costs a pass over every text.
 const TEXTS_MAX: usize = 1_000;
@@ -85,7 +86,7 @@ impl ForgottenTexts {
         self.by_length.is_empty()
     }
 
-    /// Whether one of them is in a text, whatever the case.
+    /// Whether one of them is in a text, as [`comparable`] reads both.
     pub fn are_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return false;
@@ -100,9 +101,9 @@ impl ForgottenTexts {
     }
 }
 
-/// The characters of a text in one case.
+/// The characters of a text that count when a part of it is looked for.
 fn folded(text: &str) -> Vec<char> {
-    text.trim().to_lowercase().chars().collect()
+    comparable(text).chars().collect()
 }
 
 fn key_of(key_maker: &KeyMaker, chars: &[char]) -> String {
@@ -212,10 +213,11 @@ mod tests {
             "xsecret quokkax",
             "die GRÖSSE, größe 5432.",
             "\nGröße 5432",
+            "the secret\n  **quokka**",
         ] {
             assert!(forgotten.are_in(text), "{text}");
         }
-        for text in ["", "secret", "secret  quokka", "secret quokk", "größe 543", "ecret quokka"] {
+        for text in ["", "secret", "secretquokka", "secret quokk", "größe 543", "ecret quokka"] {
             assert!(!forgotten.are_in(text), "{text}");
         }
         assert!(!ForgottenTexts::default().are_in("secret quokka"));

@@ -47,7 +47,8 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("dry_run", dry_run)
     };
     let meant = daemon.read(request(true)).await?;
-    if counts(&meant).iter().all(|(_, count)| *count == 0) {
+    // A text is kept out of what is read later, even if nothing has it yet.
+    if args.text.is_none() && counts(&meant).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
         if !context.output.json(meant.raw())? {
             context
@@ -93,5 +94,6 @@ fn question(meant: &Forgotten) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, noun)| text::counted(count, noun))
         .collect();
-    format!("Destroy {}? It cannot be undone, and no import brings it back.", parts.join(", "))
+    let parts = if parts.is_empty() { "what later sessions bring".to_owned() } else { parts.join(", ") };
+    format!("Destroy {parts}? It cannot be undone, and no import brings it back.")
 }
