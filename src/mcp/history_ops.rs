@@ -180,6 +180,15 @@ async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
     }
 }
 
+/// The session of an id that hooks or a transcript reported, or of the beginning of a past session's id.
+async fn known_session(call: &Call, given: SessionId) -> Result<SessionId, Fault> {
+    let past = call.service.history.session(&given).await?.is_some();
+    if past || call.service.sessions.is_known(&given).await? {
+        return Ok(given);
+    }
+    meant(call, &given).await
+}
+
 /// What a session was asked first.
 async fn opening(call: &Call, session: &PastSession) -> Result<Option<Text>, Fault> {
     Ok(call.service.history.opening(&session.id).await?.map(Text::of))
@@ -289,17 +298,26 @@ fn fact_row(fact: &Fact) -> history::Fact {
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let now = call.now();
     let arguments = &mut call.arguments;
-    let what = Forget {
-        session: arguments.session_id("session")?,
+    let session = arguments.session_id("session")?;
+    let mut what = Forget {
+        session: None,
         project: arguments.project()?,
         since: arguments.moment("since", now, false)?,
         before: arguments.moment("before", now, false)?,
         text: arguments.text("text")?,
     };
     let dry_run = arguments.flag(&["dry_run"])?;
-    let forgotten = call.service.history.forget(&what, dry_run).await?;
-    let answer =
-        history::Forgotten { sessions: forgotten.sessions as u64, exchanges: forgotten.exchanges as u64 };
+    if let Some(given) = session {
+        what.session = Some(known_session(call, given).await?);
+    }
+    let forgotten = call.service.forget(&call.caller, &call.session, &what, dry_run).await?;
+    let answer = history::Forgotten {
+        sessions: forgotten.sessions as u64,
+        exchanges: forgotten.exchanges as u64,
+        prompts: forgotten.prompts as u64,
+        summaries: forgotten.summaries as u64,
+        events: forgotten.events as u64,
+    };
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .answering(of::HistoryForget, answer))
 }

@@ -15,7 +15,7 @@ use super::{
     work,
 };
 use cerebro_core::domain::{
-    Memory, Project, Prompt,
+    Memory, MemoryId, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::relate::Mention;
@@ -185,6 +185,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
         .iter()
         .map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() }))
         .collect();
+    let again: Vec<&str> = merged.said_again.iter().map(MemoryId::as_str).collect();
     Ok(Reply::saying(format!(
         "now of {into}, from {from}: {}, {}, {}",
         text::counted(merged.memories, "memory"),
@@ -195,7 +196,8 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
     .fact("sessions", merged.sessions)
     .fact("prompts", merged.prompts)
     .fact("past_sessions", (merged.past_sessions > 0).then_some(merged.past_sessions))
-    .fact("kept", kept))
+    .fact("kept", kept)
+    .fact("said_again", again))
 }
 
 pub(super) async fn prompts(call: &mut Call) -> Answer {

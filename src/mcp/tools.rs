@@ -14,7 +14,7 @@ use super::{
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, PromptId, Validity,
     limits::{
         CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
         TIMELINE_MAX,
@@ -347,6 +347,7 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // A purge removes the edges that tell.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
+    let prompts = if hard { call.service.memories.prompts_with(&id).await? } else { Vec::new() };
     let outcome = if hard {
         call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
     } else {
@@ -359,7 +360,9 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let reply = Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome);
     let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
     let ids: Vec<&str> = merged.iter().map(MemoryId::as_str).collect();
-    Ok(reply.lines(lines).fact("merged", json!(ids)))
+    let prompts: Vec<&str> = prompts.iter().map(PromptId::as_str).collect();
+    let quoted = (!prompts.is_empty()).then(|| format!("prompts still say it: {}", prompts.join(", ")));
+    Ok(reply.lines(lines).lines(quoted).fact("merged", json!(ids)).fact("prompts", json!(prompts)))
 }
 
 /// Removes the texts of edits that a purged memory left in the home.

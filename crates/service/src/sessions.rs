@@ -194,6 +194,14 @@ impl Sessions {
         Ok(())
     }
 
+    /// Whether there is a session of this id.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn is_known(&self, id: &SessionId) -> Result<bool, ServiceError> {
+        Ok(self.base.store.sessions().by_id(id).await?.is_some())
+    }
+
     /// The sessions of a project, or of all, newest first.
     ///
     /// # Errors

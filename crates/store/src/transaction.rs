@@ -176,6 +176,9 @@ impl Write<'_> {
         if changes.tables().former.has_any() {
             self.store.former.forget();
         }
+        if changes.tables().history.forgets_texts() {
+            self.store.forgotten_texts.forget();
+        }
         // This still holds the writer, so followers are notified in commit order.
         self.store.announce(&Committed { events, memories: changes.into_memories() });
         Ok(())

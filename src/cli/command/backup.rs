@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{CommandContext, Leftover, Outcome, daemon};
+use super::{CommandContext, Leftover, Outcome, daemon, some_of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes, shown};
@@ -24,8 +24,6 @@ use cerebro_service::backup::{self, BackupError, FileError, Kept};
 const GLANCE: Duration = Duration::from_millis(100);
 /// How many times the home is taken from a daemon, because agents may start another.
 const OWN_ATTEMPTS_MAX: u32 = 5;
-/// Most such memories that are named on a terminal: see [`said_again`].
-const SAID_AGAIN_SHOWN: usize = 20;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
 /// Write everything into one file, while agents go on working
@@ -294,13 +292,10 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
 
 /// Names memories whose text was corrected or deleted after the backup and is now back.
 fn said_again(ids: &[MemoryId]) -> Option<String> {
-    let named: Vec<&str> = ids.iter().take(SAID_AGAIN_SHOWN).map(MemoryId::as_str).collect();
-    let more = ids.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more (--json names all)") } else { String::new() };
+    let named = some_of(&ids.iter().map(MemoryId::as_str).collect::<Vec<_>>());
     let count = text::counted(ids.len(), "memory");
-    (!ids.is_empty()).then(|| {
-        format!("{count} of the backup say what was corrected or deleted since: {}{more}", named.join(", "))
-    })
+    (!ids.is_empty())
+        .then(|| format!("{count} of the backup say what was corrected or deleted since: {named}"))
 }
 
 /// Takes the lock of a home that no daemon serves.

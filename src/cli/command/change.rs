@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::remains::Remains;
 use super::selection::{self, Chosen, Conditions};
-use super::{CommandContext, Outcome, backup, suggest};
+use super::{CommandContext, Outcome, backup, some_of, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
@@ -212,6 +212,20 @@ pub async fn delete_each(
     for id in merged.filter(|id| !ids.contains(id)) {
         context.output.note(&format!(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
+        ));
+    }
+    let prompts: Vec<&str> = deleted
+        .iter()
+        .filter_map(|one| one["prompts"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if !prompts.is_empty() {
+        context.output.note(&format!(
+            "{} of past sessions still {} it: {}",
+            text::counted(prompts.len(), "prompt"),
+            if prompts.len() == 1 { "says" } else { "say" },
+            some_of(&prompts)
         ));
     }
     remains.print(context);
