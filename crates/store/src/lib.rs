@@ -81,7 +81,7 @@ pub use footing::{Footing, Footings};
 pub use history::{ExchangeVectors, Exchanges, History, HistoryCounts, PastSessions, SourceCounts, Sources};
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
-pub use memory::{DeletedFilter, Memories, Neighbour};
+pub use memory::{CountedMemory, DeletedFilter, Memories, Neighbour};
 pub use model::{ModelState, Models, StoredModel};
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
@@ -135,6 +135,8 @@ pub struct Store {
     key_maker: tombstone::KeyMaker,
     /// Knows the former names of projects.
     former: former::FormerNames,
+    /// Knows the last rows of work.
+    held_works: work::HeldWorks,
 }
 
 impl Store {
@@ -184,6 +186,7 @@ impl Store {
             disk_failed: tokio::sync::Notify::new(),
             key_maker: tombstone::KeyMaker::new(id.as_bytes()),
             former: former::FormerNames::default(),
+            held_works: work::HeldWorks::default(),
             id,
             writer,
             lease: secret(),
