@@ -38,7 +38,10 @@ fn a_long_content_is_read_in_pieces_that_join() {
         assert!(joined == content, "max_bytes {max_bytes:?}: the pieces do not join");
     }
     let beyond = agent.call("mem_get_observation", json!({"id": id, "offset": 10_000_000}));
-    assert!(beyond.is_error && beyond.text.contains(&format!("end of {} bytes", content.len())), "{beyond:?}");
+    assert!(
+        beyond.is_error && beyond.text.contains(&format!("end of {} bytes", content.len())),
+        "{beyond:?}"
+    );
 }
 
 #[test]
