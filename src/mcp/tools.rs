@@ -651,9 +651,10 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
 
 pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
+    // Health takes the census, from which the projects are counted.
+    let (health, health_line) = super::health::block(call, project.as_ref()).await?;
     let stats = call.service.recall.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;
-    let (health, health_line) = super::health::block(call, project.as_ref()).await?;
     let counts = &stats.counts;
     let home = call.context.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());

@@ -84,7 +84,7 @@ pub use history::{
 };
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
-pub use memory::{DeletedFilter, Memories, Neighbour};
+pub use memory::{CountedMemory, DeletedFilter, Memories, Neighbour};
 pub use model::{ModelState, Models, StoredModel};
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
@@ -139,6 +139,8 @@ pub struct Store {
     /// Knows the former names of projects.
     former: cache::Cache<former::Merges>,
     forgotten_texts: cache::Cache<ForgottenTexts>,
+    /// Knows the last rows of work.
+    held_works: work::HeldWorks,
 }
 
 impl Store {
@@ -189,6 +191,7 @@ impl Store {
             key_maker: tombstone::KeyMaker::new(id.as_bytes()),
             former: cache::Cache::default(),
             forgotten_texts: cache::Cache::default(),
+            held_works: work::HeldWorks::default(),
             id,
             writer,
             lease: secret(),

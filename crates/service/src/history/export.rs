@@ -7,7 +7,7 @@ use crate::moment::storable;
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,
-    limits::{EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
+    limits::{AGENT_NAME_CHARS_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
 use cerebro_store::Write;
@@ -198,7 +198,7 @@ impl TryFrom<PastSessionLine> for PastSession {
         };
         Ok(Self {
             id: session_id(&line.id)?,
-            agent: name(&line.agent),
+            agent: clean(&line.agent).cut_chars(AGENT_NAME_CHARS_MAX),
             project: Project::parse(&redact_name(&line.project))
                 .ok_or_else(|| format!("`{}` is no project name", redact_secrets(&line.project)))?,
             title: text(line.title),
