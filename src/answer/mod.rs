@@ -7,12 +7,24 @@
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
+pub mod backup;
 pub mod consolidation;
+pub mod daemon;
 pub mod distil;
 pub mod documents;
+pub mod feedback;
+pub mod health;
 pub mod history;
+pub mod hooks;
+pub mod listeners;
+pub mod portable;
+pub mod sql;
+pub mod stats;
 mod text;
+pub mod tombstones;
+pub mod upkeep;
 pub mod work;
+pub mod worker;
 
 use std::ops::Deref;
 
@@ -100,6 +112,51 @@ answers! {
     WorkRelease => work::Released;
     WorkArtifact => work::Artifact;
     WorkUnsettled => work::Unsettled;
+
+    Status => daemon::Status;
+    Stop => daemon::Stopping;
+    Clients => daemon::Clients;
+    Live => daemon::Calls;
+    Stats => stats::Stats;
+    Health => health::Report;
+
+    Worker => worker::Status;
+    WorkerPause => worker::Status;
+    WorkerResume => worker::Status;
+    Jobs => worker::Jobs;
+    JobsRetry => worker::Retried;
+    Reindex => worker::Reindexing;
+
+    Tombstones => tombstones::Listed;
+    ForgetTombstones => tombstones::Forgotten;
+    Export => portable::Page;
+    Import => portable::Imported;
+    Backup => backup::Made;
+    BackupProgress => backup::Progress;
+    Compact => upkeep::Compacted;
+    Examine => upkeep::Examined;
+
+    Sql => sql::Results;
+    WhatIf => sql::Trial;
+    StudioOpen => listeners::Studio;
+    StudioClose => listeners::Closed;
+    StudioStatus => listeners::Status;
+    HttpOpen => listeners::Http;
+    HttpClose => listeners::Closed;
+    HttpStatus => listeners::Status;
+    WebOpen => listeners::Web;
+    WebClose => listeners::Closed;
+    WebStatus => listeners::Status;
+
+    Feedback => feedback::Verdict;
+    HookContext => hooks::Context;
+    HookPrompt => hooks::Prompt;
+    HookMessage => hooks::Kept;
+    HookCompaction => hooks::Kept;
+    HookEnd => hooks::Nothing;
+    HookStep => hooks::Recorded;
+    HookHint => hooks::Hint;
+    HookTranscript => hooks::Nothing;
 }
 
 /// An answer as it came, and what it says.

@@ -15,6 +15,11 @@ use super::{
     rows::follow_ups,
     work,
 };
+use crate::answer::{
+    Text,
+    hooks::{self, Kept, Nothing, Recorded},
+    of,
+};
 use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
 use cerebro_ledger::limits::HINT_BYTES;
@@ -43,18 +48,20 @@ pub(super) async fn message(call: &mut Call) -> Answer {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    Ok(noted(call.service.memories.note_last_message(&caller, &call.session, &message).await?))
+    let kept = call.service.memories.note_last_message(&caller, &call.session, &message).await?;
+    Ok(noted(kept).answering(of::HookMessage, Kept { kept }))
 }
 
 /// Saves the summary that a compaction made of a session.
 pub(super) async fn compaction(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
-    Ok(noted(call.service.memories.note_compaction(&caller, &call.session, &summary).await?))
+    let kept = call.service.memories.note_compaction(&caller, &call.session, &summary).await?;
+    Ok(noted(kept).answering(of::HookCompaction, Kept { kept }))
 }
 
 fn noted(kept: bool) -> Reply {
-    Reply::saying(if kept { "kept" } else { "there is a better one" }).fact("kept", kept)
+    Reply::saying(if kept { "kept" } else { "there is a better one" })
 }
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
@@ -85,7 +92,8 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
-    Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
+    let text = (!parts.is_empty()).then(|| parts.join("\n\n").into());
+    Ok(Reply::saying("context").answering(of::HookContext, hooks::Context { text }))
 }
 
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
@@ -93,7 +101,7 @@ pub(super) async fn transcript(call: &mut Call) -> Answer {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
     call.service.intake.note_transcript(path);
-    Ok(Reply::saying("noted"))
+    Ok(Reply::saying("noted").answering(of::HookTranscript, Nothing {}))
 }
 
 /// A prompt shows that its session is live, so it also starts or resumes the session.
@@ -110,18 +118,20 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
     call.service.sessions.start(&caller, request).await?;
     let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
     call.redacted += saved.redacted;
-    Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
+    let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
+    Ok(Reply::saying("prompt kept").answering(of::HookPrompt, answer))
 }
 
 /// Ends the session. One that never wrote anything does not exist, which is not an error.
 pub(super) async fn end(call: &mut Call) -> Answer {
     // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
-    match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
-        Ok(_) => Ok(Reply::saying("session ended")),
-        Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
-        Err(error) => Err(error.into()),
-    }
+    let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
+        Ok(_) => "session ended",
+        Err(ServiceError::NoSession(_)) => "no such session",
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Reply::saying(said).answering(of::HookEnd, Nothing {}))
 }
 
 /// Most steps of one call of a hook.
@@ -143,7 +153,9 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);
     if call.service.journal.of_session(&actor).await?.is_none() {
-        let Some(begun) = begun(&actor, commit, &happened) else { return Ok(Reply::saying("nothing began")) };
+        let Some(begun) = begun(&actor, commit, &happened) else {
+            return Ok(Reply::saying("nothing began").answering(of::HookStep, Recorded { recorded: None }));
+        };
         happened.insert(0, begun);
     }
     let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
@@ -151,7 +163,8 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     if is_end {
         close(call, &caller, &actor).await?;
     }
-    Ok(Reply::saying("noted").fact("recorded", appended.recorded))
+    let recorded = Some(appended.recorded as u64);
+    Ok(Reply::saying("noted").answering(of::HookStep, Recorded { recorded }))
 }
 
 /// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
@@ -234,15 +247,16 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
             continue;
         }
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
-            let files =
-                resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone());
-            return Ok(Reply::saying("unfinished")
-                .fact("work", resumed.work.id.as_str())
-                .fact("files", files.collect::<Vec<_>>())
-                .fact("text", taint::screened(&resumed.text)));
+            let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
+            let answer = hooks::Hint {
+                work: Some(resumed.work.id.to_string()),
+                files: files.map(|file| file.path.clone()).collect(),
+                text: Some(taint::screened(&resumed.text).into()),
+            };
+            return Ok(Reply::saying("unfinished").answering(of::HookHint, answer));
         }
     }
-    Ok(Reply::saying("nothing is unfinished"))
+    Ok(Reply::saying("nothing is unfinished").answering(of::HookHint, hooks::Hint::default()))
 }
 
 /// Most files of the work that a hook examines.

@@ -8,7 +8,8 @@ use super::{
     call::{Answer, Call},
     context::Context,
     cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http,
-    maintenance, observation, operator, studio, tombstone_ops, tools, tui_ops, web, work, work_tools, worker,
+    maintenance, observation, operator, stats, studio, tombstone_ops, tools, tui_ops, web, work, work_tools,
+    worker,
 };
 use cerebro_core::operation::Operation;
 
@@ -53,7 +54,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::GetObservation => store!(observation::get),
         O::Timeline => store!(tools::timeline),
         O::SavePrompt => store!(tools::save_prompt),
-        O::Stats => store!(tools::stats),
+        O::Stats => store!(stats::stats),
         O::Status => Handler::Daemon(|context, _| Box::pin(async { Ok(operator::status(context)) })),
         O::Stop => Handler::Daemon(|context, _| Box::pin(async { Ok(operator::stop(context)) })),
         O::Clients => Handler::Home(|context, _| Box::pin(async { Ok(tui_ops::clients(context)) })),

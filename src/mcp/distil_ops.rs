@@ -2,8 +2,6 @@
 
 use std::num::NonZeroU64;
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
@@ -45,16 +43,17 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
 }
 
 /// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
-pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
+pub(super) async fn meter(service: &Service) -> Result<Option<distil::Meter>, ServiceError> {
     let report = service.distilling.report().await?;
     let waiting = waiting(&report);
     let is_shown = report.enabled || waiting > 0;
-    Ok(is_shown.then(|| {
-        json!({
-            "state": report.state.name(), "waiting": waiting, "tokens_today": report.spent.tokens,
-            "requests_today": report.spent.requests, "tokens_per_day": report.budget.tokens,
-            "requests_per_day": report.budget.requests,
-        })
+    Ok(is_shown.then(|| distil::Meter {
+        state: report.state.name().into(),
+        waiting,
+        tokens_today: report.spent.tokens,
+        requests_today: report.spent.requests,
+        tokens_per_day: report.budget.tokens.map(NonZeroU64::get),
+        requests_per_day: report.budget.requests.map(NonZeroU64::get),
     }))
 }
 

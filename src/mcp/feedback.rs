@@ -5,6 +5,7 @@ use super::{
     call::{Answer, Call},
     reply::Reply,
 };
+use crate::answer::{Text, feedback::Verdict, of};
 use cerebro_core::feedback::Source;
 
 /// Records an agent's verdict, once per memory and session.
@@ -26,5 +27,5 @@ pub(super) async fn say(call: &mut Call) -> Answer {
     } else {
         ("unchanged", "nothing is noted: no search of this session showed it, or it was said already")
     };
-    Ok(Reply::saying(words).fact("id", id.as_str()).fact("outcome", outcome))
+    Ok(Reply::saying(words).answering(of::Feedback, Verdict { id: Text::of(id), outcome: outcome.into() }))
 }

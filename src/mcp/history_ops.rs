@@ -6,7 +6,7 @@ use super::{
     arguments::{ArgumentError, Arguments},
     call::{Answer, Call},
     fault::Fault,
-    reply::{Reply, moment},
+    reply::{Reply, millis, moment},
 };
 use crate::answer::{Text, history, of};
 use cerebro_core::domain::{
@@ -94,10 +94,6 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
     };
     Ok(Reply::saying(format!("history is {state}")).answering(of::HistoryStatus, answer))
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn taken(agent: &str, counts: AgentProgress) -> history::Taken {

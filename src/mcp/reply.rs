@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
@@ -166,6 +167,11 @@ pub fn moment(at: Timestamp) -> String {
 /// The day of a moment.
 pub fn day(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d").to_string()
+}
+
+/// A span of time in milliseconds.
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An agent's name, or a word for an unknown one.

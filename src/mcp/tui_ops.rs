@@ -12,6 +12,7 @@ use super::{
     reply::Reply,
     rows::{entry_json, memory_row, session_row},
 };
+use crate::answer::{daemon, of};
 use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
 use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, SessionContents};
@@ -33,7 +34,7 @@ const WAIT_MS_MAX: usize = 20_000;
 /// Who is connected.
 pub(super) fn clients(context: &Context) -> Reply {
     let clients = context.live().clients();
-    Reply::saying(text::counted(clients.len(), "client")).list("clients", clients)
+    Reply::saying(text::counted(clients.len(), "client")).answering(of::Clients, daemon::Clients { clients })
 }
 
 /// The calls after a number; waits for one if there is none yet.
@@ -46,8 +47,8 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
         () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
         () = context.control().stopping() => {}
     }
-    let (calls, last) = context.live().after(after, limit);
-    Ok(Reply::saying(text::counted(calls.len(), "call")).list("calls", calls).fact("last", last))
+    let answer = context.live().after(after, limit);
+    Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(of::Live, answer))
 }
 
 pub(super) async fn browse(call: &mut Call) -> Answer {

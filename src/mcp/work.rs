@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     arguments::ArgumentError,
@@ -12,7 +12,9 @@ use super::{
     reply::{Reply, moment},
 };
 use crate::answer::{
-    Text, name, of,
+    Text,
+    daemon::Journal,
+    name, of,
     work::{self, Piece},
 };
 use cerebro_core::code::Code;
@@ -115,11 +117,13 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
 }
 
 /// The state of the journal, if the store is open.
-pub(super) fn journal_facts(context: &Context) -> Option<Value> {
+pub(super) fn journal(context: &Context) -> Option<Journal> {
     let report = context.opened()?.journal.report();
-    Some(json!({
-        "enabled": report.enabled, "degraded_until": report.degraded_until.map(moment), "missed": report.missed,
-    }))
+    Some(Journal {
+        enabled: report.enabled,
+        degraded_until: report.degraded_until.map(|until| moment(until).into()),
+        missed: report.missed,
+    })
 }
 
 /// The note that the journal is falling behind, for a tool's answer.
