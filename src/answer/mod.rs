@@ -1,6 +1,7 @@
 //! What the daemon answers: one struct for each operation. `mcp` makes it; commands, screens, pages and hooks read it.
 //!
-//! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it. The names and
+//! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it; and
+//! `mcp::dispatch` routes it only to a function that answers with its struct. The names and
 //! the order of the fields are what `--json` prints. At the top of an answer, a field without a value is left out
 //! (`mcp::reply::Reply::answering`); further in, it is null.
 //!

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     freshness,
     reply::Reply,
     rows::follow_ups,
@@ -39,7 +39,7 @@ fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
 }
 
 /// Saves the last message of a session, for lack of a better summary.
-pub(super) async fn message(call: &mut Call) -> Answer {
+pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
     // What was shown is recorded under the session of the agent's server, which may have another name.
@@ -49,15 +49,15 @@ pub(super) async fn message(call: &mut Call) -> Answer {
         call.service.feedback.note_answer(&session, &message);
     }
     let kept = call.service.memories.note_last_message(&caller, &call.session, &message).await?;
-    Ok(noted(kept).answering(of::HookMessage, Kept { kept }))
+    Ok(noted(kept).answering(Kept { kept }))
 }
 
 /// Saves the summary that a compaction made of a session.
-pub(super) async fn compaction(call: &mut Call) -> Answer {
+pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
     let kept = call.service.memories.note_compaction(&caller, &call.session, &summary).await?;
-    Ok(noted(kept).answering(of::HookCompaction, Kept { kept }))
+    Ok(noted(kept).answering(Kept { kept }))
 }
 
 fn noted(kept: bool) -> Reply {
@@ -65,7 +65,7 @@ fn noted(kept: bool) -> Reply {
 }
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
-pub(super) async fn context(call: &mut Call) -> Answer {
+pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let caller = caller(call)?;
     let request = ContextRequest {
         project: None,
@@ -93,19 +93,19 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
     let text = (!parts.is_empty()).then(|| parts.join("\n\n").into());
-    Ok(Reply::saying("context").answering(of::HookContext, hooks::Context { text }))
+    Ok(Reply::saying("context").answering(hooks::Context { text }))
 }
 
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
-pub(super) async fn transcript(call: &mut Call) -> Answer {
+pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
     call.service.intake.note_transcript(path);
-    Ok(Reply::saying("noted").answering(of::HookTranscript, Nothing {}))
+    Ok(Reply::saying("noted").answering(Nothing {}))
 }
 
 /// A prompt shows that its session is live, so it also starts or resumes the session.
-pub(super) async fn prompt(call: &mut Call) -> Answer {
+pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
     let caller = caller(call)?;
     let content = call.arguments.needed("content")?;
     let request = StartRequest {
@@ -119,11 +119,11 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
     let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
     call.redacted += saved.redacted;
     let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
-    Ok(Reply::saying("prompt kept").answering(of::HookPrompt, answer))
+    Ok(Reply::saying("prompt kept").answering(answer))
 }
 
 /// Ends the session. One that never wrote anything does not exist, which is not an error.
-pub(super) async fn end(call: &mut Call) -> Answer {
+pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
     // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
     let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
@@ -131,14 +131,14 @@ pub(super) async fn end(call: &mut Call) -> Answer {
         Err(ServiceError::NoSession(_)) => "no such session",
         Err(error) => return Err(error.into()),
     };
-    Ok(Reply::saying(said).answering(of::HookEnd, Nothing {}))
+    Ok(Reply::saying(said).answering(Nothing {}))
 }
 
 /// Most steps of one call of a hook.
 const STEPS_MAX: usize = 64;
 
 /// Adds steps to the journal. Malformed ones are not refused: an agent's hook has nobody to tell.
-pub(super) async fn step(call: &mut Call) -> Answer {
+pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let caller = caller(call)?;
     let directory = call.arguments.text("directory")?;
     let commit = call.arguments.text("commit")?;
@@ -154,7 +154,7 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     let actor = work::actor(call, &caller, directory);
     if call.service.journal.of_session(&actor).await?.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
-            return Ok(Reply::saying("nothing began").answering(of::HookStep, Recorded { recorded: None }));
+            return Ok(Reply::saying("nothing began").answering(Recorded { recorded: None }));
         };
         happened.insert(0, begun);
     }
@@ -164,7 +164,7 @@ pub(super) async fn step(call: &mut Call) -> Answer {
         close(call, &caller, &actor).await?;
     }
     let recorded = Some(appended.recorded as u64);
-    Ok(Reply::saying("noted").answering(of::HookStep, Recorded { recorded }))
+    Ok(Reply::saying("noted").answering(Recorded { recorded }))
 }
 
 /// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
@@ -230,7 +230,7 @@ fn is_of_hooks(step: &Step) -> bool {
 
 /// The unfinished work: of this session after a compaction, otherwise of another session that was abandoned. Names
 /// the files to examine; called again with their contents, it says what has changed since.
-pub(super) async fn hint(call: &mut Call) -> Answer {
+pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let caller = caller(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();
     let named = call.arguments.work_id("work")?;
@@ -253,10 +253,10 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
                 files: files.map(|file| file.path.clone()).collect(),
                 text: Some(taint::screened(&resumed.text).into()),
             };
-            return Ok(Reply::saying("unfinished").answering(of::HookHint, answer));
+            return Ok(Reply::saying("unfinished").answering(answer));
         }
     }
-    Ok(Reply::saying("nothing is unfinished").answering(of::HookHint, hooks::Hint::default()))
+    Ok(Reply::saying("nothing is unfinished").answering(hooks::Hint::default()))
 }
 
 /// Most files of the work that a hook examines.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     fault::Fault,
     freshness,
     reply::{Reply, moment},
@@ -38,14 +38,14 @@ async fn stale(call: &Call, project: Option<&Project>, bound: Duration) -> Resul
 }
 
 /// All figures, computed now, with the verdicts on code and the state of the worker.
-pub(super) async fn health(call: &mut Call) -> Answer {
+pub(super) async fn health(call: &mut Call) -> AnswerTo<of::Health> {
     let project = call.arguments.project()?;
     let figures = call.service.recall.examine_health(project.as_ref()).await?;
     let stale = stale(call, project.as_ref(), freshness::TALLY_MAX).await?;
     let worker = worker::facts(&call.service).await?;
     let reply = Reply::saying(line(&figures)).line(worker::line(&worker));
     let health = health_of(&figures, stale);
-    Ok(reply.answering(of::Health, Report { project: project.map(Text::of), health, worker }))
+    Ok(reply.answering(Report { project: project.map(Text::of), health, worker }))
 }
 
 /// To a thousandth.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     reply::{Reply, moment},
 };
@@ -27,14 +27,14 @@ const KEEP_MAX: usize = 10_000;
 const IDS_MAX: usize = 500;
 
 /// Rewrites the database's files without deleted and replaced data.
-pub(super) async fn compact(call: &mut Call) -> Answer {
+pub(super) async fn compact(call: &mut Call) -> AnswerTo<of::Compact> {
     call.service.compact().await?;
     Ok(Reply::saying("the database's files were rewritten")
-        .answering(of::Compact, upkeep::Compacted { outcome: "compacted".into() }))
+        .answering(upkeep::Compacted { outcome: "compacted".into() }))
 }
 
 /// Makes a backup into the folder `dir`, or the plain script `file`.
-pub(super) async fn backup(call: &mut Call) -> Answer {
+pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
     let mut path = |name: &'static str| -> Result<Option<PathBuf>, ArgumentError> {
         let Some(given) = call.arguments.text(name)? else { return Ok(None) };
         let path = PathBuf::from(&given);
@@ -66,13 +66,13 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         verified: made.verified,
         removed: made.removed.iter().map(|path| Text::of(path.display())).collect(),
     };
-    Ok(Reply::saying(said).answering(of::Backup, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 /// The progress of the present backup.
-pub(super) async fn backup_progress(call: &mut Call) -> Answer {
+pub(super) async fn backup_progress(call: &mut Call) -> AnswerTo<of::BackupProgress> {
     let (rows, total) = call.service.backups.progress().unzip();
-    Ok(Reply::saying("progress").answering(of::BackupProgress, backups::Progress { rows, total }))
+    Ok(Reply::saying("progress").answering(backups::Progress { rows, total }))
 }
 
 /// The part of the daemon's status about backups: the last one and a failure, since it started.
@@ -88,7 +88,7 @@ pub(super) fn last_backup(context: &Context) -> Option<backups::Last> {
 }
 
 /// Checks the store and the index, and repairs what can be repaired if asked to.
-pub(super) async fn examine(call: &mut Call) -> Answer {
+pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;
     let said = format!("{} checks", checks.len());
@@ -101,7 +101,7 @@ pub(super) async fn examine(call: &mut Call) -> Answer {
         checks: checks.into_iter().map(row).collect(),
         schema_version: call.service.schema_version(),
     };
-    Ok(Reply::saying(said).answering(of::Examine, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 /// Which of these memories exist.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     http, maintenance,
     reply::{Reply, moment},
@@ -30,7 +30,7 @@ const IMPORT_LINES_MAX: usize = 500;
 const RESOLVED_MAX: usize = 10;
 
 /// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
-pub(super) fn status(context: &Context) -> Reply {
+pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
     let control = context.control();
     let answer = daemon::Status {
         pid: control.pid(),
@@ -45,14 +45,14 @@ pub(super) fn status(context: &Context) -> Reply {
         backup: maintenance::last_backup(context),
         journal: work::journal(context),
     };
-    Reply::saying("serving").answering(of::Status, answer)
+    Reply::saying("serving").answering(answer)
 }
 
 /// Makes the daemon end.
-pub(super) fn stop(context: &Context) -> Reply {
+pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
     let control = context.control();
     control.stop();
-    Reply::saying("leaving").answering(of::Stop, daemon::Stopping { pid: control.pid() })
+    Reply::saying("leaving").answering(daemon::Stopping { pid: control.pid() })
 }
 
 pub(super) async fn restore(call: &mut Call) -> Answer {
@@ -301,14 +301,14 @@ pub(super) async fn entity(call: &mut Call) -> Answer {
     .fact("truncated", found.truncated))
 }
 
-pub(super) async fn export(call: &mut Call) -> Answer {
+pub(super) async fn export(call: &mut Call) -> AnswerTo<of::Export> {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
     let answer = portable::Page { lines: page.lines, next_cursor: page.next, torn: page.is_torn };
-    Ok(Reply::saying("a page of the export").answering(of::Export, answer))
+    Ok(Reply::saying("a page of the export").answering(answer))
 }
 
-pub(super) async fn import(call: &mut Call) -> Answer {
+pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     let lines = call.arguments.texts("lines")?.unwrap_or_default();
     if lines.len() > IMPORT_LINES_MAX {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
@@ -323,5 +323,5 @@ pub(super) async fn import(call: &mut Call) -> Answer {
         skipped: imported.skipped.into_iter().map(skipped).collect(),
     };
     Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
-        .answering(of::Import, answer))
+        .answering(answer))
 }

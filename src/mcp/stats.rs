@@ -1,7 +1,7 @@
 //! The amount of data, and the state of the daemon and its worker: `mem_stats`.
 
 use super::{
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     health,
     reply::{Reply, day},
     worker,
@@ -13,7 +13,7 @@ use crate::answer::{
 use cerebro_core::domain::Project;
 use cerebro_core::text;
 
-pub(super) async fn stats(call: &mut Call) -> Answer {
+pub(super) async fn stats(call: &mut Call) -> AnswerTo<of::Stats> {
     let project = call.arguments.project()?;
     let stats = call.service.recall.stats(project.as_ref()).await?;
     let worker = worker::facts(&call.service).await?;
@@ -69,5 +69,5 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
         text::counted(answer.clients, "client"),
         day(control.started_at())
     ))
-    .answering(of::Stats, answer))
+    .answering(answer))
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::Reply,
 };
 use crate::answer::{
@@ -52,22 +52,22 @@ fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
     Ok(Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout })
 }
 
-pub(super) async fn sql(call: &mut Call) -> Answer {
+pub(super) async fn sql(call: &mut Call) -> AnswerTo<of::Sql> {
     let query = query(call, ROWS_DEFAULT)?;
     let answers = call.service.studio.query(query).await?;
     let results: Vec<sql::Statement> = answers.into_iter().map(statement).collect();
-    Ok(Reply::saying(text::counted(results.len(), "statement")).answering(of::Sql, sql::Results { results }))
+    Ok(Reply::saying(text::counted(results.len(), "statement")).answering(sql::Results { results }))
 }
 
 /// Default for the rows of a trial that are reported.
 const CHANGES_DEFAULT: usize = 100;
 
 /// Runs statements in a transaction that is cancelled, and reports what they would have changed.
-pub(super) async fn what_if(call: &mut Call) -> Answer {
+pub(super) async fn what_if(call: &mut Call) -> AnswerTo<of::WhatIf> {
     let query = query(call, CHANGES_DEFAULT)?;
     let trial = call.service.studio.try_out(query).await?;
     let answer = sql::Trial { tables: trial.counts, changes: trial.changes, more: trial.more };
-    Ok(Reply::saying("undone").answering(of::WhatIf, answer))
+    Ok(Reply::saying("undone").answering(answer))
 }
 
 fn statement(answer: cerebro_store::Answer) -> sql::Statement {
@@ -80,7 +80,7 @@ fn statement(answer: cerebro_store::Answer) -> sql::Statement {
     }
 }
 
-pub(super) async fn open(call: &mut Call) -> Answer {
+pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
@@ -103,7 +103,7 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("home", None, problem).into());
     }
     let answer = listeners::Studio { access, file: Text::of(file.display()) };
-    Ok(Reply::saying("the live endpoint is open").answering(of::StudioOpen, answer))
+    Ok(Reply::saying("the live endpoint is open").answering(answer))
 }
 
 fn described(StudioAccess { address, visitor, .. }: StudioAccess) -> Access {
@@ -117,18 +117,17 @@ fn described(StudioAccess { address, visitor, .. }: StudioAccess) -> Access {
     }
 }
 
-pub(super) async fn close(call: &mut Call) -> Answer {
+pub(super) async fn close(call: &mut Call) -> AnswerTo<of::StudioClose> {
     let closed = call.context.close_studio(&call.service, None).await;
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
-        .answering(of::StudioClose, listeners::Closed { closed }))
+        .answering(listeners::Closed { closed }))
 }
 
 /// Whether the endpoint that this connection opened is open.
-pub(super) async fn status(call: &mut Call) -> Answer {
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::StudioStatus> {
     let open = match call.connection.held() {
         Some(lease) => call.service.studio.is_open(lease).await,
         None => false,
     };
-    Ok(Reply::saying(if open { "open" } else { "closed" })
-        .answering(of::StudioStatus, listeners::Status { open }))
+    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
 }

@@ -1,7 +1,7 @@
 //! The operations on tombstones: which texts no longer hold, and forgetting that.
 
 use super::{
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::{Reply, moment},
 };
 use crate::answer::{Text, of, tombstones};
@@ -12,7 +12,7 @@ use cerebro_service::{ListedTombstone, TOMBSTONES_LISTED_MAX};
 const LISTED: usize = 50;
 
 /// The texts that no longer hold, the latest first.
-pub(super) async fn list(call: &mut Call) -> Answer {
+pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Tombstones> {
     let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
     let (texts, notes) = call.service.memories.tombstones(limit).await?;
     let said = text::counted(texts.len(), "text");
@@ -24,13 +24,13 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         replaced_by: text.replaced_by.map(Text::of),
     };
     let answer = tombstones::Listed { tombstones: texts.into_iter().map(row).collect(), notes: notes as u64 };
-    Ok(Reply::saying(said).answering(of::Tombstones, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 /// Forgets the tombstones of a memory's texts.
-pub(super) async fn forget(call: &mut Call) -> Answer {
+pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::ForgetTombstones> {
     let id = call.arguments.memory_id()?;
     let forgotten = call.service.memories.forget_tombstones(&id).await?;
     let answer = tombstones::Forgotten { id: Text::of(id), forgotten: forgotten as u64 };
-    Ok(Reply::saying("forgotten").answering(of::ForgetTombstones, answer))
+    Ok(Reply::saying("forgotten").answering(answer))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments},
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     freshness,
     reply::Reply,
@@ -32,13 +32,13 @@ const PAIR_BYTES: usize = 1_200;
 const WAIT_MS_MAX: usize = 20_000;
 
 /// Who is connected.
-pub(super) fn clients(context: &Context) -> Reply {
+pub(super) fn clients(context: &Context) -> Reply<daemon::Clients> {
     let clients = context.live().clients();
-    Reply::saying(text::counted(clients.len(), "client")).answering(of::Clients, daemon::Clients { clients })
+    Reply::saying(text::counted(clients.len(), "client")).answering(daemon::Clients { clients })
 }
 
 /// The calls after a number; waits for one if there is none yet.
-pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answer {
+pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> AnswerTo<of::Live> {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
     let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
@@ -48,7 +48,7 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
         () = context.control().stopping() => {}
     }
     let answer = context.live().after(after, limit);
-    Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(of::Live, answer))
+    Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(answer))
 }
 
 pub(super) async fn browse(call: &mut Call) -> Answer {

@@ -7,7 +7,7 @@ use tokio::io::duplex;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     context::{Context, Listening, OpenPage},
     fault::Fault,
     reply::Reply,
@@ -30,7 +30,7 @@ use cerebro_core::code::Code;
 /// Size of the pipe in each direction, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 
-pub(super) async fn open(call: &mut Call) -> Answer {
+pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
@@ -56,7 +56,7 @@ pub(super) async fn open(call: &mut Call) -> Answer {
 }
 
 /// A new link to the page that is open. It stays with the command that opened it.
-fn again(open: &OpenPage, port: u16) -> Answer {
+fn again(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
     let address = open.listening.address;
     if port != 0 && port != address.port() {
         let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");
@@ -65,10 +65,10 @@ fn again(open: &OpenPage, port: u16) -> Answer {
     Ok(reply(open, true))
 }
 
-fn reply(open: &OpenPage, already_open: bool) -> Reply {
+fn reply(open: &OpenPage, already_open: bool) -> Reply<Web> {
     let address = open.listening.address;
     let answer = Web { address: Text::of(address), link: open.entrance.link().into(), already_open };
-    Reply::saying(format!("the page is open on {address}")).answering(of::WebOpen, answer)
+    Reply::saying(format!("the page is open on {address}")).answering(answer)
 }
 
 /// Connects to this daemon as a person's watching program in the folder of the command, so that memories are
@@ -82,10 +82,9 @@ async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
 }
 
 /// Closes the page that a command opened.
-pub(super) async fn close_for(call: &mut Call) -> Answer {
+pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::WebClose> {
     let closed = close(&call.context).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
-        .answering(of::WebClose, Closed { closed }))
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).answering(Closed { closed }))
 }
 
 /// Closes the page. Returns whether it was open.

@@ -2,7 +2,7 @@
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::{Reply, millis},
 };
 use crate::answer::{
@@ -14,39 +14,38 @@ use cerebro_core::text;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
-pub(super) async fn pause(call: &mut Call) -> Answer {
+pub(super) async fn pause(call: &mut Call) -> AnswerTo<of::WorkerPause> {
     call.service.worker.pause(true).await?;
     status(call).await
 }
 
-pub(super) async fn resume(call: &mut Call) -> Answer {
+pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkerResume> {
     call.service.worker.pause(false).await?;
     status(call).await
 }
 
 /// Retries the dead letters.
-pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
+pub(super) async fn retry_jobs(call: &mut Call) -> AnswerTo<of::JobsRetry> {
     let revived = call.service.worker.retry().await? as u64;
     Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job")))
-        .answering(of::JobsRetry, worker::Retried { revived }))
+        .answering(worker::Retried { revived }))
 }
 
 /// Makes all vectors again, with the model of the settings.
-pub(super) async fn reindex(call: &mut Call) -> Answer {
+pub(super) async fn reindex(call: &mut Call) -> AnswerTo<of::Reindex> {
     let begun = call.service.worker.reindex().await?;
     let said = format!("the vectors of {} are being made", begun.model);
     let answer = worker::Reindexing { model: begun.model.into(), replaces: begun.replaces.map(Text::from) };
-    Ok(Reply::saying(said).answering(of::Reindex, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
-pub(super) async fn status(call: &mut Call) -> Answer {
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::Worker> {
     let mut worker = facts(&call.service).await?;
     match call.service.worker.inference_model() {
         Ok(model) => worker.relations = model.map(Text::of),
         Err(fault) => worker.relations_fault = Some(Text::of(fault)),
     }
-    Ok(Reply::saying(format!("worker: {}", worker.state.raw()))
-        .answering(of::Worker, worker::Status { worker }))
+    Ok(Reply::saying(format!("worker: {}", worker.state.raw())).answering(worker::Status { worker }))
 }
 
 /// The state of the worker, for `mem_stats` and `cerebro worker status`.
@@ -122,7 +121,7 @@ pub(super) fn line(worker: &Worker) -> String {
     parts.join("; ")
 }
 
-pub(super) async fn jobs(call: &mut Call) -> Answer {
+pub(super) async fn jobs(call: &mut Call) -> AnswerTo<of::Jobs> {
     let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
     let state = match call.arguments.text("state")?.as_deref() {
         None | Some("dead") => JobState::Dead,
@@ -146,7 +145,7 @@ pub(super) async fn jobs(call: &mut Call) -> Answer {
         dead: counts.dead as u64,
         jobs: jobs.into_iter().map(row).collect(),
     };
-    Ok(Reply::saying(said).answering(of::Jobs, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 fn row(job: ListedJob) -> worker::Job {

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     context::{Context, Listening},
     metrics,
     reply::Reply,
@@ -69,21 +69,20 @@ pub struct HttpOptions {
 }
 
 /// Closes the listener that a command opened.
-pub(super) async fn close_for(call: &mut Call) -> Answer {
+pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::HttpClose> {
     let closed = close(&call.context).await;
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
-        .answering(of::HttpClose, listeners::Closed { closed }))
+        .answering(listeners::Closed { closed }))
 }
 
 /// Whether the listener that this connection opened is open.
-pub(super) async fn status_for(call: &mut Call) -> Answer {
+pub(super) async fn status_for(call: &mut Call) -> AnswerTo<of::HttpStatus> {
     let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
-    Ok(Reply::saying(if open { "open" } else { "closed" })
-        .answering(of::HttpStatus, listeners::Status { open }))
+    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
 }
 
 /// Opens the listener for as long as the command runs.
-pub(super) async fn open_for(call: &mut Call) -> Answer {
+pub(super) async fn open_for(call: &mut Call) -> AnswerTo<of::HttpOpen> {
     let arguments = &mut call.arguments;
     let rate = arguments.count("rate")?.unwrap_or_default();
     let options = HttpOptions {
@@ -105,7 +104,7 @@ pub(super) async fn open_for(call: &mut Call) -> Answer {
         metrics: at(METRICS),
         token_file: has_file.then(|| Text::of(context.home().token_file().display())),
     };
-    Ok(Reply::saying(format!("listening on {address}")).answering(of::HttpOpen, answer))
+    Ok(Reply::saying(format!("listening on {address}")).answering(answer))
 }
 
 /// Listens until the returned token is cancelled, [`close`] is called or the daemon ends.
