@@ -1,9 +1,9 @@
 //! What the daemon answers: one struct for each operation. `mcp` makes it; commands, screens, pages and hooks read it.
 //!
 //! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it; and
-//! `mcp::dispatch` routes it only to a function that answers with its struct. The names and
-//! the order of the fields are what `--json` prints. At the top of an answer, a field without a value is left out
-//! (`mcp::reply::Reply::answering`); further in, it is null.
+//! `mcp::dispatch` routes it only to a function that answers with its struct. The names and the order of the fields are
+//! what `--json` prints. At the top of an answer, a field without a value is left out (`mcp::reply::Reply::answering`);
+//! further in, it is null unless its struct leaves it out.
 //!
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
