@@ -10,7 +10,13 @@
 pub mod consolidation;
 pub mod distil;
 pub mod documents;
+pub mod graph;
 pub mod history;
+pub mod memories;
+pub mod observation;
+pub mod projects;
+pub mod search;
+pub mod sessions;
 mod text;
 pub mod work;
 
@@ -52,6 +58,39 @@ macro_rules! answers {
 }
 
 answers! {
+    Context => memories::Context;
+    Save => memories::Saved;
+    Update => memories::Saved;
+    Delete => memories::Deleted;
+    Search => search::Found;
+    GetObservation => observation::Observation;
+    Timeline => sessions::Timeline;
+
+    Resolve => memories::Resolved;
+    List => memories::Listed;
+    Browse => memories::Page;
+    Restore => memories::Changed;
+    Pin => memories::Changed;
+    Unpin => memories::Changed;
+    Archive => memories::Changed;
+    Unarchive => memories::Changed;
+    Types => memories::Types;
+    Spelling => memories::Spelling;
+    Activity => memories::Activity;
+    Pairs => memories::Pairs;
+    Settle => memories::Settled;
+    Known => memories::Known;
+    Note => memories::Noted;
+    Sessions => sessions::Sessions;
+    Story => sessions::Story;
+    Prompts => sessions::Prompts;
+    Events => sessions::Events;
+    Projects => projects::Projects;
+    MergeProjects => projects::Merged;
+    Graph => graph::Graph;
+    Entity => graph::Entity;
+    Relations => graph::Page;
+
     CyclePlan => consolidation::Report;
     CycleApply => consolidation::Report;
     CycleUndo => consolidation::Report;

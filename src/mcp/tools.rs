@@ -9,8 +9,9 @@ use super::{
     call::{Answer, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{entry_json, follow_ups, shown_project},
+    rows::{follow_ups, marked_entry, shown_project},
 };
+use crate::answer::{Text, memories, of};
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
@@ -167,13 +168,15 @@ pub(super) async fn context(call: &mut Call) -> Answer {
             }
         }
     }
-    Ok(Reply::saying(context.text.clone())
-        .fact("project", context.project.as_str())
-        .fact("text", context.text)
-        .fact("sessions", context.sessions)
-        .fact("prompts", context.prompts)
-        .fact("memories", context.memories)
-        .fact("truncated", context.truncated))
+    let answer = memories::Context {
+        project: Text::of(context.project),
+        text: Text::from(&context.text),
+        sessions: context.sessions as u64,
+        prompts: context.prompts as u64,
+        memories: context.memories as u64,
+        truncated: context.truncated,
+    };
+    Ok(Reply::saying(context.text).answering(of::Context, answer))
 }
 
 /// The note that the folder had another name before, which has memories.
@@ -356,10 +359,10 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     if hard {
         forget_edits(call, id);
     }
-    let reply = Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome);
     let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
-    let ids: Vec<&str> = merged.iter().map(MemoryId::as_str).collect();
-    Ok(reply.lines(lines).fact("merged", json!(ids)))
+    let reply = Reply::saying(format!("{outcome} `{id}`")).lines(lines);
+    let merged = merged.iter().map(Text::of).collect();
+    Ok(reply.answering(of::Delete, memories::Deleted { id: Text::of(id), outcome: outcome.into(), merged }))
 }
 
 /// Removes the texts of edits that a purged memory left in the home.
@@ -452,7 +455,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         }
     }
     Ok(if explain {
-        reply.list("explained", found.hits.iter().map(explain::explained).collect())
+        reply.list("explained", found.hits.iter().map(|hit| json!(explain::explained(hit))).collect())
     } else {
         reply
     })
@@ -578,7 +581,7 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
     };
     let timeline = call.service.recall.timeline(&request).await?;
     let marks = call.service.recall.marks(&timeline.memories()).await?;
-    let entry_json = |entry: &Entry| entry_json(entry, marks_of(&marks, entry));
+    let entry_json = |entry: &Entry| marked_entry(entry, marks_of(&marks, entry));
     let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
     let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.scope));
     if let Some(session) = &timeline.session {

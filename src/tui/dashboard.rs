@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::asks::Slot;
 use super::state::{Link, State};
 use super::{fit, paint};
-use crate::view::{self, Client, DAYS_MAX, Fact, ago, bytes, items, span, text};
+use crate::answer::{memories::Activity, projects::Projects};
+use crate::view::{self, Client, DAYS_MAX, Fact, ago, bytes, items, span};
 use cerebro_core::operation::Operation;
 
 /// Ticks after which the numbers are read again even if nothing seems to have happened.
@@ -48,16 +49,21 @@ pub fn tick(state: &mut State) {
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     match slot {
         Slot::Stats => state.dashboard.stats = value.clone(),
-        Slot::Activity => state.dashboard.days = view::days_of(value),
         Slot::Clients => state.dashboard.clients = items(value, "clients").map(Client::read).collect(),
-        Slot::Projects => {
-            let count = |row: &Value| (text(row, "project"), row["memories"].as_u64().unwrap_or(0));
-            state.projects =
-                items(value, "projects").map(count).filter(|(name, _)| !name.is_empty()).collect();
-            state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        }
         _ => {}
     }
+}
+
+/// Takes in how much was written each day.
+pub fn take_activity(state: &mut State, activity: &Activity) {
+    state.dashboard.days = view::days_of(activity);
+}
+
+/// Takes in the projects, the largest first.
+pub fn take_projects(state: &mut State, answer: &Projects) {
+    let named = answer.projects.iter().filter(|one| !one.project.is_empty());
+    state.projects = named.map(|one| (one.project.line(), one.memories)).collect();
+    state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
 }
 
 /// The keys of this screen.

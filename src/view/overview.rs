@@ -4,7 +4,8 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
-use super::{bytes, count, items, lag, moment, text};
+use super::{bytes, count, lag, moment, text};
+use crate::answer::memories::Activity;
 
 /// Days of saves that are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
@@ -31,10 +32,9 @@ impl Client {
     }
 }
 
-/// The days of `op_activity` that have any saves.
-pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
-    let day = |day: &Value| Some((text(day, "date").parse().ok()?, day["saves"].as_u64()?));
-    items(value, "days").filter_map(day).collect()
+/// The days of `op_activity`.
+pub fn days_of(activity: &Activity) -> Vec<(Date, u64)> {
+    activity.days.iter().filter_map(|day| Some((day.date.raw().parse().ok()?, day.saves))).collect()
 }
 
 /// The saves of each of the last `count` days up to `today`, preceded by the first of these days.
@@ -137,6 +137,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::answer::memories::Day;
 
     #[test]
     fn the_meter_of_distilling_is_shown_where_there_is_one() {
@@ -151,10 +152,9 @@ mod tests {
 
     #[test]
     fn days_without_saves_count_nothing_and_days_outside_are_left_out() {
-        let days = days_of(&json!({ "days": [
-            { "date": "2026-11-20", "saves": 3 }, { "date": "2026-11-22", "saves": 1 },
-            { "date": "2026-11-18", "saves": 9 }, { "date": "2026-11-23", "saves": 9 },
-        ] }));
+        let saves = [("2026-11-20", 3), ("2026-11-22", 1), ("2026-11-18", 9), ("2026-11-23", 9)];
+        let days = saves.map(|(date, saves)| Day { date: date.into(), saves });
+        let days = days_of(&Activity { days: days.to_vec() });
         let today = "2026-11-22".parse().unwrap();
         let (first, counts) = saves_by_day(&days, today, 4);
         assert_eq!((first.to_string().as_str(), counts), ("2026-11-19", vec![0, 3, 0, 1]));

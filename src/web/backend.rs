@@ -14,7 +14,7 @@ use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
 use crate::{
-    answer::Ask,
+    answer::{Ask, Text, of, projects},
     daemon::client::Client as Daemon,
     view::{self, Call, Client, Row, items},
 };
@@ -41,14 +41,13 @@ pub(super) struct Project {
 }
 
 impl Project {
-    fn read(value: &Value) -> Self {
-        let number = |name: &str| value[name].as_u64().unwrap_or(0);
+    fn of(project: &projects::Project) -> Self {
         Self {
-            name: view::text(value, "project"),
-            memories: number("memories"),
-            sessions: number("sessions"),
-            prompts: number("prompts"),
-            last_at: view::moment(value, "last_at"),
+            name: project.project.line(),
+            memories: project.memories,
+            sessions: project.sessions,
+            prompts: project.prompts,
+            last_at: project.last_at.as_ref().and_then(Text::moment),
         }
     }
 }
@@ -148,7 +147,7 @@ impl Backend {
                 self.ask(Operation::Status, json!({})),
                 self.ask(Operation::Clients, json!({})),
                 self.ask(Operation::Live, json!({ "after": 0, "limit": CALLS_MAX })),
-                self.ask(Operation::Browse, json!({ "limit": LATEST })),
+                self.read(of::Browse, json!({ "limit": LATEST })),
             )
         });
         let (counts, status, clients, calls, latest) = asked.await?;
@@ -157,7 +156,7 @@ impl Backend {
             status,
             clients: items(&clients, "clients").map(Client::read).collect(),
             calls: items(&calls, "calls").map(Call::read).collect(),
-            latest: items(&latest, "memories").map(Row::read).collect(),
+            latest: latest.memories.iter().map(Row::browsed).collect(),
         })
     }
 
@@ -217,10 +216,10 @@ impl Backend {
         let (at, begun, last_call) = (Timestamp::now(), Instant::now(), self.last_call().await);
         let (stats, saves, projects) = tokio::try_join!(
             self.ask(Operation::Stats, json!({})),
-            self.ask(Operation::Activity, view::saves(None, at)),
-            self.ask(Operation::Projects, json!({})),
+            self.read(of::Activity, view::saves(None, at)),
+            self.read(of::Projects, json!({})),
         )?;
-        let mut projects: Vec<Project> = items(&projects, "projects").map(Project::read).collect();
+        let mut projects: Vec<Project> = projects.projects.iter().map(Project::of).collect();
         projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.name.cmp(&b.name)));
         let counts = Arc::new(Counts { at: Some(at), stats, days: view::days_of(&saves), projects });
         let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };

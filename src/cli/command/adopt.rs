@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
@@ -97,8 +98,8 @@ async fn known(daemon: &Daemon, items: &[Item]) -> Result<BTreeSet<String>> {
     let ids: Vec<String> = items.iter().filter(|item| item.line["kind"] == "memory").map(id).collect();
     let mut known = BTreeSet::new();
     for some in ids.chunks(BATCH_LINES_MAX) {
-        let answer = daemon.ask(Request::new(Operation::Known).with("ids", some.to_vec())).await?;
-        known.extend(answer["ids"].as_array().into_iter().flatten().map(shown));
+        let answer = daemon.read(Request::new(of::Known).with("ids", some.to_vec())).await?;
+        known.extend(answer.ids.iter().map(shown));
     }
     Ok(known)
 }
