@@ -4,6 +4,9 @@
 //! the order of the fields are what `--json` prints. At the top of an answer, a field without a value is left out
 //! (`mcp::reply::Reply::answering`); further in, it is null.
 //!
+//! `mem_save`, `mem_update`, `mem_search`, `mem_get_observation` and `mem_timeline` are answered fact by fact beside the text
+//! for agents; of these, the struct is what a reader needs.
+//!
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
