@@ -5,6 +5,9 @@
 //! what `--json` prints. At the top of an answer, a field without a value is left out (`mcp::reply::Reply::answering`);
 //! further in, it is null unless its struct leaves it out.
 //!
+//! `mem_save`, `mem_update`, `mem_search`, `mem_get_observation` and `mem_timeline` are answered fact by fact beside the text
+//! for agents; of these, the struct is what a reader needs.
+//!
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
@@ -14,11 +17,17 @@ pub mod daemon;
 pub mod distil;
 pub mod documents;
 pub mod feedback;
+pub mod graph;
 pub mod health;
 pub mod history;
 pub mod hooks;
 pub mod listeners;
+pub mod memories;
+pub mod observation;
 pub mod portable;
+pub mod projects;
+pub mod search;
+pub mod sessions;
 pub mod sql;
 pub mod stats;
 mod text;
@@ -65,6 +74,39 @@ macro_rules! answers {
 }
 
 answers! {
+    Context => memories::Context;
+    Save => memories::Saved;
+    Update => memories::Saved;
+    Delete => memories::Deleted;
+    Search => search::Found;
+    GetObservation => observation::Observation;
+    Timeline => sessions::Timeline;
+
+    Resolve => memories::Resolved;
+    List => memories::Listed;
+    Browse => memories::Page;
+    Restore => memories::Changed;
+    Pin => memories::Changed;
+    Unpin => memories::Changed;
+    Archive => memories::Changed;
+    Unarchive => memories::Changed;
+    Types => memories::Types;
+    Spelling => memories::Spelling;
+    Activity => memories::Activity;
+    Pairs => memories::Pairs;
+    Settle => memories::Settled;
+    Known => memories::Known;
+    Note => memories::Noted;
+    Sessions => sessions::Sessions;
+    Story => sessions::Story;
+    Prompts => sessions::Prompts;
+    Events => sessions::Events;
+    Projects => projects::Projects;
+    MergeProjects => projects::Merged;
+    Graph => graph::Graph;
+    Entity => graph::Entity;
+    Relations => graph::Page;
+
     CyclePlan => consolidation::Report;
     CycleApply => consolidation::Report;
     CycleUndo => consolidation::Report;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
-use crate::answer::{Ask, Received, Text, of};
+use crate::answer::{Ask, Received, Text, memories::Named, of};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
@@ -45,6 +45,11 @@ impl<O> Request<O> {
             self.arguments.insert(name.to_owned(), value);
         }
         self
+    }
+
+    /// Whether it has no arguments.
+    pub fn is_bare(&self) -> bool {
+        self.arguments.is_empty()
     }
 }
 
@@ -122,18 +127,11 @@ impl Daemon {
         }
     }
 
-    /// Calls, and gives the structured answer.
-    ///
-    /// # Errors
-    /// The daemon's own words when it refused; else that it did not answer.
-    pub async fn ask(&self, request: Request) -> Result<Value> {
-        Ok(self.client.call(request.operation, Value::Object(request.arguments)).await?)
-    }
-
     /// Calls, and reads the answer.
     ///
     /// # Errors
-    /// See [`Self::ask`]; also when the answer is not what the operation answers.
+    /// The daemon's own words when it refused; else that it did not answer, or that the answer is not what the operation
+    /// answers.
     pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Received<O::Answer>> {
         Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
@@ -168,10 +166,8 @@ impl Daemon {
             return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one"))
                 .hint(FIND_IDS));
         };
-        let asked =
-            Request::new(Operation::Resolve).with("prefix", prefix.as_str()).with("evidence", evidence);
-        let found = self.ask(asked).await?;
-        choose(&prefix, &found["ids"])
+        let asked = Request::new(of::Resolve).with("prefix", prefix.as_str()).with("evidence", evidence);
+        choose(&prefix, &self.read(asked).await?.ids)
     }
 
     /// Closes the connection in order.
@@ -192,18 +188,14 @@ fn prefix(given: &str) -> Option<String> {
     fits.then(|| part.to_owned())
 }
 
-fn choose(prefix: &str, found: &Value) -> Result<String> {
-    let found = found.as_array().map(Vec::as_slice).unwrap_or_default();
-    let text = |item: &Value, name: &str| item[name].as_str().unwrap_or_default().to_owned();
+fn choose(prefix: &str, found: &[Named]) -> Result<String> {
     match found {
         [] => Err(Error::user(format!("no memory's id begins with `{prefix}`")).hint(FIND_IDS)),
-        [one] => Ok(text(one, "id")),
+        [one] => Ok(one.id.raw().to_owned()),
         several => {
-            let lines: Vec<String> = several
-                .iter()
-                .map(|item| format!("\n  {}  {}", text(item, "id"), text(item, "title")))
-                .collect();
-            let words = format!("`{prefix}` is the beginning of several ids:{}", lines.concat());
+            let line = |one: &Named| format!("\n  {}  {}", one.id.raw(), one.title.raw());
+            let lines: String = several.iter().map(line).collect();
+            let words = format!("`{prefix}` is the beginning of several ids:{lines}");
             Err(Error::user(words).hint("give more of the id"))
         }
     }
@@ -244,11 +236,11 @@ mod tests {
 
     #[test]
     fn one_memory_is_chosen_or_the_candidates_are_named() {
-        let one = json!({ "id": "kaaaaaaaaaaa", "title": "One" });
-        let two = json!({ "id": "kbbbbbbbbbbb", "title": "Two" });
-        assert_eq!(choose("k", &json!([one])).unwrap(), "kaaaaaaaaaaa");
-        assert!(choose("k", &json!([])).unwrap_err().to_string().contains("`k`"));
-        let error = choose("k", &json!([one, two])).unwrap_err();
+        let named = |id: &str, title: &str| Named { id: id.into(), title: title.into() };
+        let both = [named("kaaaaaaaaaaa", "One"), named("kbbbbbbbbbbb", "Two")];
+        assert_eq!(choose("k", &both[..1]).unwrap(), "kaaaaaaaaaaa");
+        assert!(choose("k", &[]).unwrap_err().to_string().contains("`k`"));
+        let error = choose("k", &both).unwrap_err();
         for word in ["kaaaaaaaaaaa", "One", "kbbbbbbbbbbb", "Two"] {
             assert!(error.to_string().contains(word), "{error}");
         }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::screen::{Screen, Style};
 use super::table::shown;
+use crate::answer::{Text, search::Hit};
 use crate::tui::fit;
 use crate::view::unmarked;
 
@@ -22,39 +22,33 @@ const INDENT: &str = "    ";
 const LINE_MAX: usize = 120;
 
 /// The hits on a screen: id and title, what is known of it, and a line of its text.
-pub fn drawn(hits: &Value, query: &str, screen: &Screen) -> String {
+pub fn drawn(hits: &[Hit], query: &str, screen: &Screen) -> String {
     let words: Vec<String> = query.unicode_words().map(str::to_lowercase).collect();
-    let hits = hits.as_array().map(Vec::as_slice).unwrap_or_default();
     // The project is shown only if the hits have different ones.
-    let project = |hit: &Value| shown(&hit["project"]);
-    let is_one = hits.iter().all(|hit| project(hit) == hits.first().map(project).unwrap_or_default());
+    let is_one = hits.iter().all(|hit| hit.project == hits[0].project);
     let mut out = String::new();
     for hit in hits {
-        let id: String = shown(&hit["id"]);
-        let id = if screen.is_wide() { id.as_str() } else { &id[..id.floor_char_boundary(7)] };
+        let id = hit.id.raw();
+        let id = if screen.is_wide() { id } else { &id[..id.floor_char_boundary(7)] };
         let room = screen.width.saturating_sub(fit::width(id) + 2);
-        let title = fit::cut(&fit::clean_line(&shown(&hit["title"])), room);
+        let title = fit::cut(&hit.title.line(), room);
         let title = marked(&title, &words, screen, Some(Style::Title));
         let _ = writeln!(out, "{}  {title}", screen.styled(Style::Id, id));
 
-        let claim = |name: &str, words: &str| {
-            let other = shown(&hit[name]);
-            (!other.is_empty()).then(|| format!("{words} {other}"))
-        };
+        let claim = |ids: &[Text], words: &str| (!ids.is_empty()).then(|| format!("{words} {}", shown(ids)));
         let facts = [
-            Some(shown(&hit["type"])),
-            Some(screen.age(&shown(&hit["date"]))),
-            Some(project(hit)).filter(|_| !is_one),
-            Some(shown(&hit["agent"])),
-            claim("superseded_by", "superseded by"),
-            claim("conflicts_with", "conflicts with"),
+            Some(shown(&hit.kind)),
+            Some(screen.age(hit.date.raw())),
+            hit.project.as_ref().filter(|_| !is_one).map(shown),
+            claim(&hit.marks.superseded_by, "superseded by"),
+            claim(&hit.marks.conflicts_with, "conflicts with"),
         ];
         let facts: Vec<String> = facts.into_iter().flatten().filter(|fact| !fact.is_empty()).collect();
         let room = screen.width.min(LINE_MAX).saturating_sub(INDENT.len());
         let facts = fit::cut(&fit::clean_line(&facts.join(" · ")), room);
         let _ = writeln!(out, "{INDENT}{}", screen.styled(Style::Faint, &facts));
 
-        let preview = fit::cut(&fit::clean_line(&unmarked(&shown(&hit["preview"]))), room);
+        let preview = fit::cut(&fit::clean_line(&unmarked(hit.preview.raw())), room);
         if !preview.is_empty() {
             let _ = writeln!(out, "{INDENT}{}", marked(&preview, &words, screen, None));
         }
@@ -100,23 +94,35 @@ fn is_form_of(word: &str, other: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::screen::tests::{compare, screen};
     use super::*;
 
-    fn hits() -> Value {
-        json!([
-            { "id": "kaaaaaaaaaaa", "title": "The writer waits for the lease of the queue", "type": "decision",
-              "date": "2026-11-22T09:15:00Z", "agent": "claude-code", "project": "acme/payments",
-              "preview": "What: the **writer** no longer loses a `lease_17`. Why: two writers met at the commit, and \
-                          the lease of the queue was waited for by both until the first one gave up.",
-              "superseded_by": "kbbbbbbbbbbb" },
-            { "id": "kbbbbbbbbbbb", "title": "日本語の題名 and a long tail of words \u{1b}[31mthat has to be cut", "type": "bugfix",
-              "date": "2026-11-19T09:15:00Z", "agent": "codex", "project": "personal", "preview": "Leasing, again." },
-            { "id": "kccccccccccc", "title": "Short", "type": "note", "date": "2026-01-02T09:15:00Z", "agent": "",
-              "project": "acme/web", "preview": "" },
-        ])
+    fn hits() -> Vec<Hit> {
+        let hit = |id: &str, title: &str, kind: &str, date: &str, project: &str, preview: &str| Hit {
+            id: id.into(),
+            title: title.into(),
+            kind: kind.into(),
+            date: date.into(),
+            project: Some(project.into()),
+            preview: preview.into(),
+            ..Hit::default()
+        };
+        let mut first = hit(
+            "kaaaaaaaaaaa",
+            "The writer waits for the lease of the queue",
+            "decision",
+            "2026-11-22T09:15:00Z",
+            "acme/payments",
+            "What: the **writer** no longer loses a `lease_17`. Why: two writers met at the commit, and the lease of the \
+             queue was waited for by both until the first one gave up.",
+        );
+        first.marks.superseded_by = vec!["kbbbbbbbbbbb".into()];
+        let long = "日本語の題名 and a long tail of words \u{1b}[31mthat has to be cut";
+        vec![
+            first,
+            hit("kbbbbbbbbbbb", long, "bugfix", "2026-11-19T09:15:00Z", "personal", "Leasing, again."),
+            hit("kccccccccccc", "Short", "note", "2026-01-02T09:15:00Z", "acme/web", ""),
+        ]
     }
 
     #[test]

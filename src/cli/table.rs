@@ -263,6 +263,12 @@ impl Shown for bool {
     }
 }
 
+impl Shown for f64 {
+    fn shown(&self) -> String {
+        Value::from(*self).shown()
+    }
+}
+
 impl Shown for Text {
     fn shown(&self) -> String {
         self.raw().to_owned()

@@ -2,7 +2,8 @@
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, AnswerTo, Call},
+    call::{AnswerTo, Call},
+    fault::Fault,
     operator::changed,
     reply::{Reply, moment},
 };
@@ -10,24 +11,25 @@ use crate::answer::{Text, consolidation, of};
 use cerebro_core::domain::{CycleId, MemoryId};
 use cerebro_core::text;
 use cerebro_core::truth::{Action, Insight};
-use cerebro_service::Consolidation;
+use cerebro_service::{Consolidation, Updated};
 use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 
 /// Most consolidations that are listed.
 const LOG_MAX: usize = 50;
 
-pub(super) async fn archive(call: &mut Call) -> Answer {
-    set_archived(call, true).await
+pub(super) async fn archive(call: &mut Call) -> AnswerTo<of::Archive> {
+    let updated = set_archived(call, true).await?;
+    Ok(changed(&updated, "archived"))
 }
 
-pub(super) async fn unarchive(call: &mut Call) -> Answer {
-    set_archived(call, false).await
+pub(super) async fn unarchive(call: &mut Call) -> AnswerTo<of::Unarchive> {
+    let updated = set_archived(call, false).await?;
+    Ok(changed(&updated, "unarchived"))
 }
 
-async fn set_archived(call: &mut Call, archived: bool) -> Answer {
+async fn set_archived(call: &mut Call, archived: bool) -> Result<Updated, Fault> {
     let id = call.arguments.memory_id()?;
-    let updated = call.service.memories.archive(&call.caller, &call.session, &id, archived).await?;
-    Ok(changed(&updated, if archived { "archived" } else { "unarchived" }))
+    Ok(call.service.memories.archive(&call.caller, &call.session, &id, archived).await?)
 }
 
 /// Plans a consolidation; changes no memory.

@@ -1,10 +1,14 @@
 //! A person's additional arguments of a search: other weights, and the parts of each score.
 
 use cerebro_core::recall::{Signal, Weights};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::arguments::{ArgumentError, Arguments};
 use super::reply::rounded;
+use crate::answer::{
+    Text,
+    search::{Explained, Shares},
+};
 
 /// The weights: those in `weights`, and 0 for the signal that `without` names.
 pub(super) fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentError> {
@@ -20,23 +24,22 @@ pub(super) fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentErro
 }
 
 /// The parts of a hit's score.
-pub(super) fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
-    let parts = [
-        ("words", hit.parts.words),
-        ("meaning", hit.parts.meaning),
-        ("neighbours", hit.parts.neighbours),
-        ("session", hit.parts.session),
-        ("opening", hit.parts.name),
-        ("used", hit.parts.used),
-        ("related", hit.parts.related),
-    ];
-    let mut all =
-        json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });
-    if hit.exact {
-        all["exact"] = json!(true);
+pub(super) fn explained(hit: &cerebro_search::lexical::Hit) -> Explained {
+    let parts = &hit.parts;
+    let share = |share: f32| (share > 0.0).then(|| rounded(share));
+    Explained {
+        id: Text::of(hit.id),
+        score: rounded(hit.score),
+        coverage: rounded(hit.coverage),
+        exact: hit.exact,
+        shares: Shares {
+            words: share(parts.words),
+            meaning: share(parts.meaning),
+            neighbours: share(parts.neighbours),
+            session: share(parts.session),
+            opening: share(parts.name),
+            used: share(parts.used),
+            related: share(parts.related),
+        },
     }
-    for (name, share) in parts.into_iter().filter(|(_, share)| *share > 0.0) {
-        all[name] = json!(rounded(share));
-    }
-    all
 }

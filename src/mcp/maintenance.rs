@@ -3,15 +3,18 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
-    call::{Answer, AnswerTo, Call},
+    call::{AnswerTo, Call},
     context::Context,
     reply::{Reply, moment},
 };
-use crate::answer::{Text, backup as backups, of, upkeep};
+use crate::answer::{
+    Text, backup as backups,
+    graph::{Edge, Page},
+    memories::{Known, Noted},
+    of, upkeep,
+};
 use cerebro_core::domain::MemoryId;
 use cerebro_core::text;
 use cerebro_service::{
@@ -19,6 +22,7 @@ use cerebro_service::{
     backup::{BackupRequest, Target},
     doctor::Check,
 };
+use cerebro_store::StoredRelation;
 
 /// Most backups that a rotation may be told to keep.
 const KEEP_MAX: usize = 10_000;
@@ -105,16 +109,16 @@ pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
 }
 
 /// Which of these memories exist.
-pub(super) async fn known(call: &mut Call) -> Answer {
+pub(super) async fn known(call: &mut Call) -> AnswerTo<of::Known> {
     let given = call.arguments.texts("ids")?.unwrap_or_default();
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
     let known = call.service.memories.known(&ids).await?;
-    let rows = known.iter().map(|id| json!(id.as_str())).collect();
-    Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
+    let answer = Known { ids: known.iter().map(Text::of).collect() };
+    Ok(Reply::saying(format!("{} are here", known.len())).answering(answer))
 }
 
 /// Imports a note that was written or changed by hand.
-pub(super) async fn note(call: &mut Call) -> Answer {
+pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
     let arguments = &mut call.arguments;
     // The use case redacts the texts of a note; its names are parsed here.
     for name in ["project", "type"] {
@@ -139,20 +143,24 @@ pub(super) async fn note(call: &mut Call) -> Answer {
         tags: arguments.texts("tags")?,
     };
     let noted = call.service.memories.take_note(&call.caller, &call.session, note, dry_run).await?;
-    Ok(Reply::saying(noted.outcome.as_str())
-        .fact("outcome", noted.outcome.as_str())
-        .fact("id", noted.memory.as_ref().map(|(id, _)| id.as_str().to_owned()))
-        .fact("revision", noted.memory.as_ref().map(|(_, revision)| *revision)))
+    let outcome = noted.outcome.as_str();
+    let (id, revision) = noted.memory.unzip();
+    let answer = Noted { outcome: outcome.into(), id: id.map(Text::of), revision };
+    Ok(Reply::saying(outcome).answering(answer))
 }
 
 /// A page of the relations between memories.
-pub(super) async fn relations(call: &mut Call) -> Answer {
+pub(super) async fn relations(call: &mut Call) -> AnswerTo<of::Relations> {
     let after = call.arguments.text("after")?;
     let page = call.service.memories.relations(after.as_deref()).await?;
-    let rows: Vec<Value> = page
-        .iter()
-        .map(|(_, edge)| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
-        .collect();
-    let next = page.last().map(|(key, _)| key.clone());
-    Ok(Reply::saying(text::counted(rows.len(), "relation")).list("relations", rows).fact("next", next))
+    let edge = |(_, one): &(String, StoredRelation)| Edge {
+        from: Text::of(one.from),
+        to: Text::of(one.to),
+        kind: Text::from(&one.kind),
+    };
+    let answer = Page {
+        relations: page.iter().map(edge).collect(),
+        next: page.last().map(|(key, _)| Text::from(key)),
+    };
+    Ok(Reply::saying(text::counted(page.len(), "relation")).answering(answer))
 }

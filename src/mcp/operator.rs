@@ -3,26 +3,31 @@
 //! The commands are clients of the daemon like any agent, over the same protocol. These operations are answered
 //! only on a connection whose hello says that it is a person's. The socket's permissions are the guard.
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
-    call::{Answer, AnswerTo, Call},
+    call::{AnswerTo, Call},
     context::Context,
+    fault::Fault,
     http, maintenance,
     reply::{Reply, moment},
     rows::{memory_row, session_row},
     work,
 };
-use crate::answer::{Text, daemon, of, portable};
+use crate::answer::{
+    Text, daemon, graph,
+    memories::{Changed, Former, Listed, Misspelt, Named, Resolved, Spelling, Type, Types},
+    of, portable,
+    projects::{self, Kept, Merged, Projects},
+    sessions::{self, Events, Prompts, Sessions},
+};
 use cerebro_core::domain::{
-    Memory, MemoryId, Project, Prompt,
+    Event, Memory, MemoryId, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::relate::Mention;
 use cerebro_core::text;
-use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Selection, Updated};
-use cerebro_store::StoredRelation;
+use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, GraphNode, Selection, Updated};
+use cerebro_store::{ProjectCount, StoredRelation};
 
 /// Most lines of an import in one call.
 const IMPORT_LINES_MAX: usize = 500;
@@ -55,50 +60,51 @@ pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
     Reply::saying("leaving").answering(daemon::Stopping { pid: control.pid() })
 }
 
-pub(super) async fn restore(call: &mut Call) -> Answer {
+pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
     let id = call.arguments.memory_id()?;
-    Ok(changed(&call.service.memories.restore(&call.caller, &call.session, &id).await?, "restored"))
+    let updated = call.service.memories.restore(&call.caller, &call.session, &id).await?;
+    Ok(changed(&updated, "restored"))
 }
 
-pub(super) async fn pin(call: &mut Call) -> Answer {
-    set_pin(call, true).await
+pub(super) async fn pin(call: &mut Call) -> AnswerTo<of::Pin> {
+    let updated = set_pin(call, true).await?;
+    Ok(changed(&updated, "pinned"))
 }
 
-pub(super) async fn unpin(call: &mut Call) -> Answer {
-    set_pin(call, false).await
+pub(super) async fn unpin(call: &mut Call) -> AnswerTo<of::Unpin> {
+    let updated = set_pin(call, false).await?;
+    Ok(changed(&updated, "unpinned"))
 }
 
-pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply {
+async fn set_pin(call: &mut Call, pinned: bool) -> Result<Updated, Fault> {
+    let id = call.arguments.memory_id()?;
+    Ok(call.service.memories.pin(&call.caller, &call.session, &id, pinned).await?)
+}
+
+pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply<Changed> {
     let outcome = if updated.changed { outcome } else { "unchanged" };
-    Reply::saying(format!("{outcome} `{}` {}", updated.memory.id, updated.memory.title))
-        .fact("id", updated.memory.id.as_str())
-        .fact("outcome", outcome)
-        .fact("title", updated.memory.title.as_str())
+    let (id, title) = (&updated.memory.id, &updated.memory.title);
+    let answer = Changed { id: Text::of(id), outcome: outcome.into(), title: Text::of(title) };
+    Reply::saying(format!("{outcome} `{id}` {title}")).answering(answer)
 }
 
-async fn set_pin(call: &mut Call, pinned: bool) -> Answer {
-    let id = call.arguments.memory_id()?;
-    let updated = call.service.memories.pin(&call.caller, &call.session, &id, pinned).await?;
-    Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
-}
-
-pub(super) async fn resolve(call: &mut Call) -> Answer {
+pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
     let prefix = call.arguments.needed("prefix")?;
     let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
-    let mut ids: Vec<Value> =
-        found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
+    let mut ids: Vec<Named> =
+        found.iter().map(|(id, title)| Named { id: Text::of(id), title: title.into() }).collect();
     if call.arguments.flag(&["evidence"])? {
         let exchanges = call.service.history.exchanges_like(&prefix, RESOLVED_MAX).await?;
-        ids.extend(exchanges.iter().map(|one| json!({ "id": one.id.to_string(), "title": one.title })));
+        ids.extend(exchanges.iter().map(|one| Named { id: Text::of(one.id), title: Text::of(&one.title) }));
     }
-    Ok(Reply::saying(text::counted(ids.len(), "id")).list("ids", ids))
+    Ok(Reply::saying(text::counted(ids.len(), "id")).answering(Resolved { ids }))
 }
 
-pub(super) async fn list(call: &mut Call) -> Answer {
+pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
     let now = call.now();
     let arguments = &mut call.arguments;
     let all = arguments.flag(&["all_projects"])?;
@@ -120,62 +126,64 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let found = call.service.recall.select(&selection, offset, limit).await?;
     let is_own = !all && call.arguments.named_project().is_none();
     let former = if found.memories.is_empty() && is_own { call.former().await? } else { Vec::new() };
-    let former: Vec<Value> = former
+    let former = former
         .iter()
-        .map(|(project, count)| json!({ "project": project.as_str(), "memories": count }))
-        .collect();
-    let rows = found.memories.iter().map(memory_row).collect();
-    Ok(Reply::saying(text::counted(found.memories.len(), "memory"))
-        .list("memories", rows)
-        .fact("next_cursor", found.next.map(|next| next.to_string()))
-        .fact("total", found.total)
-        .fact("project", call.caller.project.as_str())
-        .fact("former", former))
+        .map(|(project, count)| Former { project: Text::of(project), memories: count.unsigned_abs() });
+    let answer = Listed {
+        memories: found.memories.iter().map(memory_row).collect(),
+        next_cursor: found.next.map(Text::of),
+        total: found.total.map(|total| total as u64),
+        project: Text::of(&call.caller.project),
+        former: former.collect(),
+    };
+    Ok(Reply::saying(text::counted(found.memories.len(), "memory")).answering(answer))
 }
 
-pub(super) async fn sessions(call: &mut Call) -> Answer {
+pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), false)?;
     let sessions = call.service.sessions.latest((!all).then_some(&project), before, limit).await?;
-    let rows = sessions.iter().map(session_row).collect();
-    Ok(Reply::saying(text::counted(sessions.len(), "session")).list("sessions", rows))
+    let answer = Sessions { sessions: sessions.iter().map(session_row).collect() };
+    Ok(Reply::saying(text::counted(sessions.len(), "session")).answering(answer))
 }
 
-pub(super) async fn projects(call: &mut Call) -> Answer {
+pub(super) async fn projects(call: &mut Call) -> AnswerTo<of::Projects> {
     let projects = call.service.recall.projects().await?;
-    let rows = projects
-        .iter()
-        .map(|(project, count)| {
-            json!({
-                "project": project.as_str(), "memories": count.memories, "sessions": count.sessions,
-                "prompts": count.prompts, "last_at": count.last_at.map(moment),
-            })
-        })
-        .collect();
-    Ok(Reply::saying(text::counted(projects.len(), "project")).list("projects", rows))
+    let row = |(project, count): (&Project, &ProjectCount)| projects::Project {
+        project: Text::of(project),
+        memories: count.memories.unsigned_abs(),
+        sessions: count.sessions.unsigned_abs(),
+        prompts: count.prompts.unsigned_abs(),
+        last_at: count.last_at.map(|at| moment(at).into()),
+    };
+    let answer = Projects { projects: projects.iter().map(row).collect() };
+    Ok(Reply::saying(text::counted(projects.len(), "project")).answering(answer))
 }
 
 /// The types that live memories have, the most frequent first.
-pub(super) async fn types(call: &mut Call) -> Answer {
+pub(super) async fn types(call: &mut Call) -> AnswerTo<of::Types> {
     let types = call.service.recall.types().await?;
-    let rows =
-        types.iter().map(|(kind, count)| json!({ "type": kind.as_str(), "memories": count })).collect();
-    Ok(Reply::saying(text::counted(types.len(), "type")).list("types", rows))
+    let types: Vec<Type> =
+        types.iter().map(|(kind, count)| Type { name: Text::of(kind), memories: *count as u64 }).collect();
+    Ok(Reply::saying(text::counted(types.len(), "type")).answering(Types { types }))
 }
 
 /// Suggestions for the words of a question.
-pub(super) async fn spelling(call: &mut Call) -> Answer {
+pub(super) async fn spelling(call: &mut Call) -> AnswerTo<of::Spelling> {
     let query = call.arguments.needed("query")?;
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let spelled = call.service.recall.spelled(&query, (!all).then_some(&project)).await?;
-    let rows = spelled.iter().map(|(word, near)| json!({ "word": word, "near": near })).collect();
-    Ok(Reply::saying(text::counted(spelled.len(), "word")).list("words", rows))
+    let words: Vec<Misspelt> = spelled
+        .into_iter()
+        .map(|(word, near)| Misspelt { word: word.into(), near: near.into_iter().map(Text::from).collect() })
+        .collect();
+    Ok(Reply::saying(text::counted(words.len(), "word")).answering(Spelling { words }))
 }
 
-pub(super) async fn merge_projects(call: &mut Call) -> Answer {
+pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProjects> {
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
         Project::parse(&given)
@@ -183,124 +191,136 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
     };
     let (from, into) = (name("from")?, name("into")?);
     let merged = call.service.memories.merge_projects(&from, &into).await?;
-    let kept: Vec<Value> = merged
-        .kept
-        .iter()
-        .map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() }))
-        .collect();
-    let again: Vec<&str> = merged.said_again.iter().map(MemoryId::as_str).collect();
+    let kept =
+        |(id, holder): &(MemoryId, MemoryId)| Kept { id: Text::of(id), topic_held_by: Text::of(holder) };
+    let answer = Merged {
+        memories: merged.memories as u64,
+        sessions: merged.sessions as u64,
+        prompts: merged.prompts as u64,
+        past_sessions: (merged.past_sessions > 0).then_some(merged.past_sessions as u64),
+        kept: merged.kept.iter().map(kept).collect(),
+        said_again: merged.said_again.iter().map(Text::of).collect(),
+    };
     Ok(Reply::saying(format!(
         "now of {into}, from {from}: {}, {}, {}",
         text::counted(merged.memories, "memory"),
         text::counted(merged.sessions, "session"),
         text::counted(merged.prompts, "prompt")
     ))
-    .fact("memories", merged.memories)
-    .fact("sessions", merged.sessions)
-    .fact("prompts", merged.prompts)
-    .fact("past_sessions", (merged.past_sessions > 0).then_some(merged.past_sessions))
-    .fact("kept", kept)
-    .fact("said_again", again))
+    .answering(answer))
 }
 
-pub(super) async fn prompts(call: &mut Call) -> Answer {
+pub(super) async fn prompts(call: &mut Call) -> AnswerTo<of::Prompts> {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let prompts = call.service.memories.prompts((!all).then_some(&project), limit).await?;
-    let rows = prompts.iter().map(prompt_row).collect();
-    Ok(Reply::saying(text::counted(prompts.len(), "prompt")).list("prompts", rows))
+    let answer = Prompts { prompts: prompts.iter().map(prompt_row).collect() };
+    Ok(Reply::saying(text::counted(prompts.len(), "prompt")).answering(answer))
 }
 
-fn prompt_row(prompt: &Prompt) -> Value {
-    json!({
-        "id": prompt.id.as_str(), "session_id": prompt.session.as_str(), "project": prompt.project.as_str(),
-        "agent": prompt.agent, "content": prompt.content, "created_at": prompt.created_at.to_string(),
-    })
+fn prompt_row(prompt: &Prompt) -> sessions::Prompt {
+    sessions::Prompt {
+        id: Text::of(prompt.id),
+        session_id: Text::of(&prompt.session),
+        project: Text::of(&prompt.project),
+        agent: Text::of(&prompt.agent),
+        content: Text::of(&prompt.content),
+        created_at: Text::of(prompt.created_at),
+    }
 }
 
-pub(super) async fn events(call: &mut Call) -> Answer {
+pub(super) async fn events(call: &mut Call) -> AnswerTo<of::Events> {
     let after = call.arguments.count("after")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", 100, 1..=LISTING_MAX)?;
     let events = call.service.recall.events(after as u64, limit).await?;
-    let rows = events
-        .iter()
-        .map(|event| {
-            json!({
-                "writer": event.writer, "seq": event.seq, "at": event.at.to_string(), "kind": event.kind.as_str(),
-                "memory": event.memory.as_ref().map(|id| id.as_str().to_owned()),
-                "session": event.session.as_ref().map(|id| id.as_str().to_owned()),
-                "project": event.project.as_ref().map(|project| project.as_str().to_owned()),
-            })
-        })
-        .collect();
-    Ok(Reply::saying(text::counted(events.len(), "event")).list("events", rows))
+    let row = |event: &Event| sessions::Event {
+        writer: Text::from(&event.writer),
+        seq: event.seq,
+        at: Text::of(event.at),
+        kind: event.kind.as_str().into(),
+        memory: event.memory.map(Text::of),
+        session: event.session.as_ref().map(Text::of),
+        project: event.project.as_ref().map(Text::of),
+    };
+    let events: Vec<sessions::Event> = events.iter().map(row).collect();
+    Ok(Reply::saying(text::counted(events.len(), "event")).answering(Events { events }))
 }
 
 /// The graph around a memory or, if a project is named, its latest memories.
-pub(super) async fn graph(call: &mut Call) -> Answer {
+pub(super) async fn graph(call: &mut Call) -> AnswerTo<of::Graph> {
     let project = call.arguments.project()?;
     let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
-    let graph = match project {
+    let found = match project {
         Some(project) => call.service.recall.graph_of_project(&project, limit).await?,
         None => {
             let id = call.arguments.memory_id()?;
             call.service.recall.graph(&id, depth, limit).await?
         }
     };
-    let nodes: Vec<Value> = graph
-        .nodes
-        .iter()
-        .map(|node| {
-            json!({
-                "id": node.memory.id.as_str(), "title": node.memory.title, "type": node.memory.kind.as_str(),
-                "project": node.memory.scope.project_name(), "updated_at": node.memory.updated_at.to_string(),
-                "distance": node.distance,
-            })
-        })
-        .collect();
-    let relations: Vec<Value> = graph.relations.iter().map(relation_json).collect();
+    let node = |node: &GraphNode| graph::Node {
+        id: Text::of(node.memory.id),
+        title: Text::of(&node.memory.title),
+        kind: Text::of(&node.memory.kind),
+        project: node.memory.scope.project_name().into(),
+        updated_at: Text::of(node.memory.updated_at),
+        distance: node.distance as u64,
+    };
+    let answer = graph::Graph {
+        nodes: found.nodes.iter().map(node).collect(),
+        relations: found.relations.iter().map(relation).collect(),
+        truncated: found.truncated,
+    };
     Ok(Reply::saying(format!(
         "{}, {}",
-        text::counted(nodes.len(), "memory"),
-        text::counted(relations.len(), "relation")
+        text::counted(answer.nodes.len(), "memory"),
+        text::counted(answer.relations.len(), "relation")
     ))
-    .list("nodes", nodes)
-    .list("relations", relations)
-    .fact("truncated", graph.truncated))
+    .answering(answer))
 }
 
-fn relation_json(one: &StoredRelation) -> Value {
-    json!({
-        "from": one.from.as_str(), "to": one.to.as_str(), "kind": one.kind, "weight": one.weight,
-        "evidence": one.evidence, "method": one.method, "model": one.model, "at": one.at.to_string(),
-    })
+fn relation(one: &StoredRelation) -> graph::Relation {
+    graph::Relation {
+        from: Text::of(one.from),
+        to: Text::of(one.to),
+        kind: Text::from(&one.kind),
+        weight: one.weight,
+        evidence: one.evidence.as_ref().map(Text::from),
+        method: Text::from(&one.method),
+        model: one.model.as_ref().map(Text::from),
+        at: Text::of(one.at),
+    }
 }
 
 /// What is known about a name.
-pub(super) async fn entity(call: &mut Call) -> Answer {
+pub(super) async fn entity(call: &mut Call) -> AnswerTo<of::Entity> {
     let name = call.arguments.needed("name")?;
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
     let found = call.service.recall.entity(&call.caller, &name, project, limit).await?;
-    let memory = |(memory, is_read): &(Memory, bool)| {
-        let mut row = memory_row(memory);
-        row["by"] = json!(if *is_read { "model" } else { "mention" });
-        row
+    let about = |(memory, is_read): &(Memory, bool)| graph::About {
+        row: memory_row(memory),
+        by: if *is_read { "model" } else { "mention" }.into(),
     };
-    let beside = |(mention, count): &(Mention, usize)| json!({ "name": mention.name, "kind": mention.kind.as_str(), "memories": count });
-    let memories: Vec<Value> = found.memories.iter().map(memory).collect();
+    let beside = |(mention, count): &(Mention, usize)| graph::Beside {
+        name: Text::of(&mention.name),
+        kind: mention.kind.as_str().into(),
+        memories: *count as u64,
+    };
+    let answer = graph::Entity {
+        project: Text::of(&found.project),
+        memories: found.memories.iter().map(about).collect(),
+        beside: found.beside.iter().map(beside).collect(),
+        relations: found.relations.iter().map(relation).collect(),
+        truncated: found.truncated,
+    };
     Ok(Reply::saying(format!(
         "{} about it in project {}",
-        text::counted(memories.len(), "memory"),
+        text::counted(answer.memories.len(), "memory"),
         found.project
     ))
-    .fact("project", found.project.as_str())
-    .list("memories", memories)
-    .list("beside", found.beside.iter().map(beside).collect())
-    .list("relations", found.relations.iter().map(relation_json).collect())
-    .fact("truncated", found.truncated))
+    .answering(answer))
 }
 
 pub(super) async fn export(call: &mut Call) -> AnswerTo<of::Export> {

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::reply::{agent, moment};
-use cerebro_core::domain::{EndReason, Memory, Project, Scope, Session};
+use crate::answer::{Text, memories, sessions};
+use cerebro_core::domain::{Memory, Project, Scope, Session};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
@@ -26,37 +27,65 @@ pub(super) fn follow_ups(is_person: bool) -> FollowUps {
     }
 }
 
-/// A memory in a list, without its content.
-pub(super) fn memory_row(memory: &Memory) -> Value {
-    json!({
-        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.scope.project_name(),
-        "scope": memory.scope.name().as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
-        "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
-        "deleted_at": memory.deleted_at.map(moment), "archived_at": memory.archived_at.map(moment),
-        "flag": (!memory.taint.flags.is_empty()).then(|| memory.taint.names()),
-    })
+/// A memory in a list.
+pub(super) fn memory_row(memory: &Memory) -> memories::Row {
+    memories::Row {
+        id: Text::of(memory.id),
+        title: Text::of(&memory.title),
+        kind: Text::of(&memory.kind),
+        project: memory.scope.project_name().into(),
+        scope: memory.scope.name().as_str().into(),
+        revision: memory.revision,
+        pinned: memory.pinned,
+        agent: Text::of(&memory.agent),
+        topic_key: memory.topic_key.as_ref().map(Text::of),
+        updated_at: Text::of(memory.updated_at),
+        deleted_at: memory.deleted_at.map(|at| moment(at).into()),
+        archived_at: memory.archived_at.map(|at| moment(at).into()),
+        flag: (!memory.taint.flags.is_empty()).then(|| memory.taint.names().into()),
+    }
+}
+
+/// The marks of a memory, without its flag, which its row has.
+pub(super) fn marks_beside(marks: &[Mark]) -> memories::Marks {
+    let marks = marks.iter().filter(|mark| mark.name != "flag");
+    let marks: Value = marks.map(|mark| (mark.name.to_owned(), mark.json())).collect();
+    serde_json::from_value(marks).expect("each mark has the type of its field")
 }
 
 /// A session in a list.
-pub(super) fn session_row(session: &Session) -> Value {
-    json!({
-        "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
-        "directory": session.directory, "started_at": session.started_at.to_string(),
-        "ended_at": session.ended_at.map(|at| at.to_string()), "end_reason": session.end_reason.map(EndReason::as_str),
-        "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
-    })
+pub(super) fn session_row(session: &Session) -> sessions::Session {
+    sessions::Session {
+        id: Text::of(&session.id),
+        project: Text::of(&session.project),
+        agent: Text::of(&session.agent),
+        directory: session.directory.as_ref().map(Text::of),
+        started_at: Text::of(session.started_at),
+        ended_at: session.ended_at.map(Text::of),
+        end_reason: session.end_reason.map(|reason| reason.as_str().into()),
+        summary: session.summary.as_ref().map(Text::of),
+        follows: session.follows.as_ref().map(Text::of),
+    }
 }
 
 /// An entry of a timeline.
-pub(super) fn entry_json(entry: &Entry, marks: &[Mark]) -> Value {
+pub(super) fn entry_row(entry: &Entry) -> sessions::Entry {
     let title = text::cut_chars(&entry.title, 120);
-    let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
-    if !title.is_empty() {
-        facts["title"] = json!(title);
+    sessions::Entry {
+        kind: entry.kind.as_str().into(),
+        id: Text::from(&entry.id),
+        date: moment(entry.at).into(),
+        agent: agent(&entry.agent).into(),
+        title: (!title.is_empty()).then(|| title.into()),
+        memory_type: entry.memory_kind.as_ref().map(Text::from),
+        content: None,
+        content_bytes: None,
     }
-    if let Some(kind) = &entry.memory_kind {
-        facts["type"] = json!(kind);
-    }
+}
+
+/// The same with the marks of its memory.
+pub(super) fn marked_entry(entry: &Entry, marks: &[Mark]) -> Value {
+    let mut facts = json!(entry_row(entry));
     for mark in marks {
         facts[mark.name] = mark.json();
     }

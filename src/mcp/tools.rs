@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{entry_json, follow_ups, shown_project},
+    rows::{follow_ups, marked_entry, shown_project},
 };
+use crate::answer::{Text, memories, of};
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
@@ -148,7 +149,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
     .fact("outcome", done.outcome.as_str()))
 }
 
-pub(super) async fn context(call: &mut Call) -> Answer {
+pub(super) async fn context(call: &mut Call) -> AnswerTo<of::Context> {
     let request = ContextRequest {
         project: call.arguments.project()?,
         scope: call.arguments.scope()?,
@@ -167,13 +168,15 @@ pub(super) async fn context(call: &mut Call) -> Answer {
             }
         }
     }
-    Ok(Reply::saying(context.text.clone())
-        .fact("project", context.project.as_str())
-        .fact("text", context.text)
-        .fact("sessions", context.sessions)
-        .fact("prompts", context.prompts)
-        .fact("memories", context.memories)
-        .fact("truncated", context.truncated))
+    let answer = memories::Context {
+        project: Text::of(context.project),
+        text: Text::from(&context.text),
+        sessions: context.sessions as u64,
+        prompts: context.prompts as u64,
+        memories: context.memories as u64,
+        truncated: context.truncated,
+    };
+    Ok(Reply::saying(context.text).answering(answer))
 }
 
 /// The note that the folder had another name before, which has memories.
@@ -342,7 +345,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     Ok(new_project(reply, updated.memory.scope.project_name(), updated.new_project.as_deref()))
 }
 
-pub(super) async fn delete(call: &mut Call) -> Answer {
+pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // A purge removes the edges that tell.
@@ -357,12 +360,19 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     if hard {
         forget_edits(call, id);
     }
-    let reply = Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome);
     let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
-    let ids: Vec<&str> = merged.iter().map(MemoryId::as_str).collect();
-    let prompts: Vec<&str> = prompts.iter().map(PromptId::as_str).collect();
-    let quoted = (!prompts.is_empty()).then(|| format!("prompts still say it: {}", prompts.join(", ")));
-    Ok(reply.lines(lines).lines(quoted).fact("merged", json!(ids)).fact("prompts", json!(prompts)))
+    let quoted = (!prompts.is_empty()).then(|| {
+        let ids: Vec<&str> = prompts.iter().map(PromptId::as_str).collect();
+        format!("prompts still say it: {}", ids.join(", "))
+    });
+    let reply = Reply::saying(format!("{outcome} `{id}`")).lines(lines).lines(quoted);
+    let answer = memories::Deleted {
+        id: Text::of(id),
+        outcome: outcome.into(),
+        merged: merged.iter().map(Text::of).collect(),
+        prompts: prompts.iter().map(Text::of).collect(),
+    };
+    Ok(reply.answering(answer))
 }
 
 /// Removes the texts of edits that a purged memory left in the home.
@@ -455,7 +465,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         }
     }
     Ok(if explain {
-        reply.list("explained", found.hits.iter().map(explain::explained).collect())
+        reply.list("explained", found.hits.iter().map(|hit| json!(explain::explained(hit))).collect())
     } else {
         reply
     })
@@ -581,7 +591,7 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
     };
     let timeline = call.service.recall.timeline(&request).await?;
     let marks = call.service.recall.marks(&timeline.memories()).await?;
-    let entry_json = |entry: &Entry| entry_json(entry, marks_of(&marks, entry));
+    let entry_json = |entry: &Entry| marked_entry(entry, marks_of(&marks, entry));
     let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
     let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.scope));
     if let Some(session) = &timeline.session {

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::{ArgumentError, Arguments},
-    call::{Answer, AnswerTo, Call},
+    call::{AnswerTo, Call},
     context::Context,
     freshness,
     reply::Reply,
-    rows::{entry_json, memory_row, session_row},
+    rows::{entry_row, marks_beside, memory_row, session_row},
 };
-use crate::answer::{daemon, of};
+use crate::answer::{
+    Text, daemon,
+    memories::{self, Activity, Browsed, Day, Marks, Page},
+    of, sessions,
+};
 use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
 use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, SessionContents};
@@ -51,7 +53,7 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
     Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(answer))
 }
 
-pub(super) async fn browse(call: &mut Call) -> Answer {
+pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
     let arguments = &mut call.arguments;
     let request = BrowseRequest {
         project: arguments.project()?,
@@ -66,24 +68,20 @@ pub(super) async fn browse(call: &mut Call) -> Answer {
     let mut marks = call.service.recall.marks(&ids).await?;
     freshness::mark(call, &ids, &mut marks).await?;
     let now = Timestamp::now();
-    let row = |memory: &Memory| {
-        let mut row = memory_row(memory);
-        row["origin"] = json!(memory.taint.origin.as_str());
-        if memory.valid.is_over(now) {
-            row["expired"] = json!(true);
-        }
-        for mark in marks.get(&memory.id).into_iter().flatten() {
-            row[mark.name] = mark.json();
-        }
-        row
+    let row = |memory: &Memory| Browsed {
+        row: memory_row(memory),
+        origin: memory.taint.origin.as_str().into(),
+        marks: Marks {
+            expired: memory.valid.is_over(now),
+            ..marks_beside(marks.get(&memory.id).map_or(&[], Vec::as_slice))
+        },
     };
-    let rows = browsed.memories.iter().map(row).collect();
+    let answer = Page { memories: browsed.memories.iter().map(row).collect(), total: browsed.total as u64 };
     Ok(Reply::saying(format!("{} of {}", browsed.memories.len(), text::counted(browsed.total, "memory")))
-        .list("memories", rows)
-        .fact("total", browsed.total))
+        .answering(answer))
 }
 
-pub(super) async fn activity(call: &mut Call) -> Answer {
+pub(super) async fn activity(call: &mut Call) -> AnswerTo<of::Activity> {
     let now = call.now();
     let project = call.arguments.project()?;
     let until = call.arguments.moment("until", now, true)?.unwrap_or(now);
@@ -91,12 +89,12 @@ pub(super) async fn activity(call: &mut Call) -> Answer {
     let since = call.arguments.moment("since", now, false)?;
     let since = since.unwrap_or_else(|| until.saturating_sub(month).unwrap_or(Timestamp::MIN));
     let days = call.service.recall.activity(project.as_ref(), since, until).await?;
-    let rows: Vec<Value> =
-        days.iter().map(|(day, saves)| json!({ "date": day.to_string(), "saves": saves })).collect();
-    Ok(Reply::saying(text::counted(rows.len(), "day")).list("days", rows))
+    let days: Vec<Day> =
+        days.iter().map(|(day, saves)| Day { date: Text::of(day), saves: *saves as u64 }).collect();
+    Ok(Reply::saying(text::counted(days.len(), "day")).answering(Activity { days }))
 }
 
-pub(super) async fn session_contents(call: &mut Call) -> Answer {
+pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
     let Some(id) = call.arguments.session_id("session_id")? else {
         return Err(
             ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()
@@ -108,24 +106,26 @@ pub(super) async fn session_contents(call: &mut Call) -> Answer {
     let SessionContents { session, entries, prompts, more } =
         call.service.recall.session_contents(&id, after, limit).await?;
     // At full precision, because many may be in one second.
-    let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
+    let next = entries.last().filter(|_| more).map(|last| Text::of(last.at));
     let row_of = |entry: &Entry| {
-        let mut row = entry_json(entry, &[]);
-        if let Some(prompt) = prompts.get(&entry.id).filter(|_| bytes > 0) {
-            row["content"] = json!(text::cut_bytes(prompt, bytes));
-            row["content_bytes"] = json!(prompt.len());
+        let prompt = prompts.get(&entry.id).filter(|_| bytes > 0);
+        sessions::Entry {
+            content: prompt.map(|prompt| text::cut_bytes(prompt, bytes).into()),
+            content_bytes: prompt.map(|prompt| prompt.len() as u64),
+            ..entry_row(entry)
         }
-        row
     };
-    Ok(Reply::saying(text::counted(entries.len(), "entry"))
-        .fact("session", session.as_ref().map_or(Value::Null, session_row))
-        .list("entries", entries.iter().map(row_of).collect())
-        .fact("more", more)
-        .fact("next", next))
+    let answer = sessions::Story {
+        session: session.as_ref().map(session_row),
+        entries: entries.iter().map(row_of).collect(),
+        more,
+        next,
+    };
+    Ok(Reply::saying(text::counted(entries.len(), "entry")).answering(answer))
 }
 
 /// Pairs of memories that the worker found: claims against each other, or texts that are nearly the same.
-pub(super) async fn pairs(call: &mut Call) -> Answer {
+pub(super) async fn pairs(call: &mut Call) -> AnswerTo<of::Pairs> {
     let which = match call.arguments.text("which")?.as_deref() {
         None | Some("claims") => Pairs::Claims,
         Some("twins") => Pairs::Twins,
@@ -137,17 +137,20 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", 50, 1..=PAIRS_MAX)?;
     let offset = call.arguments.clamped("offset", 0, 0..=PAIRS_OFFSET_MAX)?;
     let pairs = call.service.recall.pairs(which, offset, limit + 1).await?;
-    let rows: Vec<Value> = pairs.iter().take(limit).map(pair_json).collect();
-    let more = (pairs.len() > limit).then_some(true);
-    Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows).fact("more", more))
+    let answer = memories::Pairs {
+        pairs: pairs.iter().take(limit).map(pair_row).collect(),
+        more: (pairs.len() > limit).then_some(true),
+    };
+    Ok(Reply::saying(text::counted(answer.pairs.len(), "pair")).answering(answer))
 }
 
 /// A person lets two memories stand, in the revisions that the person read.
-pub(super) async fn settle(call: &mut Call) -> Answer {
+pub(super) async fn settle(call: &mut Call) -> AnswerTo<of::Settle> {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;
     call.service.recall.settle_pair([first, second]).await?;
-    Ok(Reply::saying(format!("`{}` and `{}` both stand", first.0, second.0)).fact("outcome", "settled"))
+    Ok(Reply::saying(format!("`{}` and `{}` both stand", first.0, second.0))
+        .answering(memories::Settled { outcome: "settled".into() }))
 }
 
 /// One memory of a pair, with the revision that was read.
@@ -164,14 +167,18 @@ fn end(
     Ok((memory, read.ok_or_else(missing)?))
 }
 
-fn pair_json(pair: &Pair) -> Value {
-    let side = |memory: &Memory| {
-        let mut row = memory_row(memory);
-        row["content"] = json!(text::cut_bytes(&memory.content, PAIR_BYTES));
-        row
+fn pair_row(pair: &Pair) -> memories::Pair {
+    let side = |memory: &Memory| memories::Side {
+        row: memory_row(memory),
+        content: text::cut_bytes(&memory.content, PAIR_BYTES).into(),
     };
-    json!({
-        "kind": pair.relation.kind, "weight": pair.relation.weight, "evidence": pair.relation.evidence,
-        "model": pair.relation.model, "from": side(&pair.from), "to": side(&pair.to),
-    })
+    let relation = &pair.relation;
+    memories::Pair {
+        kind: Text::from(&relation.kind),
+        weight: relation.weight,
+        evidence: relation.evidence.as_ref().map(Text::from),
+        model: relation.model.as_ref().map(Text::from),
+        from: side(&pair.from),
+        to: side(&pair.to),
+    }
 }

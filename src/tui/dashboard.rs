@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::Slot;
 use super::state::{Link, State};
@@ -12,9 +12,11 @@ use super::{fit, paint};
 use crate::answer::{
     Text,
     daemon::{Client, Clients},
+    memories::Activity,
+    projects::Projects,
     stats::Stats,
 };
-use crate::view::{self, DAYS_MAX, Fact, ago, bytes, items, span, text};
+use crate::view::{self, DAYS_MAX, Fact, ago, bytes, span};
 use cerebro_core::operation::Operation;
 
 /// Ticks after which the numbers are read again even if nothing seems to have happened.
@@ -60,18 +62,16 @@ pub fn connected(state: &mut State, answer: &Clients) {
     state.dashboard.clients.clone_from(&answer.clients);
 }
 
-/// Processes another answer.
-pub fn answer(state: &mut State, slot: Slot, value: &Value) {
-    match slot {
-        Slot::Activity => state.dashboard.days = view::days_of(value),
-        Slot::Projects => {
-            let count = |row: &Value| (text(row, "project"), row["memories"].as_u64().unwrap_or(0));
-            state.projects =
-                items(value, "projects").map(count).filter(|(name, _)| !name.is_empty()).collect();
-            state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        }
-        _ => {}
-    }
+/// Takes in how much was written each day.
+pub fn take_activity(state: &mut State, activity: &Activity) {
+    state.dashboard.days = view::days_of(activity);
+}
+
+/// Takes in the projects, the largest first.
+pub fn take_projects(state: &mut State, answer: &Projects) {
+    let named = answer.projects.iter().filter(|one| !one.project.is_empty());
+    state.projects = named.map(|one| (one.project.line(), one.memories)).collect();
+    state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
 }
 
 /// The keys of this screen.

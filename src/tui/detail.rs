@@ -4,13 +4,14 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::{Asks, Slot};
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
-use crate::view::{self, Memory, Relation, Revision, date, items};
+use crate::answer::observation::Observation;
+use crate::view::{self, Memory, Relation, Revision, date};
 use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
@@ -59,9 +60,9 @@ pub enum Wish {
 }
 
 impl Detail {
-    /// Reads an answer of `mem_get_observation`. The position in the text stays if it is the same memory.
-    pub fn read(value: &Value, before: Option<Self>) -> Self {
-        let memory = Memory::read(value);
+    /// From `mem_get_observation`. The position in the text stays if it is the same memory.
+    pub fn of(found: &Observation, before: Option<Self>) -> Self {
+        let memory = Memory::of(found);
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
         let tree: Vec<Branch> = memory.related.iter().map(branch).collect();
         let same = before.filter(|before| before.memory.row.id == memory.row.id);
@@ -80,16 +81,16 @@ impl Detail {
     }
 
     /// Takes in the earlier revisions.
-    pub fn take_revisions(&mut self, value: &Value) {
-        let revisions: Vec<Revision> = items(value, "revisions").map(Revision::read).collect();
+    pub fn take_revisions(&mut self, found: &Observation) {
+        let revisions: Vec<Revision> = found.revisions.iter().map(Revision::of).collect();
         self.old = ScrolledText::new(revisions.first().map_or("", |revision| revision.content.as_str()));
         self.revision = Cursor::default();
         self.revisions = Some(revisions);
     }
 
     /// Takes in the relations of a branch that was opened.
-    pub fn take_branch(&mut self, value: &Value) {
-        let found = Memory::read(value);
+    pub fn take_branch(&mut self, found: &Observation) {
+        let found = Memory::of(found);
         let Some(at) = self.tree.iter().position(|branch| branch.to.id == found.row.id && branch.open) else {
             return;
         };
@@ -391,11 +392,12 @@ mod tests {
     use crossterm::event::KeyModifiers;
 
     use super::*;
+    use crate::answer::observation::Related;
 
-    fn memory(id: &str, related: &[&str]) -> Value {
-        let near: Vec<Value> =
-            related.iter().map(|id| json!({ "id": id, "title": id, "relation": "similar" })).collect();
-        json!({ "id": id, "related": near, "revision": 1 })
+    fn memory(id: &str, related: &[&str]) -> Observation {
+        let near = |id: &&str| Related { id: (*id).into(), title: (*id).into(), relation: "similar".into() };
+        let related = related.iter().map(near).collect();
+        Observation { id: id.into(), related, revision: Some(1), ..Observation::default() }
     }
 
     fn press(detail: &mut Detail, code: KeyCode) -> Wish {
@@ -408,7 +410,7 @@ mod tests {
 
     #[test]
     fn the_tree_of_relations_is_walked_and_never_goes_in_circles() {
-        let mut detail = Detail::read(&memory("a", &["b", "c"]), None);
+        let mut detail = Detail::of(&memory("a", &["b", "c"]), None);
         press(&mut detail, KeyCode::BackTab);
         press(&mut detail, KeyCode::Right);
         detail.take_branch(&memory("b", &["a", "d", "e"]));
@@ -427,10 +429,10 @@ mod tests {
 
     #[test]
     fn the_same_memory_keeps_its_position() {
-        let mut detail = Detail::read(&memory("a", &[]), None);
+        let mut detail = Detail::of(&memory("a", &[]), None);
         press(&mut detail, KeyCode::Tab);
-        let detail = Detail::read(&memory("a", &[]), Some(detail));
+        let detail = Detail::of(&memory("a", &[]), Some(detail));
         assert_eq!(detail.tab, Tab::Revisions);
-        assert_eq!(Detail::read(&memory("b", &[]), Some(detail)).tab, Tab::Text);
+        assert_eq!(Detail::of(&memory("b", &[]), Some(detail)).tab, Tab::Text);
     }
 }

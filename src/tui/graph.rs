@@ -5,13 +5,17 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::Slot;
 use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, markdown, paint};
-use crate::view::{Entry, Memory, date, items};
+use crate::answer::{
+    observation::Observation,
+    sessions::{Marked, Timeline},
+};
+use crate::view::{Entry, Memory, date};
 use cerebro_core::operation::Operation;
 
 /// Neighbours in the session on either side.
@@ -57,6 +61,15 @@ impl Graph {
             Side::Right => (&self.right, &mut self.right_cursor),
         }
     }
+
+    /// Leaves a side where nothing is.
+    fn choose_side(&mut self) {
+        if self.right.is_empty() && !self.left.is_empty() {
+            self.side = Side::Left;
+        } else if self.left.is_empty() {
+            self.side = Side::Right;
+        }
+    }
 }
 
 /// Makes a memory the centre.
@@ -88,39 +101,39 @@ pub fn refresh(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
-pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+/// Takes in the centre.
+pub fn take_centre(state: &mut State, found: &Observation) {
+    let memory = Memory::of(found);
+    let node = |near: &crate::view::Relation| Node {
+        id: near.id.clone(),
+        title: near.title.clone(),
+        kind: String::new(),
+        edge: near.kind.clone(),
+    };
     let graph = &mut state.graph;
-    if slot == Slot::Centre {
-        let memory = Memory::read(value);
-        let node = |near: &crate::view::Relation| Node {
-            id: near.id.clone(),
-            title: near.title.clone(),
-            kind: String::new(),
-            edge: near.kind.clone(),
-        };
-        graph.right = memory.related.iter().map(node).collect();
-        graph.right_cursor = Cursor::default();
-        graph.centre = Some(memory);
-    } else {
-        let node = |edge: &str, entry: Entry| Node {
-            id: entry.id,
-            title: entry.title,
-            kind: entry.kind,
-            edge: edge.to_owned(),
-        };
-        let side = |name: &'static str| {
-            items(value, name).map(Entry::read).filter(Entry::is_memory).map(|entry| node(name, entry))
-        };
-        graph.left = side("before").collect();
-        graph.left_cursor = Cursor::at(graph.left.len().saturating_sub(1));
-        graph.left.extend(side("after"));
-    }
-    if graph.right.is_empty() && !graph.left.is_empty() {
-        graph.side = Side::Left;
-    } else if graph.left.is_empty() {
-        graph.side = Side::Right;
-    }
+    graph.right = memory.related.iter().map(node).collect();
+    graph.right_cursor = Cursor::default();
+    graph.centre = Some(memory);
+    graph.choose_side();
+}
+
+/// Takes in what is around the centre in its session.
+pub fn take_around(state: &mut State, timeline: &Timeline) {
+    let node = |edge: &str, entry: Entry| Node {
+        id: entry.id,
+        title: entry.title,
+        kind: entry.kind,
+        edge: edge.to_owned(),
+    };
+    let side = |name: &'static str, entries: &[Marked]| {
+        let entries = entries.iter().map(|one| Entry::of(&one.entry)).filter(Entry::is_memory);
+        entries.map(|entry| node(name, entry)).collect::<Vec<Node>>()
+    };
+    let graph = &mut state.graph;
+    graph.left = side("before", &timeline.before);
+    graph.left_cursor = Cursor::at(graph.left.len().saturating_sub(1));
+    graph.left.extend(side("after", &timeline.after));
+    graph.choose_side();
 }
 
 /// Handles a key.

@@ -13,7 +13,8 @@ use super::pages::{PAGE, Pages};
 use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
-use crate::view::{self, Row, date, items};
+use crate::answer::{memories::Page, observation::Observation, search::Found};
+use crate::view::{self, Row, date};
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 
@@ -208,36 +209,10 @@ fn want_preview(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
-pub fn answer(state: &mut State, slot: Slot, value: &Value) {
-    match slot {
-        Slot::Page(number) => take_page(state, number, value),
-        Slot::Search => take_hits(state, value),
-        Slot::Memory => {
-            let memories = &mut state.memories;
-            memories.detail = Some(Detail::read(value, memories.detail.take()));
-            do_awaited(state);
-        }
-        Slot::Revisions => {
-            let about = value["id"].as_str().unwrap_or_default();
-            let detail = state.memories.detail.as_mut();
-            if let Some(detail) = detail.filter(|detail| detail.memory.row.id == about) {
-                detail.take_revisions(value);
-            }
-        }
-        Slot::Branch => {
-            if let Some(detail) = &mut state.memories.detail {
-                detail.take_branch(value);
-            }
-        }
-        _ => {}
-    }
-    want_preview(state);
-}
-
-fn take_page(state: &mut State, number: usize, value: &Value) {
+/// Takes in a page of the list.
+pub fn take_page(state: &mut State, number: usize, page: &Page) {
     let memories = &mut state.memories;
-    memories.pages.put(number, value);
+    memories.pages.put(number, page);
     if memories.hits.is_none() {
         if let Some(at) = memories.pages.position(&memories.chosen).filter(|_| memories.cursor.at > 0) {
             memories.cursor.at = at;
@@ -248,23 +223,26 @@ fn take_page(state: &mut State, number: usize, value: &Value) {
         // The page that arrived may have moved the view to others.
         want_pages(state);
     }
+    want_preview(state);
 }
 
-fn take_hits(state: &mut State, value: &Value) {
+/// Takes in what a search found.
+pub fn take_hits(state: &mut State, found: &Found) {
     let memories = &mut state.memories;
     let query = memories.query.text().to_owned();
     if memories.query.is_blank() {
         memories.hits = None;
+        want_preview(state);
         return;
     }
-    let rows = items(value, "hits").map(Row::read).map(|mut row| {
+    let rows = found.hits.iter().map(Row::hit).map(|mut row| {
         if row.project.is_empty() {
             row.project = state.project.clone().unwrap_or_default();
         }
         row
     });
     let rows: Vec<Row> = rows.collect();
-    let cursor = value["next_cursor"].as_str().map(str::to_owned);
+    let cursor = found.next_cursor.as_ref().map(|cursor| cursor.raw().to_owned());
     let memories = &mut state.memories;
     match &mut memories.hits {
         Some(hits) if hits.asked_more => {
@@ -272,14 +250,31 @@ fn take_hits(state: &mut State, value: &Value) {
             hits.cursor = cursor;
         }
         _ => {
-            let matched = view::text(value, "match");
-            let relaxed = value["relaxed"] == true;
+            let (matched, relaxed) = (found.matched.line(), found.relaxed);
             memories.hits = Some(Hits { query, rows, matched, relaxed, cursor, asked_more: false });
             let total = memories.total();
             memories.cursor.fit(total);
         }
     }
     remember(state);
+    want_preview(state);
+}
+
+/// Takes in a memory: whole, with its earlier texts, or as a branch of the tree of relations.
+pub fn take_memory(state: &mut State, slot: Slot, found: &Observation) {
+    let memories = &mut state.memories;
+    match (slot, &mut memories.detail) {
+        (Slot::Memory, detail) => {
+            *detail = Some(Detail::of(found, detail.take()));
+            do_awaited(state);
+        }
+        (Slot::Revisions, Some(detail)) if found.id == detail.memory.row.id.as_str() => {
+            detail.take_revisions(found);
+        }
+        (Slot::Branch, Some(detail)) => detail.take_branch(found),
+        _ => {}
+    }
+    want_preview(state);
 }
 
 /// Remembers which memory the cursor is on; none while its page is loading.

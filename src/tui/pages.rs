@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use crate::view::{Row, items};
+use crate::answer::memories::Page;
+use crate::view::Row;
 
 /// Rows of a page.
 pub const PAGE: usize = 100;
@@ -48,9 +47,9 @@ impl Pages {
     }
 
     /// Adds a page, and drops those far from it.
-    pub fn put(&mut self, number: usize, answer: &Value) {
-        self.total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
-        self.held.insert(number, items(answer, "memories").map(Row::read).collect());
+    pub fn put(&mut self, number: usize, page: &Page) {
+        self.total = usize::try_from(page.total).ok();
+        self.held.insert(number, page.memories.iter().map(Row::browsed).collect());
         self.stale.retain(|page| *page != number);
         while self.held.len() > PAGES_MAX {
             let farthest = self.held.keys().copied().max_by_key(|page| page.abs_diff(number));
@@ -67,14 +66,17 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::answer::memories::Browsed;
 
-    fn answer(page: usize, total: usize) -> Value {
-        let rows: Vec<Value> =
-            (page * PAGE..((page + 1) * PAGE).min(total)).map(|n| json!({ "id": format!("m{n}") })).collect();
-        json!({ "memories": rows, "total": total })
+    fn answer(page: usize, total: usize) -> Page {
+        let row = |n: usize| {
+            let mut browsed = Browsed::default();
+            browsed.row.id = format!("m{n}").into();
+            browsed
+        };
+        let rows = page * PAGE..((page + 1) * PAGE).min(total);
+        Page { memories: rows.map(row).collect(), total: total as u64 }
     }
 
     fn held(pages: &Pages) -> usize {

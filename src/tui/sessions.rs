@@ -14,10 +14,13 @@ use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint, update};
 use crate::answer::{
+    self,
     history::{History, Whole},
+    observation::Observation,
     of,
+    sessions::Story,
 };
-use crate::view::{self, Entry, Exchange, Past, Session, clock, date, items, span};
+use crate::view::{self, Entry, Exchange, Past, Session, clock, date, span};
 use cerebro_core::operation::Operation;
 
 /// Sessions of one answer.
@@ -50,13 +53,13 @@ struct SessionDetail {
 
 impl SessionDetail {
     /// From `op_story`.
-    fn read(value: &Value) -> Self {
-        let session = Session::read(&value["session"]);
+    fn of(story: &Story) -> Self {
+        let session = story.session.as_ref().map(Session::of).unwrap_or_default();
         Self {
             body: ScrolledText::new(&session.summary),
             session,
-            entries: items(value, "entries").map(Entry::read).collect(),
-            more: value["more"] == true,
+            entries: story.entries.iter().map(Entry::of).collect(),
+            more: story.more,
             ..Self::default()
         }
     }
@@ -203,29 +206,37 @@ fn want_detail(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
+/// Takes in an answer about sessions.
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
-    let sessions = &mut state.sessions;
     match slot {
-        Slot::Exchange => {
-            let (read, detail) = (Exchange::read(value), sessions.detail.as_mut());
-            let chosen = detail.filter(|detail| {
-                detail.exchanges.get(detail.cursor.at).is_some_and(|chosen| chosen.id == read.id)
-            });
-            if let Some(detail) = chosen {
-                detail.body = ScrolledText::new(&read.content);
-            }
-            return;
-        }
-        Slot::SessionDetail | Slot::Sessions if sessions.past => {
-            return update::take::<of::HistorySession>(state, value, past);
-        }
-        Slot::SessionDetail => sessions.detail = Some(SessionDetail::read(value)),
-        _ => {
-            take_sessions(sessions, value);
-            want_more(state);
-        }
+        _ if state.sessions.past => update::take::<of::HistorySession>(state, value, past),
+        Slot::SessionDetail => update::take::<of::Story>(state, value, take_story),
+        _ => update::take::<of::Sessions>(state, value, take_latest),
     }
+}
+
+/// Takes in a whole exchange of a past session.
+pub fn take_exchange(state: &mut State, found: &Observation) {
+    let read = Exchange::of(found);
+    let chosen =
+        state.sessions.detail.as_mut().filter(|detail| {
+            detail.exchanges.get(detail.cursor.at).is_some_and(|chosen| chosen.id == read.id)
+        });
+    if let Some(detail) = chosen {
+        detail.body = ScrolledText::new(&read.content);
+    }
+}
+
+fn take_story(state: &mut State, story: &Story) {
+    state.sessions.detail = Some(SessionDetail::of(story));
+    if !state.sessions.inside {
+        want_detail(state);
+    }
+}
+
+fn take_latest(state: &mut State, latest: &answer::sessions::Sessions) {
+    take_sessions(&mut state.sessions, latest);
+    want_more(state);
     if !state.sessions.inside {
         want_detail(state);
     }
@@ -269,8 +280,8 @@ fn take_past(sessions: &mut Sessions, history: &History) {
 }
 
 /// Takes in a page: earlier sessions than those that are held, or the latest again.
-fn take_sessions(sessions: &mut Sessions, value: &Value) {
-    let new: Vec<Session> = items(value, "sessions").map(Session::read).collect();
+fn take_sessions(sessions: &mut Sessions, latest: &answer::sessions::Sessions) {
+    let new: Vec<Session> = latest.sessions.iter().map(Session::of).collect();
     let oldest = sessions.rows.last().and_then(|session| session.started_at).unwrap_or(Timestamp::MAX);
     let continues = new.first().and_then(|session| session.started_at).is_none_or(|at| at < oldest);
     if continues {

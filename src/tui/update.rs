@@ -8,7 +8,7 @@ use super::input::Input;
 use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, distil, graph, live, memories, sessions, works};
-use crate::answer::{self, Ask, of};
+use crate::answer::{self, Ask, memories::Saved, of};
 use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -105,27 +105,36 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
     match slot {
         Slot::Stats => take::<of::Stats>(state, &value, dashboard::counted),
         Slot::Clients => take::<of::Clients>(state, &value, dashboard::connected),
-        Slot::Activity | Slot::Projects => dashboard::answer(state, slot, &value),
+        Slot::Activity => take::<of::Activity>(state, &value, dashboard::take_activity),
+        Slot::Projects => take::<of::Projects>(state, &value, dashboard::take_projects),
         Slot::Live => take::<of::Live>(state, &value, live::answer),
-        Slot::Page(_) | Slot::Search | Slot::Memory | Slot::Revisions | Slot::Branch => {
-            memories::answer(state, slot, &value);
+        Slot::Page(number) => {
+            take::<of::Browse>(state, &value, |state, page| memories::take_page(state, number, page));
         }
-        Slot::Sessions | Slot::SessionDetail | Slot::Exchange => sessions::answer(state, slot, &value),
-        Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
+        Slot::Search => take::<of::Search>(state, &value, memories::take_hits),
+        Slot::Memory | Slot::Revisions | Slot::Branch => {
+            let takes = |state: &mut State, found: &_| memories::take_memory(state, slot, found);
+            take::<of::GetObservation>(state, &value, takes);
+        }
+        Slot::Sessions | Slot::SessionDetail => sessions::answer(state, slot, &value),
+        Slot::Exchange => take::<of::GetObservation>(state, &value, sessions::take_exchange),
+        Slot::Centre => take::<of::GetObservation>(state, &value, graph::take_centre),
+        Slot::Around => take::<of::Timeline>(state, &value, graph::take_around),
         Slot::Works => take::<of::WorkList>(state, &value, works::listed),
         Slot::Work => take::<of::WorkShow>(state, &value, works::shown),
         Slot::Proposals => take::<of::DistilReview>(state, &value, distil::listed),
         Slot::Proposal => take::<of::DistilShow>(state, &value, distil::shown),
-        Slot::Change => {
-            state.notify(crate::view::text(&value, "outcome"));
+        // Whatever is changed, the answer has what that of a deletion has.
+        Slot::Change => take::<of::Delete>(state, &value, |state, changed| {
+            state.notify(changed.outcome.line());
             refresh(state);
-        }
-        Slot::Save => saved(state, &value),
+        }),
+        Slot::Save => take::<of::Update>(state, &value, saved),
     }
 }
 
 /// Has a screen take in an answer; complains about one that cannot be read.
-pub fn take<O: Ask>(state: &mut State, value: &Value, takes: fn(&mut State, &O::Answer)) {
+pub fn take<O: Ask>(state: &mut State, value: &Value, takes: impl FnOnce(&mut State, &O::Answer)) {
     match answer::read::<O>(value) {
         Ok(answer) => takes(state, &answer),
         Err(unreadable) => state.complain(&unreadable.to_string()),
@@ -206,12 +215,11 @@ fn not_saved(file: &str, why: &str) -> String {
     format!("your text is in {file}, not saved: {why}")
 }
 
-fn saved(state: &mut State, value: &Value) {
+fn saved(state: &mut State, saved: &Saved) {
     if let Some((_, file)) = state.memories.draft.take() {
         state.commands.push(Command::Remove(file));
     }
-    let revision = value["revision"].as_u64().unwrap_or_default();
-    state.notify(format!("{} (revision {revision})", crate::view::text(value, "outcome")));
+    state.notify(format!("{} (revision {})", saved.outcome.line(), saved.revision));
     memories::refresh(state);
 }
 
@@ -365,6 +373,7 @@ mod tests {
     use super::super::asks::Ask;
     use super::super::theme::Theme;
     use super::*;
+    use crate::answer::memories::{Browsed, Page};
 
     fn state() -> State {
         let now = jiff::Timestamp::UNIX_EPOCH;
@@ -394,8 +403,13 @@ mod tests {
     fn with_two() -> State {
         let mut state = state();
         let page = press_key(&mut state, KeyCode::Char('2')).remove(0);
-        let rows = json!([{ "id": "a", "title": "the first" }, { "id": "b", "title": "the second" }]);
-        let preview = answer_to(&mut state, &page, json!({ "total": 2, "memories": rows })).remove(0);
+        let row = |id: &str, title: &str| {
+            let mut browsed = Browsed::default();
+            (browsed.row.id, browsed.row.title) = (id.into(), title.into());
+            browsed
+        };
+        let memories = vec![row("a", "the first"), row("b", "the second")];
+        let preview = answer_to(&mut state, &page, json!(Page { memories, total: 2 })).remove(0);
         assert_eq!(preview.arguments["id"], "a");
         answer_to(&mut state, &preview, json!({ "id": "a", "title": "the first" }));
         state

@@ -11,7 +11,15 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::answer::daemon;
+use crate::answer::{
+    Text, daemon,
+    graph::Node,
+    line,
+    memories::{self, Browsed, Marks},
+    observation::{self, Anchor, Observation, Related, Valid},
+    search::Hit,
+    sessions,
+};
 pub use crate::answer::{clean, clean_line};
 use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
@@ -30,10 +38,6 @@ pub fn text(value: &Value, name: &str) -> String {
 /// A moment of an answer.
 pub fn moment(value: &Value, name: &str) -> Option<Timestamp> {
     value[name].as_str().and_then(|text| text.parse().ok())
-}
-
-fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or_default()
 }
 
 /// The items of a list of an answer.
@@ -63,52 +67,77 @@ pub struct Row {
     pub marks: Vec<String>,
 }
 
-/// Marks by their names in answers, the most important first.
-const MARKS: [&str; 8] =
-    ["flag", "stale", "old", "expired", "archived", "superseded_by", "conflicts_with", "newer"];
 /// Origins that need no mention, because somebody here chose to write or import the text.
 const CHOSEN: [&str; 4] = ["", "agent", "person", "import"];
 
-/// The marks of a memory, in the words of an answer.
-fn marks(value: &Value) -> Vec<String> {
-    let mark = |name: &&str| match &value[*name] {
-        Value::Bool(true) => Some((*name).to_owned()),
-        Value::String(_) => Some(format!("{name} {}", text(value, name))),
-        Value::Array(ids) => {
-            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-            (!ids.is_empty()).then(|| clean_line(&format!("{name} {}", ids.join(" "))))
-        }
-        _ => None,
-    };
-    let mut marks: Vec<String> = MARKS.iter().filter_map(mark).collect();
-    if value["archived_at"].is_string() && value["archived"] != true {
-        marks.push("archived".to_owned());
-    }
-    let origin = text(value, "origin");
-    if !CHOSEN.contains(&origin.as_str()) {
-        marks.push(format!("from {origin}"));
-    }
-    marks
+/// What a reader should know before believing a memory, the most important first.
+fn marks(marks: &Marks, is_archived: bool, origin: &str) -> Vec<String> {
+    let mark =
+        |(name, words): (&str, Vec<String>)| format!("{name} {}", words.join(" ")).trim_end().to_owned();
+    let archived = (is_archived && !marks.archived).then(|| "archived".to_owned());
+    let origin = (!CHOSEN.contains(&origin)).then(|| format!("from {origin}"));
+    marks.told().into_iter().map(mark).chain(archived).chain(origin).collect()
+}
+
+/// The name of a project; what is personal belongs to none.
+fn place(project: &Text) -> String {
+    if project.is_empty() { "personal".to_owned() } else { project.line() }
 }
 
 impl Row {
-    /// Reads a row of `op_browse`, or a hit of `mem_search`.
-    pub fn read(value: &Value) -> Self {
-        let project = text(value, "project");
+    /// From a list of memories.
+    pub fn of(row: &memories::Row) -> Self {
+        Self::marked(row, &Marks::default(), "")
+    }
+
+    /// From `op_browse`.
+    pub fn browsed(browsed: &Browsed) -> Self {
+        Self::marked(&browsed.row, &browsed.marks, &browsed.origin.line())
+    }
+
+    fn marked(row: &memories::Row, beside: &Marks, origin: &str) -> Self {
+        let all = Marks { flag: row.flag.clone(), ..beside.clone() };
         Self {
-            id: text(value, "id"),
-            title: text(value, "title"),
-            kind: text(value, "type"),
-            project: if value["project"] == "" { "personal".to_owned() } else { project },
-            agent: text(value, "agent"),
-            revision: number(value, "revision"),
-            pinned: value["pinned"] == true,
-            deleted: value["deleted_at"].is_string(),
-            archived: value["archived_at"].is_string(),
-            flag: text(value, "flag"),
-            at: moment(value, "updated_at").or_else(|| moment(value, "date")),
-            preview: unmarked(&text(value, "preview")),
-            marks: marks(value),
+            id: row.id.line(),
+            title: row.title.line(),
+            kind: row.kind.line(),
+            project: place(&row.project),
+            agent: row.agent.line(),
+            revision: u64::from(row.revision),
+            pinned: row.pinned,
+            deleted: row.deleted_at.is_some(),
+            archived: row.archived_at.is_some(),
+            flag: line(row.flag.as_ref()),
+            at: row.updated_at.moment(),
+            preview: String::new(),
+            marks: marks(&all, row.archived_at.is_some(), origin),
+        }
+    }
+
+    /// From `mem_search`.
+    pub fn hit(hit: &Hit) -> Self {
+        Self {
+            id: hit.id.line(),
+            title: hit.title.line(),
+            kind: hit.kind.line(),
+            project: hit.project.as_ref().map(place).unwrap_or_default(),
+            flag: line(hit.marks.flag.as_ref()),
+            at: hit.date.moment(),
+            preview: unmarked(&hit.preview.line()),
+            marks: marks(&hit.marks, false, ""),
+            ..Self::default()
+        }
+    }
+
+    /// From `op_graph`.
+    pub fn node(node: &Node) -> Self {
+        Self {
+            id: node.id.line(),
+            title: node.title.line(),
+            kind: node.kind.line(),
+            project: place(&node.project),
+            at: node.updated_at.moment(),
+            ..Self::default()
         }
     }
 }
@@ -163,61 +192,77 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads an answer of `mem_get_observation`.
-    pub fn read(value: &Value) -> Self {
-        let raw = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let tags: Vec<String> = items(value, "tags").filter_map(Value::as_str).map(str::to_owned).collect();
-        let relation = |near: &Value| Relation {
-            id: text(near, "id"),
-            title: text(near, "title"),
-            kind: text(near, "relation"),
+    /// From `mem_get_observation`.
+    pub fn of(found: &Observation) -> Self {
+        let flag = line(found.marks.flag.as_ref());
+        let origin = line(found.origin.as_ref());
+        let moment = |at: &Option<Text>| at.as_ref().and_then(Text::moment);
+        let relation = |near: &Related| Relation {
+            id: near.id.line(),
+            title: near.title.line(),
+            kind: near.relation.line(),
         };
+        let raw = |text: &Text| text.raw().to_owned();
         Self {
-            row: Row::read(value),
-            content: raw("content"),
-            tags: clean_line(&tags.join(", ")),
-            raw: (raw("title"), raw("type"), tags),
-            scope: text(value, "scope"),
-            topic_key: text(value, "topic_key"),
-            superseded_by: named(value, "superseded_by"),
-            supersedes: named(value, "supersedes"),
-            valid: valid(&value["valid"]),
-            session: text(value, "session_id"),
-            origin: text(value, "origin"),
-            flag: text(value, "flag"),
-            nature: text(value, "kind"),
-            valid_from: moment(&value["valid"], "from"),
-            valid_until: moment(&value["valid"], "until"),
-            done_at: moment(value, "done_at"),
-            archived_at: moment(value, "archived_at"),
-            evidence: named(value, "evidence"),
-            works: named(value, "worked_in"),
-            anchors: items(value, "anchors").map(anchor).collect(),
-            created_at: moment(value, "created_at"),
-            duplicates: number(value, "duplicate_count"),
-            related: items(value, "related").map(relation).collect(),
-            cut: value["next_offset"].is_u64(),
+            row: Row {
+                id: found.id.line(),
+                title: found.title.line(),
+                kind: found.kind.line(),
+                project: place(&found.project),
+                agent: line(found.agent.as_ref()),
+                revision: u64::from(found.revision.unwrap_or_default()),
+                pinned: found.pinned,
+                deleted: found.deleted_at.is_some(),
+                archived: found.archived_at.is_some(),
+                flag: flag.clone(),
+                at: moment(&found.updated_at).or_else(|| moment(&found.date)),
+                preview: String::new(),
+                marks: marks(&found.marks, found.archived_at.is_some(), &origin),
+            },
+            content: raw(&found.content),
+            tags: listed(&found.tags),
+            raw: (raw(&found.title), raw(&found.kind), found.tags.iter().map(raw).collect()),
+            scope: line(found.scope.as_ref()),
+            topic_key: line(found.topic_key.as_ref()),
+            superseded_by: listed(&found.marks.superseded_by),
+            supersedes: listed(&found.supersedes),
+            valid: period(&found.valid),
+            session: line(found.session_id.as_ref()),
+            origin,
+            flag,
+            nature: line(found.nature.as_ref()),
+            valid_from: moment(&found.valid.from),
+            valid_until: moment(&found.valid.until),
+            done_at: moment(&found.done_at),
+            archived_at: moment(&found.archived_at),
+            evidence: listed(&found.evidence),
+            works: listed(&found.worked_in),
+            anchors: found.anchors.iter().map(anchor).collect(),
+            created_at: moment(&found.created_at),
+            duplicates: found.duplicate_count,
+            related: found.related.iter().map(relation).collect(),
+            cut: found.next_offset.is_some(),
         }
     }
 }
 
-/// The ids in a list of an answer, separated by commas.
-fn named(value: &Value, name: &str) -> String {
-    clean_line(&items(value, name).filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
+/// Several texts on one line, separated by commas.
+fn listed(texts: &[Text]) -> String {
+    texts.iter().map(Text::line).collect::<Vec<_>>().join(", ")
 }
 
 /// An anchor in words, and whether it still holds.
-fn anchor(value: &Value) -> (String, bool) {
-    let (path, symbol, verdict) = (text(value, "path"), text(value, "symbol"), text(value, "verdict"));
-    let place = [path, symbol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    let holds = !matches!(verdict.as_str(), "changed" | "gone");
-    (format!("{place}: {verdict}"), holds)
+fn anchor(anchor: &Anchor) -> (String, bool) {
+    let parts = [anchor.path.line(), line(anchor.symbol.as_ref())];
+    let place = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let holds = anchor.verdict != "changed" && anchor.verdict != "gone";
+    (format!("{place}: {}", anchor.verdict.line()), holds)
 }
 
 /// A validity in words; empty where there is none.
-fn valid(value: &Value) -> String {
-    let day = |name: &str| text(value, name).chars().take("2026-11-24".len()).collect::<String>();
-    match (day("from").as_str(), day("until").as_str()) {
+fn period(valid: &Valid) -> String {
+    let day = |at: &Option<Text>| line(at.as_ref()).chars().take("2026-11-24".len()).collect::<String>();
+    match (day(&valid.from).as_str(), day(&valid.until).as_str()) {
         ("", "") => String::new(),
         (from, "") => format!("from {from}"),
         ("", until) => format!("until {until}"),
@@ -237,13 +282,13 @@ pub struct Revision {
 
 impl Revision {
     /// From the revisions of `mem_get_observation`.
-    pub fn read(value: &Value) -> Self {
+    pub fn of(earlier: &observation::Revision) -> Self {
         Self {
-            number: number(value, "revision"),
-            title: text(value, "title"),
-            agent: text(value, "agent"),
-            at: moment(value, "at"),
-            content: value["content"].as_str().unwrap_or_default().to_owned(),
+            number: u64::from(earlier.revision),
+            title: earlier.title.line(),
+            agent: earlier.agent.line(),
+            at: earlier.at.moment(),
+            content: earlier.content.raw().to_owned(),
         }
     }
 }
@@ -265,17 +310,17 @@ pub struct Session {
 
 impl Session {
     /// From `op_sessions` or `op_story`.
-    pub fn read(value: &Value) -> Self {
+    pub fn of(session: &sessions::Session) -> Self {
         Self {
-            id: text(value, "id"),
-            project: text(value, "project"),
-            agent: text(value, "agent"),
-            directory: text(value, "directory"),
-            started_at: moment(value, "started_at"),
-            ended_at: moment(value, "ended_at"),
-            end_reason: text(value, "end_reason"),
-            summary: value["summary"].as_str().unwrap_or_default().to_owned(),
-            follows: text(value, "follows"),
+            id: session.id.line(),
+            project: session.project.line(),
+            agent: session.agent.line(),
+            directory: line(session.directory.as_ref()),
+            started_at: session.started_at.moment(),
+            ended_at: session.ended_at.as_ref().and_then(Text::moment),
+            end_reason: line(session.end_reason.as_ref()),
+            summary: session.summary.as_ref().map(|summary| summary.raw().to_owned()).unwrap_or_default(),
+            follows: line(session.follows.as_ref()),
         }
     }
 
@@ -301,13 +346,13 @@ pub struct Entry {
 
 impl Entry {
     /// From `op_story` or `mem_timeline`.
-    pub fn read(value: &Value) -> Self {
+    pub fn of(entry: &sessions::Entry) -> Self {
         Self {
-            what: text(value, "kind"),
-            id: text(value, "id"),
-            title: text(value, "title"),
-            kind: text(value, "type"),
-            at: moment(value, "date"),
+            what: entry.kind.line(),
+            id: entry.id.line(),
+            title: line(entry.title.as_ref()),
+            kind: line(entry.memory_type.as_ref()),
+            at: entry.date.moment(),
         }
     }
 
@@ -420,13 +465,16 @@ pub fn count(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn stored_escapes_are_gone_from_every_line() {
-        let row = Row::read(&json!({ "title": "a\u{1b}[31m\nb", "project": "", "preview": "\u{9b}x" }));
+        let row = Row::hit(&Hit {
+            title: "a\u{1b}[31m\nb".into(),
+            project: Some(Text::default()),
+            preview: "\u{9b}x".into(),
+            ..Hit::default()
+        });
         assert_eq!(
             (row.title.as_str(), row.project.as_str(), row.preview.as_str()),
             ("a[31m b", "personal", "x")
@@ -466,7 +514,8 @@ mod tests {
 
     #[test]
     fn a_session_is_headed_by_what_its_summary_says() {
-        let session = Session::read(&json!({ "summary": "## Goal\n- Mend it\nmore" }));
+        let summary = Some("## Goal\n- Mend it\nmore".into());
+        let session = Session::of(&sessions::Session { summary, ..sessions::Session::default() });
         assert_eq!(session.headline(), "Mend it");
     }
 }

@@ -2,18 +2,16 @@
 
 use jiff::ToSpan;
 use jiff::civil::Date;
-use serde_json::Value;
 
-use super::{bytes, count, items, lag, text};
-use crate::answer::{distil::Meter, line, stats::Stats};
+use super::{bytes, count, lag};
+use crate::answer::{distil::Meter, line, memories::Activity, stats::Stats};
 
 /// Days of saves that are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
 
-/// The days of `op_activity` that have any saves.
-pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
-    let day = |day: &Value| Some((text(day, "date").parse().ok()?, day["saves"].as_u64()?));
-    items(value, "days").filter_map(day).collect()
+/// The days of `op_activity`.
+pub fn days_of(activity: &Activity) -> Vec<(Date, u64)> {
+    activity.days.iter().filter_map(|day| Some((day.date.raw().parse().ok()?, day.saves))).collect()
 }
 
 /// The saves of each of the last `count` days up to `today`, preceded by the first of these days.
@@ -111,10 +109,9 @@ fn distilling(meter: &Meter) -> Fact {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
-    use crate::answer::worker::Worker;
+    use crate::answer::{memories::Day, worker::Worker};
 
     fn of(worker: Worker) -> Vec<Fact> {
         facts(Some(&Stats { store_bytes: 2_000, worker, ..Stats::default() }))
@@ -139,10 +136,9 @@ mod tests {
 
     #[test]
     fn days_without_saves_count_nothing_and_days_outside_are_left_out() {
-        let days = days_of(&json!({ "days": [
-            { "date": "2026-11-20", "saves": 3 }, { "date": "2026-11-22", "saves": 1 },
-            { "date": "2026-11-18", "saves": 9 }, { "date": "2026-11-23", "saves": 9 },
-        ] }));
+        let saves = [("2026-11-20", 3), ("2026-11-22", 1), ("2026-11-18", 9), ("2026-11-23", 9)];
+        let days = saves.map(|(date, saves)| Day { date: date.into(), saves });
+        let days = days_of(&Activity { days: days.to_vec() });
         let today = "2026-11-22".parse().unwrap();
         let (first, counts) = saves_by_day(&days, today, 4);
         assert_eq!((first.to_string().as_str(), counts), ("2026-11-19", vec![0, 3, 0, 1]));

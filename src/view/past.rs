@@ -1,13 +1,13 @@
 //! Past sessions, read from agents' own transcripts, and their exchanges.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
-use super::{Session, clean, clean_line, items, moment, number, text};
+use super::Session;
 use crate::answer::{
     Text,
     history::{self, Row, Whole},
     line,
+    observation::Observation,
 };
 
 /// A past session.
@@ -115,21 +115,20 @@ impl Exchange {
     }
 
     /// From `mem_get_observation`.
-    pub fn read(value: &Value) -> Self {
-        let texts = |name: &str| items(value, name).filter_map(Value::as_str).map(clean_line).collect();
-        let ran = |command: &Value| Ran { line: text(command, "line"), ok: command["ok"].as_bool() };
+    pub fn of(found: &Observation) -> Self {
+        let ran = |command: &history::Command| Ran { line: command.line.line(), ok: command.ok };
         Self {
-            id: text(value, "id"),
-            seq: number(value, "seq"),
-            title: text(value, "title"),
-            at: moment(value, "at").or_else(|| moment(value, "date")),
-            files: texts("files"),
-            commands: items(value, "commands").map(ran).collect(),
-            errors: texts("errors"),
-            withdrawn: value["withdrawn"] == true,
-            content: value["content"].as_str().map(clean).unwrap_or_default(),
-            next: value["next_offset"].as_u64(),
-            session: text(value, "session_id"),
+            id: found.id.line(),
+            seq: found.seq,
+            title: found.title.line(),
+            at: found.date.as_ref().and_then(Text::moment),
+            files: found.files.iter().map(Text::line).collect(),
+            commands: found.commands.iter().map(ran).collect(),
+            errors: found.errors.iter().map(Text::line).collect(),
+            withdrawn: found.withdrawn,
+            content: found.content.lines(),
+            next: found.next_offset,
+            session: line(found.session_id.as_ref()),
         }
     }
 
@@ -145,8 +144,6 @@ impl Exchange {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -167,10 +164,14 @@ mod tests {
 
     #[test]
     fn an_exchange_shows_what_it_did() {
-        let exchange = Exchange::read(&json!({
-            "id": "x1", "seq": 2, "files": ["a.rs"], "errors": ["E0308\n: no"], "withdrawn": true,
-            "commands": [{ "line": "cargo test", "ok": false }, { "line": "ls" }],
-        }));
+        let ran = |line: &str, ok| history::Command { line: line.into(), ok };
+        let exchange = Exchange::of(&Observation {
+            files: vec!["a.rs".into()],
+            errors: vec!["E0308\n: no".into()],
+            withdrawn: true,
+            commands: vec![ran("cargo test", Some(false)), ran("ls", None)],
+            ..Observation::default()
+        });
         let facts: Vec<String> =
             exchange.facts().iter().map(|(name, text)| format!("{name} {text}")).collect();
         assert_eq!(

@@ -15,13 +15,13 @@ use tokio::sync::Mutex as Turn;
 use super::failure::Failure;
 use crate::{
     answer::{
-        Ask,
+        Ask, Text,
         daemon::{Client, Status},
-        of,
+        of, projects,
         stats::Stats,
     },
     daemon::client::Client as Daemon,
-    view::{self, Call, Row, items},
+    view::{self, Call, Row},
 };
 use cerebro_core::operation::Operation;
 
@@ -46,14 +46,13 @@ pub(super) struct Project {
 }
 
 impl Project {
-    fn read(value: &Value) -> Self {
-        let number = |name: &str| value[name].as_u64().unwrap_or(0);
+    fn of(project: &projects::Project) -> Self {
         Self {
-            name: view::text(value, "project"),
-            memories: number("memories"),
-            sessions: number("sessions"),
-            prompts: number("prompts"),
-            last_at: view::moment(value, "last_at"),
+            name: project.project.line(),
+            memories: project.memories,
+            sessions: project.sessions,
+            prompts: project.prompts,
+            last_at: project.last_at.as_ref().and_then(Text::moment),
         }
     }
 }
@@ -153,7 +152,7 @@ impl Backend {
                 self.read(of::Status, json!({})),
                 self.read(of::Clients, json!({})),
                 self.read(of::Live, json!({ "after": 0, "limit": CALLS_MAX })),
-                self.ask(Operation::Browse, json!({ "limit": LATEST })),
+                self.read(of::Browse, json!({ "limit": LATEST })),
             )
         });
         let (counts, status, clients, calls, latest) = asked.await?;
@@ -162,7 +161,7 @@ impl Backend {
             status,
             clients: clients.clients,
             calls: calls.calls.iter().map(Call::read).collect(),
-            latest: items(&latest, "memories").map(Row::read).collect(),
+            latest: latest.memories.iter().map(Row::browsed).collect(),
         })
     }
 
@@ -222,10 +221,10 @@ impl Backend {
         let (at, begun, last_call) = (Timestamp::now(), Instant::now(), self.last_call().await);
         let (stats, saves, projects) = tokio::try_join!(
             self.read(of::Stats, json!({})),
-            self.ask(Operation::Activity, view::saves(None, at)),
-            self.ask(Operation::Projects, json!({})),
+            self.read(of::Activity, view::saves(None, at)),
+            self.read(of::Projects, json!({})),
         )?;
-        let mut projects: Vec<Project> = items(&projects, "projects").map(Project::read).collect();
+        let mut projects: Vec<Project> = projects.projects.iter().map(Project::of).collect();
         projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.name.cmp(&b.name)));
         let counts =
             Arc::new(Counts { at: Some(at), stats: Some(stats), days: view::days_of(&saves), projects });

@@ -14,7 +14,6 @@ use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
 use cerebro_core::domain::Project;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// Most lines, and bytes of lines, that are sent at once.
@@ -98,8 +97,8 @@ async fn known(daemon: &Daemon, items: &[Item]) -> Result<BTreeSet<String>> {
     let ids: Vec<String> = items.iter().filter(|item| item.line["kind"] == "memory").map(id).collect();
     let mut known = BTreeSet::new();
     for some in ids.chunks(BATCH_LINES_MAX) {
-        let answer = daemon.ask(Request::new(Operation::Known).with("ids", some.to_vec())).await?;
-        known.extend(answer["ids"].as_array().into_iter().flatten().map(shown));
+        let answer = daemon.read(Request::new(of::Known).with("ids", some.to_vec())).await?;
+        known.extend(answer.ids.iter().map(shown));
     }
     Ok(known)
 }

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 use super::remains::Remains;
 use super::selection::{self, Chosen, Conditions};
 use super::{CommandContext, Outcome, backup, some_of, suggest};
-use crate::answer::of;
+use crate::answer::{
+    Ask, Received, Text,
+    memories::{Changed, Deleted},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
 use crate::edits;
 use crate::home::Home;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// How many memories are shown before they are deleted.
@@ -80,14 +82,23 @@ pub struct DeleteArgs {
 }
 
 /// Applies the operation to each memory.
-pub async fn run(context: &CommandContext, args: ManyArgs, operation: Operation) -> Result<Outcome> {
+pub async fn run<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<Outcome>
+where
+    O: Ask<Answer = Changed> + Copy,
+{
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut changed = Vec::new();
     for id in whole_ids(&daemon, &args.ids).await? {
-        changed.push(daemon.ask(Request::new(operation).with("id", id)).await?);
+        changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
     daemon.close().await;
-    print(context, &changed)
+    if !print_json(context, changed.iter().map(Received::raw))? {
+        for Changed { id, outcome, title } in changed.iter().map(|one| &**one) {
+            let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
+            context.output.outcome(id.raw(), outcome.raw(), &detail)?;
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 /// Resolves all ids, without duplicates, before the first memory is changed.
@@ -156,12 +167,7 @@ fn counted(ids: &[String]) -> String {
 pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<bool> {
     let count = chosen.memories.len();
     for memory in chosen.memories.iter().take(PREVIEW) {
-        context.output.note(&format!(
-            "  {}  {}  {}",
-            shown(&memory["id"]),
-            shown(&memory["type"]),
-            shown(&memory["title"])
-        ));
+        context.output.note(&format!("  {}  {}  {}", memory.id.raw(), memory.kind.raw(), memory.title.raw()));
     }
     if count > PREVIEW {
         context.output.note(&format!("  … and {} more", count - PREVIEW));
@@ -188,39 +194,35 @@ pub async fn delete_each(
     let total = (ids.len() > 1).then_some(ids.len() as u64);
     let bar = context.output.progress(total, "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     for id in ids {
-        let request = Request::new(Operation::Delete).with("id", id.as_str()).with("hard", hard);
-        deleted.push(daemon.ask(request).await?);
+        let request = Request::new(of::Delete).with("id", id.as_str()).with("hard", hard);
+        deleted.push(daemon.read(request).await?);
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let mut results: Vec<Value> = deleted.iter().map(|one| one.raw().clone()).collect();
     if !hard {
-        return print(context, &deleted);
+        return print_deleted(context, &results, &deleted);
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(home) };
     let exchanges = past_exchanges(daemon).await;
     let gone: Value = removed.iter().map(|path| path.display().to_string()).collect();
-    for one in &mut deleted {
+    for one in &mut results {
         one["removed"] = gone.clone();
         one["remains"] = remains.json();
         one["remains"]["exchanges"] = exchanges.into();
     }
-    print(context, &deleted)?;
+    print_deleted(context, &results, &deleted)?;
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
-    let merged = deleted.iter().filter_map(|one| one["merged"].as_array()).flatten().map(shown);
-    for id in merged.filter(|id| !ids.contains(id)) {
+    let merged = deleted.iter().flat_map(|one| &one.merged).map(Text::raw);
+    for id in merged.filter(|id| ids.iter().all(|deleted| deleted != id)) {
         context.output.note(&format!(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
         ));
     }
-    let prompts: Vec<&str> = deleted
-        .iter()
-        .filter_map(|one| one["prompts"].as_array())
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let prompts: Vec<&str> = deleted.iter().flat_map(|one| &one.prompts).map(Text::raw).collect();
     if !prompts.is_empty() {
         context.output.note(&format!(
             "{} of past sessions still {} it: {}",
@@ -249,16 +251,23 @@ fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
     files.filter(|edit| ids.iter().any(|id| edit.memory.as_str() == id)).map(|edit| edit.path).collect()
 }
 
-/// Prints the results. In JSON, a single one is an object and several are a list.
-fn print(context: &CommandContext, changed: &[Value]) -> Result<Outcome> {
-    let answer = if let [one] = changed { one.clone() } else { json!({ "memories": changed }) };
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
-    for one in changed {
-        let title = shown(&one["title"]);
-        let detail = if title.is_empty() { title } else { format!(" {title}") };
-        context.output.outcome(&shown(&one["id"]), &shown(&one["outcome"]), &detail)?;
+/// Prints the results in JSON if that was asked for: a single one as an object, several as a list.
+fn print_json<'a>(context: &CommandContext, results: impl Iterator<Item = &'a Value>) -> Result<bool> {
+    let results: Vec<&Value> = results.collect();
+    let answer = if let [one] = results.as_slice() { json!(one) } else { json!({ "memories": results }) };
+    context.output.json(&answer)
+}
+
+/// Prints what was deleted; in JSON, the results.
+fn print_deleted(
+    context: &CommandContext,
+    results: &[Value],
+    deleted: &[Received<Deleted>],
+) -> Result<Outcome> {
+    if !print_json(context, results.iter())? {
+        for one in deleted {
+            context.output.outcome(one.id.raw(), one.outcome.raw(), "")?;
+        }
     }
     Ok(Outcome::Done)
 }

@@ -1,9 +1,17 @@
 //! Finding and reading: `search`, `get`, `timeline` and `context`.
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CommandContext, Outcome, suggest, within};
+use crate::answer::{
+    Received, Text,
+    memories::Marks,
+    observation::{Anchor, Observation},
+    of,
+    search::{Found, Hint, Hit, Shares},
+    sessions::{Marked, Timeline},
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::hits;
@@ -11,7 +19,6 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// Find memories by words, names or questions
@@ -147,10 +154,6 @@ const NEAREST: usize = 3;
 /// How many flagged memories are named below a list.
 const FLAGGED_NAMED: usize = 5;
 
-/// The other sources that may answer a query: the name in the reply, the unit, and the type that searches it.
-const EVIDENCE: [(&str, &str, &str); 2] =
-    [("documents", "passage", "document"), ("history", "exchange", "history")];
-
 const ENTRIES: &[(&str, Layout)] = &[
     ("", Layout::Fixed),
     ("date", Layout::Ago),
@@ -176,7 +179,7 @@ const EXPLAINED: [(&str, Layout); 10] = [
 
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
     let query = args.query.join(" ");
-    let request = Request::new(Operation::Search)
+    let request = Request::new(of::Search)
         .with("query", query.as_str())
         .with("project", args.project.as_deref())
         .with("all_projects", args.all_projects)
@@ -194,34 +197,37 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         .with("without", args.without);
     let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut found = daemon.ask(request).await?;
-    let is_empty = found["hits"].as_array().is_none_or(Vec::is_empty);
+    let found = daemon.read(request).await?;
+    let is_empty = found.hits.is_empty();
     let mut meant = Vec::new();
     if is_empty && !context.output.is_json() {
         meant = suggest::instead(&daemon, args.project.as_deref(), args.kind.as_deref()).await?;
-        let place = Request::new(Operation::Spelling)
+        let place = Request::new(of::Spelling)
             .with("project", args.project.as_deref())
             .with("all_projects", args.all_projects);
         meant.extend(suggest::words(&daemon, place.with("query", query.as_str())).await?);
     }
     daemon.close().await;
-    if context.output.json(&found)? {
+    if context.output.json(found.raw())? {
         return Ok(Outcome::Done);
     }
+    let mut found = found.into_answer();
     if let Some(words) = nothing_fits(&mut found, is_asked_for_more) {
         context.output.note(&words);
     }
     if args.explain {
-        let table = Table::of(&EXPLAINED, &EXPLAINED.map(|(name, _)| name), &titled(&found));
-        context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
-        context.output.note(&format!("match: {}", shown(&found["match"])));
+        let nothing = format!("nothing found for `{query}`{}", place(&found));
+        context.output.table(&explained_table(&found), &nothing)?;
+        context.output.note(&format!("match: {}", found.matched.raw()));
         return Ok(Outcome::Done);
     }
     match context.output.screen().filter(|_| !is_empty) {
-        Some(screen) => context.output.write(&hits::drawn(&found["hits"], &query, screen))?,
+        Some(screen) => context.output.write(&hits::drawn(&found.hits, &query, screen))?,
         None => {
-            let fields = ["id", "date", "type", "project", "title", "preview"];
-            let table = Table::of(HITS, &fields, &found["hits"]);
+            let table = Table::listing(HITS, &found.hits, |hit| {
+                let Hit { id, date, kind, project, title, preview, .. } = hit;
+                vec![shown(id), shown(date), shown(kind), shown(project), shown(title), shown(preview)]
+            });
             context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
         }
     }
@@ -233,104 +239,109 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
 }
 
 /// The message when no hit fits. Keeps only the nearest hits unless more were requested.
-fn nothing_fits(found: &mut Value, is_asked_for_more: bool) -> Option<String> {
-    if found["match"] != "none" {
+fn nothing_fits(found: &mut Found, is_asked_for_more: bool) -> Option<String> {
+    if found.matched != "none" || found.hits.is_empty() {
         return None;
     }
-    let hits = found["hits"].as_array_mut().filter(|hits| !hits.is_empty())?;
-    if !is_asked_for_more && hits.len() > NEAREST {
-        hits.truncate(NEAREST);
-        found["next_cursor"] = Value::Null;
+    if !is_asked_for_more && found.hits.len() > NEAREST {
+        found.hits.truncate(NEAREST);
+        found.next_cursor = None;
         return Some(format!("nothing fits (match: none); the nearest {NEAREST}, more with --limit N:"));
     }
-    Some(format!("nothing fits (match: none); the nearest {}:", hits.len()))
+    Some(format!("nothing fits (match: none); the nearest {}:", found.hits.len()))
 }
 
 /// The parts of the scores, with the titles of the hits.
-fn titled(found: &Value) -> Value {
-    let mut rows = found["explained"].clone();
-    for row in rows.as_array_mut().into_iter().flatten() {
-        let hit = found["hits"].as_array().into_iter().flatten().find(|hit| hit["id"] == row["id"]);
-        row["title"] = hit.map(|hit| hit["title"].clone()).unwrap_or_default();
-    }
-    rows
+fn explained_table(found: &Found) -> Table {
+    Table::listing(&EXPLAINED, &found.explained, |row| {
+        let hit = found.hits.iter().find(|hit| hit.id == row.id);
+        let Shares { words, meaning, neighbours, session, opening, .. } = &row.shares;
+        vec![
+            shown(&row.id),
+            shown(&row.score),
+            shown(words),
+            shown(meaning),
+            shown(neighbours),
+            shown(session),
+            shown(opening),
+            shown(&row.coverage),
+            shown(&row.exact),
+            shown(&hit.map(|hit| &hit.title)),
+        ]
+    })
 }
 
-fn place(found: &Value) -> String {
-    found["project"].as_str().map_or(" in any project".to_owned(), |project| {
-        format!(" in project {project}; --all-projects searches all")
+fn place(found: &Found) -> String {
+    found.project.as_ref().map_or(" in any project".to_owned(), |project| {
+        format!(" in project {}; --all-projects searches all", project.raw())
     })
 }
 
 /// Prints how well the hits fit, and where more can be found.
-fn print_details(context: &CommandContext, found: &Value) {
-    let has_hits = found["hits"].as_array().is_some_and(|hits| !hits.is_empty());
-    match found["match"].as_str() {
-        Some(label @ ("strong" | "partial")) if has_hits => {
-            let missing = if found["relaxed"] == true { "; no hit has every word" } else { "" };
-            context.output.note(&format!("match: {label}{missing}"));
-        }
-        // What fits nothing was said first.
-        _ => {}
+fn print_details(context: &CommandContext, found: &Found) {
+    // What fits nothing was said first.
+    if !found.hits.is_empty() && (found.matched == "strong" || found.matched == "partial") {
+        let missing = if found.relaxed { "; no hit has every word" } else { "" };
+        context.output.note(&format!("match: {}{missing}", found.matched.raw()));
     }
-    print_marks(context, found["hits"].as_array().into_iter().flatten());
-    if let Some(count) = found["archived"].as_u64() {
+    print_marks(context, found.hits.iter().map(|hit| (&hit.id, &hit.marks)));
+    if let Some(count) = found.archived {
         let hits = text::counted(count, "better hit");
         context.output.note(&format!("archived: {hits}; --archived shows what was put aside"));
     }
-    for (name, unit, kind) in EVIDENCE {
-        if let Some(words) = beside(&found[name], unit, kind) {
-            context.output.note(&format!("{name}: {words}"));
+    for (name, hint, unit, kind) in [
+        ("documents", &found.documents, "passage", "document"),
+        ("history", &found.history, "exchange", "history"),
+    ] {
+        if let Some(hint) = hint {
+            context.output.note(&format!("{name}: {}", beside(hint, unit, kind)));
         }
     }
-    for other in found["elsewhere"].as_array().into_iter().flatten() {
-        let count = other["hits"].as_u64().unwrap_or_default();
-        let hits = text::counted(count, "better hit");
-        context.output.note(&format!("project {}: {hits}", shown(&other["project"])));
+    for other in &found.elsewhere {
+        let hits = text::counted(other.hits, "better hit");
+        context.output.note(&format!("project {}: {hits}", other.project.raw()));
     }
-    if let Some(cursor) = found["next_cursor"].as_str() {
-        context.output.note(&format!("more: add --cursor {cursor}"));
+    if let Some(cursor) = &found.next_cursor {
+        context.output.note(&format!("more: add --cursor {}", cursor.raw()));
     }
 }
 
 /// One line about matches in documents or past sessions: their number, the best title, and how to see them.
-fn beside(hint: &Value, unit: &str, kind: &str) -> Option<String> {
-    let count = text::counted(hint["n"].as_u64()?, unit);
-    let title = text::one_line(&shown(&hint["title"]));
+fn beside(hint: &Hint, unit: &str, kind: &str) -> String {
+    let count = text::counted(hint.n, unit);
+    let title = text::one_line(hint.title.raw());
     let best = if title.is_empty() { String::new() } else { format!(", best \"{title}\"") };
-    Some(format!("{count}{best}; add --type {kind}"))
+    format!("{count}{best}; add --type {kind}")
 }
 
 /// Names the listed memories that should not be trusted without a check.
-fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value> + Clone) {
-    if let Some(words) = flagged(listed.clone()) {
+fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = (&'a Text, &'a Marks)> + Clone) {
+    if let Some(words) = flagged(listed.clone().map(|(id, marks)| (id, marks.flag.as_ref()))) {
         context.output.note(&words);
     }
-    for one in listed {
-        if let Some(newer) = one["old"].as_str() {
-            context.output.note(&format!("{} is old: {newer} took its place", shown(&one["id"])));
+    for (id, marks) in listed {
+        let id = id.raw();
+        if let Some(newer) = &marks.old {
+            context.output.note(&format!("{id} is old: {} took its place", newer.raw()));
         }
-        if one["archived"] == true {
-            let id = shown(&one["id"]);
+        if marks.archived {
             context.output.note(&format!("{id} is archived; `cerebro unarchive {id}` puts it back"));
         }
-        if one["expired"] == true {
-            context
-                .output
-                .note(&format!("{} has expired: it was so until an earlier date", shown(&one["id"])));
+        if marks.expired {
+            context.output.note(&format!("{id} has expired: it was so until an earlier date"));
         }
-        if let Some(words) = one["stale"].as_str() {
-            context.output.note(&format!("{} is stale here: {words}", shown(&one["id"])));
+        if let Some(words) = &marks.stale {
+            context.output.note(&format!("{id} is stale here: {}", words.raw()));
         }
-        if let Some(newer) = one["newer"].as_str() {
-            context.output.note(&format!("{} may be out of date: {newer} is newer", shown(&one["id"])));
+        if let Some(newer) = &marks.newer {
+            context.output.note(&format!("{id} may be out of date: {} is newer", newer.raw()));
         }
     }
 }
 
-/// A warning about the listed memories whose text reads like an instruction.
-pub fn flagged<'a>(listed: impl Iterator<Item = &'a Value>) -> Option<String> {
-    let named = |one: &Value| Some(format!("{} ({})", shown(&one["id"]), one["flag"].as_str()?));
+/// A warning about the listed memories whose text reads like an instruction: the id and the flag of each.
+pub fn flagged<'a>(listed: impl Iterator<Item = (&'a Text, Option<&'a Text>)>) -> Option<String> {
+    let named = |(id, flag): (&Text, Option<&Text>)| Some(format!("{} ({})", id.raw(), flag?.raw()));
     let mut named: Vec<String> = listed.filter_map(named).collect();
     if named.is_empty() {
         return None;
@@ -346,17 +357,20 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut all = Vec::new();
     for id in &args.ids {
-        let request = Request::new(Operation::GetObservation)
+        let request = Request::new(of::GetObservation)
             .with("id", daemon.readable_id(id).await?)
             .with("history", args.history)
             .with("offset", args.offset)
             .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
             .with("as_of", args.as_of.as_deref());
-        all.push(daemon.ask(request).await?);
+        all.push(daemon.read(request).await?);
     }
     daemon.close().await;
     // A single memory is an object, as in earlier versions; several are a list.
-    let answer = if let [one] = all.as_slice() { one.clone() } else { json!({ "memories": all }) };
+    let answer = match all.as_slice() {
+        [one] => one.raw().clone(),
+        several => json!({ "memories": several.iter().map(Received::raw).collect::<Vec<_>>() }),
+    };
     if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
@@ -370,83 +384,80 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
 }
 
 /// Shows a memory with its revisions, if they were requested.
-fn show_whole(context: &CommandContext, found: &Value) -> Result<()> {
-    show_memory(context, found)?;
-    for revision in found["revisions"].as_array().into_iter().flatten() {
-        context.output.write("\n")?;
-        context.output.facts(&[
-            ("revision", shown(&revision["revision"])),
-            ("title", shown(&revision["title"])),
-            ("type", shown(&revision["type"])),
-            ("written", context.output.moment(&revision["at"])),
-            ("agent", shown(&revision["agent"])),
+fn show_whole(context: &CommandContext, found: &Observation) -> Result<()> {
+    let output = &context.output;
+    output.facts(&facts(found, |at| output.moment(at)))?;
+    output.write("\n")?;
+    output.text(found.content.raw())?;
+    for revision in &found.revisions {
+        output.write("\n")?;
+        output.facts(&[
+            ("revision", shown(&revision.revision)),
+            ("title", shown(&revision.title)),
+            ("type", shown(&revision.kind)),
+            ("written", output.moment(&revision.at)),
+            ("agent", shown(&revision.agent)),
         ])?;
-        context.output.write("\n")?;
-        context.output.text(&shown(&revision["content"]))?;
+        output.write("\n")?;
+        output.text(revision.content.raw())?;
     }
-    if let Some(next) = found["next_offset"].as_u64() {
-        context.output.note(&format!("more follows: add --offset {next}"));
+    if let Some(next) = found.next_offset {
+        output.note(&format!("more follows: add --offset {next}"));
     }
     Ok(())
 }
 
-fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
-    let output = &context.output;
-    output.facts(&memory_facts(memory, |value| output.moment(value)))?;
-    output.write("\n")?;
-    output.text(&shown(&memory["content"]))
-}
-
-/// What a memory is beside its text.
-fn memory_facts(memory: &Value, moment: impl Fn(&Value) -> String) -> Vec<(&'static str, String)> {
-    let size = memory["content_bytes"].as_u64().map(bytes).unwrap_or_default();
-    let again = memory["duplicate_count"].as_u64().filter(|count| *count > 0);
-    let flag = memory["flag"].as_str();
+/// What a memory, an exchange or a passage is beside its text.
+fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(&'static str, String)> {
+    let Observation { marks, valid, duplicate_count: again, .. } = found;
+    let flag = marks.flag.as_ref();
     let mut facts = vec![
-        ("id", shown(&memory["id"])),
-        ("title", shown(&memory["title"])),
-        ("type", shown(&memory["type"])),
-        ("project", shown(&memory["project"])),
-        ("scope", shown(&memory["scope"])),
-        ("topic key", shown(&memory["topic_key"])),
-        ("tags", shown(&memory["tags"])),
-        ("revision", shown(&memory["revision"])),
-        ("written", moment(&memory["updated_at"])),
-        ("at", moment(&memory["date"])),
-        ("agent", shown(&memory["agent"])),
-        ("session", shown(&memory["session_id"])),
-        ("document", shown(&memory["path"])),
-        ("page", shown(&memory["page"])),
-        ("files", shown(&memory["files"])),
-        ("created", moment(&memory["created_at"])),
+        ("id", shown(&found.id)),
+        ("title", shown(&found.title)),
+        ("type", shown(&found.kind)),
+        ("project", shown(&found.project)),
+        ("scope", shown(&found.scope)),
+        ("topic key", shown(&found.topic_key)),
+        ("tags", shown(&found.tags)),
+        ("revision", shown(&found.revision)),
+        ("written", moment(&found.updated_at)),
+        ("at", moment(&found.date)),
+        ("agent", shown(&found.agent)),
+        ("session", shown(&found.session_id)),
+        ("document", shown(&found.path)),
+        ("page", shown(&found.page)),
+        ("files", shown(&found.files)),
+        ("created", moment(&found.created_at)),
         (
             "saved again",
-            again
-                .map(|count| if count == 1 { "once".to_owned() } else { text::counted(count, "time") })
-                .unwrap_or_default(),
+            match again {
+                0 => String::new(),
+                1 => "once".to_owned(),
+                count => text::counted(*count, "time"),
+            },
         ),
-        ("kind", shown(&memory["kind"])),
-        ("done", moment(&memory["done_at"])),
-        ("archived", moment(&memory["archived_at"])),
-        ("valid from", moment(&memory["valid"]["from"])),
-        ("valid until", moment(&memory["valid"]["until"])),
-        ("superseded by", shown(&memory["superseded_by"])),
-        ("supersedes", shown(&memory["supersedes"])),
-        ("stale", shown(&memory["stale"])),
-        ("flag", flag.map(|flag| format!("{flag} (it reads like an instruction)")).unwrap_or_default()),
-        ("pinned", shown(&memory["pinned"])),
-        ("deleted", moment(&memory["deleted_at"])),
-        ("size", size),
+        ("kind", shown(&found.nature)),
+        ("done", moment(&found.done_at)),
+        ("archived", moment(&found.archived_at)),
+        ("valid from", moment(&valid.from)),
+        ("valid until", moment(&valid.until)),
+        ("superseded by", shown(&marks.superseded_by)),
+        ("supersedes", shown(&found.supersedes)),
+        ("stale", shown(&marks.stale)),
+        (
+            "flag",
+            flag.map(|flag| format!("{} (it reads like an instruction)", flag.raw())).unwrap_or_default(),
+        ),
+        ("pinned", shown(&found.pinned)),
+        ("deleted", moment(&found.deleted_at)),
+        ("size", found.content_bytes.map(bytes).unwrap_or_default()),
     ];
-    for anchor in memory["anchors"].as_array().into_iter().flatten() {
-        let symbol = anchor["symbol"].as_str().map(|name| format!(":{name}")).unwrap_or_default();
-        facts.push(("code", format!("{} {}{symbol}", shown(&anchor["verdict"]), shown(&anchor["path"]))));
+    for Anchor { path, verdict, symbol } in &found.anchors {
+        let symbol = symbol.as_ref().map(|name| format!(":{}", name.raw())).unwrap_or_default();
+        facts.push(("code", format!("{} {}{symbol}", verdict.raw(), path.raw())));
     }
-    for near in memory["related"].as_array().into_iter().flatten() {
-        facts.push((
-            "related",
-            format!("{} {} {}", shown(&near["relation"]), shown(&near["id"]), shown(&near["title"])),
-        ));
+    for near in &found.related {
+        facts.push(("related", format!("{} {} {}", near.relation.raw(), near.id.raw(), near.title.raw())));
     }
     facts
 }
@@ -457,48 +468,47 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
         Within::Session => "session",
         Within::Project => "project",
     };
-    let request = Request::new(Operation::Timeline)
+    let request = Request::new(of::Timeline)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("before", args.before)
         .with("after", args.after)
         .with("within", within);
-    let found = daemon.ask(request).await?;
+    let found = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&found)? {
+    if context.output.json(found.raw())? {
         return Ok(Outcome::Done);
     }
     context.output.table(&timeline_table(&found), "nothing happened")?;
-    let side = |name: &str| found[name].as_array().into_iter().flatten();
-    print_marks(context, side("before").chain([&found["focus"]]).chain(side("after")));
+    let all = found.before.iter().chain([&found.focus]).chain(&found.after);
+    print_marks(context, all.map(|one| (&one.entry.id, &one.marks)));
     Ok(Outcome::Done)
 }
 
-fn timeline_table(found: &Value) -> Table {
+fn timeline_table(found: &Timeline) -> Table {
     let mut table = Table::new(ENTRIES);
-    let mut add = |mark: &str, entry: &Value| {
-        let what = if entry["type"].is_null() { &entry["kind"] } else { &entry["type"] };
-        let fields = [&entry["date"], what, &entry["id"], &entry["agent"], &entry["title"]];
-        table.add(std::iter::once(mark.to_owned()).chain(fields.into_iter().map(shown)).collect());
+    let mut add = |mark: &str, Marked { entry, .. }: &Marked| {
+        let what = entry.memory_type.as_ref().unwrap_or(&entry.kind);
+        let fields = [&entry.date, what, &entry.id, &entry.agent].map(shown);
+        table.add([mark.to_owned()].into_iter().chain(fields).chain([shown(&entry.title)]).collect());
     };
-    let side = |name: &str| found[name].as_array().into_iter().flatten();
-    side("before").for_each(|entry| add("", entry));
-    add(">", &found["focus"]);
-    side("after").for_each(|entry| add("", entry));
+    found.before.iter().for_each(|entry| add("", entry));
+    add(">", &found.focus);
+    found.after.iter().for_each(|entry| add("", entry));
     table
 }
 
 pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::Context)
+    let request = Request::new(of::Context)
         .with("project", args.project.as_deref())
         .with("scope", args.scope)
         .with("limit", args.limit)
         .with("max_bytes", args.max_bytes);
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
+    let answer = daemon.read(request).await?;
     let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
-    if !context.output.json(&answer)? {
-        context.output.text(&shown(&answer["text"]))?;
+    if !context.output.json(answer.raw())? {
+        context.output.text(answer.text.raw())?;
         context.output.notes(&meant);
     }
     Ok(Outcome::Done)
@@ -507,12 +517,15 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::sessions::Entry;
 
     #[test]
     fn of_hits_that_do_not_fit_the_nearest_are_left() {
-        let found = |label: &str, hits: usize| {
-            let hits: Vec<Value> = (0..hits).map(|n| json!({ "id": n.to_string() })).collect();
-            json!({ "match": label, "hits": hits, "next_cursor": "10-x" })
+        let found = |label: &str, hits: usize| Found {
+            matched: label.into(),
+            hits: vec![Hit::default(); hits],
+            next_cursor: Some("10-x".into()),
+            ..Found::default()
         };
         for (label, hits, more, left, said) in [
             ("strong", 10, false, 10, None),
@@ -524,7 +537,7 @@ mod tests {
         ] {
             let mut found = found(label, hits);
             let words = nothing_fits(&mut found, more);
-            assert_eq!(found["hits"].as_array().map(Vec::len), Some(left), "{label} {hits}");
+            assert_eq!(found.hits.len(), left, "{label} {hits}");
             assert_eq!(words.is_some(), said.is_some(), "{label} {hits}: {words:?}");
             assert!(words.unwrap_or_default().contains(said.unwrap_or_default()), "{label} {hits}");
         }
@@ -532,12 +545,12 @@ mod tests {
 
     #[test]
     fn flagged_memories_are_named_and_many_are_counted() {
-        let row = |id: usize, flag: Value| json!({ "id": format!("k{id}"), "flag": flag });
-        let said = |rows: &[Value]| flagged(rows.iter());
-        assert_eq!(said(&[row(1, Value::Null)]), None);
-        let one = said(&[row(1, json!("override exec")), row(2, Value::Null)]).unwrap();
+        let row = |id: usize, flag: Option<&str>| (Text::from(format!("k{id}")), flag.map(Text::from));
+        let said = |rows: &[(Text, Option<Text>)]| flagged(rows.iter().map(|(id, flag)| (id, flag.as_ref())));
+        assert_eq!(said(&[row(1, None)]), None);
+        let one = said(&[row(1, Some("override exec")), row(2, None)]).unwrap();
         assert_eq!(one, "flagged, because the text reads like an instruction: k1 (override exec)");
-        let many: Vec<Value> = (1..=8).map(|id| row(id, json!("exec"))).collect();
+        let many: Vec<_> = (1..=8).map(|id| row(id, Some("exec"))).collect();
         assert!(said(&many).unwrap().ends_with("k4 (exec), k5 (exec), 3 more"), "{:?}", said(&many));
     }
 
@@ -552,15 +565,30 @@ mod tests {
             "anchors": [{ "verdict": "changed", "path": "src/queue/mod.rs", "symbol": "Queue::lease" }],
             "related": [{ "relation": "similar", "id": "kccccccccccc", "title": "Leases end by themselves" }],
         });
-        let facts = memory_facts(&memory, shown);
+        let memory: Observation = serde_json::from_value(memory).unwrap();
+        let facts = facts(&memory, shown);
         super::super::list::tests::facts_at_three_widths("get", &facts);
     }
 
     #[test]
     fn a_timeline_marks_what_it_is_about() {
-        let entry = |id: &str| json!({ "type": "bugfix", "id": id, "date": "d", "agent": "x", "title": "T" });
-        let prompt = json!({ "kind": "prompt", "id": "p", "date": "d", "agent": "x" });
-        let found = json!({ "before": [prompt], "focus": entry("f"), "after": [entry("a")] });
+        let entry = |kind: &str, id: &str, title: Option<&str>| Marked {
+            entry: Entry {
+                kind: kind.into(),
+                id: id.into(),
+                date: "d".into(),
+                agent: "x".into(),
+                title: title.map(Text::from),
+                memory_type: title.map(|_| "bugfix".into()),
+                ..Entry::default()
+            },
+            marks: Marks::default(),
+        };
+        let found = Timeline {
+            before: vec![entry("prompt", "p", None)],
+            focus: entry("memory", "f", Some("T")),
+            after: vec![entry("memory", "a", Some("T"))],
+        };
         let want = "\td\tprompt\tp\tx\t\n>\td\tbugfix\tf\tx\tT\n\td\tbugfix\ta\tx\tT\n";
         assert_eq!(timeline_table(&found).plain(), want);
     }

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::Value;
 
 use super::{CommandContext, Outcome, within};
+use crate::answer::{graph, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
@@ -78,31 +77,29 @@ const MEMORIES: [(&str, Layout); 5] = [
 
 async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(Operation::Entity)
+    let request = Request::new(of::Entity)
         .with("name", args.name.as_str())
         .with("project", args.project)
         .with("limit", args.limit);
-    let answer = daemon.ask(request).await?;
+    let answer = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let table = Table::of(&MEMORIES, &MEMORIES.map(|(name, _)| name), &answer["memories"]);
-    let nothing = format!("nothing is known about `{}` in project {}", args.name, shown(&answer["project"]));
+    let table = Table::listing(&MEMORIES, &answer.memories, |graph::About { row, by }| {
+        [&row.id, &row.updated_at, &row.kind, by, &row.title].map(shown).to_vec()
+    });
+    let nothing = format!("nothing is known about `{}` in project {}", args.name, answer.project.raw());
     context.output.table(&table, &nothing)?;
-    let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
-    let beside: Vec<String> = list("beside")
-        .iter()
-        .map(|one| format!("{} ({})", shown(&one["name"]), shown(&one["memories"])))
-        .collect();
+    let beside: Vec<String> =
+        answer.beside.iter().map(|one| format!("{} ({})", one.name.raw(), one.memories)).collect();
     if !beside.is_empty() {
         context.output.note(&format!("named beside it: {}", beside.join(", ")));
     }
-    for one in list("relations") {
-        let (from, to, kind) = (shown(&one["from"]), shown(&one["to"]), shown(&one["kind"]));
-        context.output.note(&format!("{from} {kind} {to}"));
+    for one in &answer.relations {
+        context.output.note(&format!("{} {} {}", one.from.raw(), one.kind.raw(), one.to.raw()));
     }
-    if answer["truncated"].as_bool().unwrap_or_default() {
+    if answer.truncated {
         context.output.note("there are more; see `--limit`");
     }
     Ok(Outcome::Done)
@@ -114,14 +111,13 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     }
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = daemon.memory_id(&args.id.unwrap_or_default()).await?;
-    let request =
-        Request::new(Operation::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
-    let answer = daemon.ask(request).await?;
+    let request = Request::new(of::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
+    let answer = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
+    if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let graph = Graph::read(&answer);
+    let graph = Graph::of(&answer);
     context.output.text(&match args.format {
         Drawing::Tree => graph.tree(),
         Drawing::Dot => graph.dot(),
@@ -132,7 +128,7 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
             "it has no relations; the worker finds them with an embedding model (`cerebro model list`)",
         );
     }
-    if answer["truncated"].as_bool().unwrap_or_default() {
+    if answer.truncated {
         context.output.note("there is more around it; see `--limit`");
     }
     Ok(Outcome::Done)
@@ -159,23 +155,22 @@ struct Graph {
 }
 
 impl Graph {
-    fn read(answer: &Value) -> Self {
-        let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
-        let node = |value: &Value| Node {
-            id: shown(&value["id"]),
-            title: text::cut_chars(&text::one_line(&shown(&value["title"])), TITLE_CHARS).into_owned(),
-            kind: shown(&value["type"]),
+    fn of(answer: &graph::Graph) -> Self {
+        let node = |node: &graph::Node| Node {
+            id: shown(&node.id),
+            title: text::cut_chars(&text::one_line(node.title.raw()), TITLE_CHARS).into_owned(),
+            kind: shown(&node.kind),
         };
-        let relation = |value: &Value| Relation {
-            from: shown(&value["from"]),
-            to: shown(&value["to"]),
-            kind: shown(&value["kind"]),
-            weight: value["weight"].as_f64().unwrap_or_default(),
-            evidence: text::one_line(&shown(&value["evidence"])),
+        let relation = |one: &graph::Relation| Relation {
+            from: shown(&one.from),
+            to: shown(&one.to),
+            kind: shown(&one.kind),
+            weight: one.weight,
+            evidence: text::one_line(&shown(&one.evidence)),
         };
         Self {
-            nodes: list("nodes").iter().map(node).collect(),
-            relations: list("relations").iter().map(relation).collect(),
+            nodes: answer.nodes.iter().map(node).collect(),
+            relations: answer.relations.iter().map(relation).collect(),
         }
     }
 
@@ -260,17 +255,32 @@ fn branches(parent: &str, indent: &str, below: &[(&str, &Relation, &Node)], out:
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn graph() -> Graph {
-        let node = |id: &str, title: &str| json!({ "id": id, "title": title, "type": "manual" });
-        let edge = |from: &str, to: &str, kind: &str| json!({ "from": from, "to": to, "kind": kind, "weight": 0.5, "evidence": "a.rs" });
-        Graph::read(&json!({
-            "nodes": [node("m1", "Middle"), node("m2", "Say \"hi\" [x]"), node("m3", "Far\nline")],
-            "relations": [edge("m1", "m2", "similar"), edge("m3", "m2", "fixes"), edge("m2", "m1", "fixes")],
-        }))
+        let node = |id: &str, title: &str| graph::Node {
+            id: id.into(),
+            title: title.into(),
+            kind: "manual".into(),
+            ..graph::Node::default()
+        };
+        let edge = |from: &str, to: &str, kind: &str| graph::Relation {
+            from: from.into(),
+            to: to.into(),
+            kind: kind.into(),
+            weight: 0.5,
+            evidence: Some("a.rs".into()),
+            ..graph::Relation::default()
+        };
+        Graph::of(&graph::Graph {
+            nodes: vec![node("m1", "Middle"), node("m2", "Say \"hi\" [x]"), node("m3", "Far\nline")],
+            relations: vec![
+                edge("m1", "m2", "similar"),
+                edge("m3", "m2", "fixes"),
+                edge("m2", "m1", "fixes"),
+            ],
+            truncated: false,
+        })
     }
 
     #[test]

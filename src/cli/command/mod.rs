@@ -62,9 +62,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::error::{Error, Result};
 use super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::daemon::WIND_DOWN;
 use crate::platform;
-use cerebro_core::operation::Operation;
 
 /// Most ids that are named on a terminal; the rest is counted.
 const IDS_SHOWN: usize = 20;
@@ -222,17 +222,17 @@ impl Command {
             Self::Delete(args) => asking(change::delete(context, args)),
             Self::Restore(args) => match args.backup() {
                 Some(args) => serving(backup::restore(context, args)),
-                None => asking(change::run(context, args.many(), Operation::Restore)),
+                None => asking(change::run(context, args.many(), of::Restore)),
             },
             Self::Backup(args) => match args.restored() {
                 Some(args) => serving(backup::restore(context, args)),
                 None => asking(backup::run(context, args)),
             },
             Self::Compact(args) => asking(compact::run(context, args)),
-            Self::Pin(args) => asking(change::run(context, args, Operation::Pin)),
-            Self::Unpin(args) => asking(change::run(context, args, Operation::Unpin)),
-            Self::Archive(args) => asking(change::run(context, args, Operation::Archive)),
-            Self::Unarchive(args) => asking(change::run(context, args, Operation::Unarchive)),
+            Self::Pin(args) => asking(change::run(context, args, of::Pin)),
+            Self::Unpin(args) => asking(change::run(context, args, of::Unpin)),
+            Self::Archive(args) => asking(change::run(context, args, of::Archive)),
+            Self::Unarchive(args) => asking(change::run(context, args, of::Unarchive)),
             Self::Consolidate(args) => asking(consolidate::run(context, args)),
             Self::Tombstones(args) => asking(tombstones::run(context, args)),
             Self::List(args) => asking(list::memories(context, args)),

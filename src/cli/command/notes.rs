@@ -10,13 +10,12 @@ use sha2::{Digest, Sha256};
 use super::sieve::{PartArgs, Sieve};
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
 use super::{CommandContext, Outcome};
-use crate::answer::of;
+use crate::answer::{Text, graph::Edge, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use crate::cli::table::shown;
 use cerebro_core::code::Code;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -122,18 +121,17 @@ async fn survey(daemon: &Daemon, mut sieve: Sieve) -> Result<Map> {
         }
         cursor = next;
     }
-    let mut after = None::<String>;
+    let mut after = None;
     loop {
-        let page = daemon.ask(Request::new(Operation::Relations).with("after", after.as_deref())).await?;
-        for edge in page["relations"].as_array().into_iter().flatten() {
-            let (from, to, kind) = (shown(&edge["from"]), shown(&edge["to"]), shown(&edge["kind"]));
-            map.relations.entry(from).or_default().push((kind, to));
+        let request = Request::new(of::Relations).with("after", after.as_ref().map(Text::raw));
+        let page = daemon.read(request).await?.into_answer();
+        for Edge { from, to, kind } in &page.relations {
+            map.relations.entry(shown(from)).or_default().push((shown(kind), shown(to)));
         }
-        let next = page["next"].as_str().map(str::to_owned);
-        if next.is_none() || next == after {
+        if page.next.is_none() || page.next == after {
             return Ok(map);
         }
-        after = next;
+        after = page.next;
     }
 }
 
@@ -216,7 +214,7 @@ async fn take(
     let text =
         fs::read_to_string(path).map_err(|error| Fault::Note(format!("it cannot be read: {error}")))?;
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
-    let answer = daemon.ask(request(&note, root, path, dry_run)).await.map_err(|error| {
+    let answer = daemon.read(request(&note, root, path, dry_run)).await.map_err(|error| {
         // The next note may be taken where this one is not; a store that fails will fail again.
         if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
@@ -224,13 +222,14 @@ async fn take(
             Fault::All(error)
         }
     })?;
-    let outcome = match answer["outcome"].as_str() {
-        Some("created") => "created",
-        Some("updated") => "updated",
-        Some("duplicate") => "duplicate",
+    let outcome = match answer.outcome.raw() {
+        "created" => "created",
+        "updated" => "updated",
+        "duplicate" => "duplicate",
         _ => "unchanged",
     };
-    if let (false, Some(id), Some(revision)) = (dry_run, answer["id"].as_str(), answer["revision"].as_u64()) {
+    if let (false, Some(id), Some(revision)) = (dry_run, &answer.id, answer.revision) {
+        let (id, revision) = (id.raw(), u64::from(revision));
         let is_placed = note.written.as_deref().is_none_or(|written| written == note.digest())
             && note.id.as_deref() == Some(id)
             && note.revision.and_then(|n| u64::try_from(n).ok()) == Some(revision);
@@ -251,7 +250,7 @@ fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fa
         .map_err(|error| Fault::All(Error::file("write", path, &error)))
 }
 
-fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request {
+fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request<of::Note> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // A new note belongs to the folder that it was put in, as an exported one does.
     let folder =
@@ -265,7 +264,7 @@ fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request {
             note.scope.clone().or_else(|| personal.then(|| PERSONAL.to_owned())),
         ),
     };
-    Request::new(Operation::Note)
+    Request::new(of::Note)
         .with("id", note.id.clone())
         .with("revision", note.revision)
         .with("title", note.title.clone().unwrap_or(stem))

@@ -1,14 +1,13 @@
 //! `cerebro projects`: lists, merges, renames and deletes projects.
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
 
-use super::list::name_personal;
+use super::list::{place, print};
 use super::{CommandContext, Outcome, change, selection, some_of, suggest};
+use crate::answer::{Text, of, projects::Project};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// List, merge, rename or delete projects
@@ -66,7 +65,6 @@ const PROJECTS: &[(&str, Layout)] = &[
     ("prompts", Layout::Count),
     ("last", Layout::Ago),
 ];
-const FIELDS: &[&str] = &["project", "memories", "sessions", "prompts", "last_at"];
 
 pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
     match args.action {
@@ -79,17 +77,22 @@ pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut answer = daemon.ask(Request::new(Operation::Projects)).await?;
+    let answer = daemon.read(Request::new(of::Projects)).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
-    name_personal(&mut answer["projects"]);
-    context.output.table(
-        &Table::of(PROJECTS, FIELDS, &answer["projects"]),
-        "no projects yet; the first memory that is saved in a folder makes its project",
-    )?;
-    Ok(Outcome::Done)
+    let nothing = "no projects yet; the first memory that is saved in a folder makes its project";
+    print(context, answer.raw(), &project_table(&answer.projects), nothing)
+}
+
+fn project_table(projects: &[Project]) -> Table {
+    Table::listing(PROJECTS, projects, |one| {
+        vec![
+            place(&one.project),
+            shown(&one.memories),
+            shown(&one.sessions),
+            shown(&one.prompts),
+            shown(&one.last_at),
+        ]
+    })
 }
 
 async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
@@ -107,10 +110,10 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
 async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     let RenameArgs { from, into } = args;
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let answer = daemon.ask(Request::new(Operation::Projects)).await?;
+    let answer = daemon.read(Request::new(of::Projects)).await?;
     let is_known = |name: &str| {
         let name = name.trim().to_lowercase();
-        answer["projects"].as_array().into_iter().flatten().any(|row| row["project"] == name.as_str())
+        answer.projects.iter().any(|known| known.project == name.as_str())
     };
     if is_known(&into) {
         daemon.close().await;
@@ -128,7 +131,7 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
 async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let request = Request::new(Operation::List).with("project", args.name.as_str());
+    let request = Request::new(of::List).with("project", args.name.as_str());
     let mut chosen = selection::all(&daemon, &request).await?;
     if args.hard {
         let deleted = selection::all(&daemon, &request.with("deleted", true)).await?;
@@ -150,23 +153,22 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
 }
 
 async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &str) -> Result<Outcome> {
-    let request = Request::new(Operation::MergeProjects).with("from", from).with("into", into);
-    let merged = daemon.ask(request).await?;
+    let request = Request::new(of::MergeProjects).with("from", from).with("into", into);
+    let merged = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&merged)? {
+    if context.output.json(merged.raw())? {
         return Ok(Outcome::Done);
     }
     context.output.facts(&[
-        ("memories", shown(&merged["memories"])),
-        ("sessions", shown(&merged["sessions"])),
-        ("prompts", shown(&merged["prompts"])),
+        ("memories", shown(&merged.memories)),
+        ("sessions", shown(&merged.sessions)),
+        ("prompts", shown(&merged.prompts)),
     ])?;
-    for kept in merged["kept"].as_array().into_iter().flatten() {
-        let (id, holder) = (shown(&kept["id"]), shown(&kept["topic_held_by"]));
+    for kept in &merged.kept {
+        let (id, holder) = (kept.id.raw(), kept.topic_held_by.raw());
         context.output.note(&format!("{id} lost its topic key, which {holder} has already"));
     }
-    let again: Vec<&str> =
-        merged["said_again"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let again: Vec<&str> = merged.said_again.iter().map(Text::raw).collect();
     if !again.is_empty() {
         context.output.note(&format!(
             "{} say what the other project corrected or deleted, and stay until you decide: {}",
@@ -179,23 +181,28 @@ async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &s
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::list::tests::fits_at_three_widths;
     use super::*;
+    use crate::answer::Text;
 
     #[test]
     fn projects_are_readable_at_three_widths() {
-        let project = |name: &str, memories: u64, last: Option<&str>| json!({ "project": name, "memories": memories, "sessions": 12, "prompts": 0, "last_at": last });
-        let projects = json!([
+        let project = |name: &str, memories: u64, last: Option<&str>| Project {
+            project: name.into(),
+            memories,
+            sessions: 12,
+            prompts: 0,
+            last_at: last.map(Text::from),
+        };
+        let projects = [
             project("acme/payments", 20_000, Some("2026-11-22T09:15:00Z")),
             project(
                 "a-group/of-many/nested-parts/and-a-long-repository-name",
                 7,
-                Some("2026-01-02T09:15:00Z")
+                Some("2026-01-02T09:15:00Z"),
             ),
-            project("personal", 1, None),
-        ]);
-        fits_at_three_widths(&Table::of(PROJECTS, FIELDS, &projects));
+            project("", 1, None),
+        ];
+        fits_at_three_widths(&project_table(&projects));
     }
 }

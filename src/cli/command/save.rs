@@ -5,14 +5,17 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{CommandContext, Outcome, suggest};
+use crate::answer::{
+    Received,
+    memories::{Gone, Saved},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
 use cerebro_core::domain::limits::CONTENT_BYTES_MAX;
-use cerebro_core::operation::Operation;
 
 /// Save a memory
 ///
@@ -111,7 +114,7 @@ struct Fields {
 }
 
 impl Fields {
-    async fn add_to(self, request: Request, daemon: &Daemon) -> Result<Request> {
+    async fn add_to<O>(self, request: Request<O>, daemon: &Daemon) -> Result<Request<O>> {
         let mut supersedes = Vec::with_capacity(self.supersedes.len());
         for id in &self.supersedes {
             supersedes.push(daemon.memory_id(id).await?);
@@ -139,7 +142,7 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
         (None, Some(file)) => read_content(&file)?,
         _ => read_content(Path::new("-"))?,
     };
-    let request = Request::new(Operation::Save)
+    let request = Request::new(of::Save)
         .with("title", title)
         .with("content", content)
         .with("revive", revive)
@@ -148,20 +151,15 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
     let kind = fields.kind.clone();
     // A type that no memory has yet may be misspelt; asked before, for afterwards this one has it.
     let types = match &kind {
-        Some(_) if !context.output.is_json() => daemon.ask(Request::new(Operation::Types)).await?,
-        _ => Value::Null,
+        Some(_) if !context.output.is_json() => Some(daemon.read(Request::new(of::Types)).await?),
+        _ => None,
     };
-    let saved = daemon.ask(fields.add_to(request, &daemon).await?).await?;
+    let saved = daemon.read(fields.add_to(request, &daemon).await?).await?;
     daemon.close().await;
-    if context.output.json(&saved)? {
-        return Ok(Outcome::Done);
-    }
-    if let Some(near) = kind.and_then(|kind| suggest::new_type(&kind, &types["types"])) {
+    if let Some(near) = kind.zip(types).and_then(|(kind, types)| suggest::new_type(&kind, &types)) {
         context.output.note(&near);
     }
-    context.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
-    print_details(context, &saved);
-    Ok(Outcome::Done)
+    print(context, &saved)
 }
 
 pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcome> {
@@ -172,7 +170,7 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         (None, None) => None,
     };
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(Operation::Update)
+    let request = Request::new(of::Update)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("title", args.title)
         .with("content", content)
@@ -180,14 +178,9 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         .with("revive", args.revive)
         .with("verified", args.verified)
         .with("expected_revision", args.expected_revision);
-    let updated = daemon.ask(args.fields.add_to(request, &daemon).await?).await?;
+    let updated = daemon.read(args.fields.add_to(request, &daemon).await?).await?;
     daemon.close().await;
-    if context.output.json(&updated)? {
-        return Ok(Outcome::Done);
-    }
-    context.output.outcome(&shown(&updated["id"]), &shown(&updated["outcome"]), &where_it_is(&updated))?;
-    print_details(context, &updated);
-    Ok(Outcome::Done)
+    print(context, &updated)
 }
 
 /// The words fill what the options leave open: first the title, then the content.
@@ -238,40 +231,49 @@ fn bounded(reader: impl Read) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-fn where_it_is(saved: &Value) -> String {
-    format!(" (revision {}) in project {}", shown(&saved["revision"]), shown(&saved["project"]))
+/// Says what was written.
+fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<Outcome> {
+    if context.output.json(saved.raw())? {
+        return Ok(Outcome::Done);
+    }
+    let place = format!(" (revision {}) in project {}", saved.revision, saved.project.raw());
+    context.output.outcome(saved.id.raw(), saved.outcome.raw(), &place)?;
+    print_details(context, saved);
+    Ok(Outcome::Done)
 }
 
 /// Says what else there is to know about a write.
-fn print_details(context: &CommandContext, saved: &Value) {
+fn print_details(context: &CommandContext, saved: &Saved) {
     let facts = [
-        ("topic key", &saved["topic_key"]),
-        ("replaced", &saved["replaced"]["title"]),
-        ("secrets and private texts left out", &saved["redacted"]),
+        ("topic key", saved.topic_key.as_ref().map(shown)),
+        ("replaced", saved.replaced.as_ref().map(|text| shown(&text.title))),
+        ("secrets and private texts left out", saved.redacted.as_ref().map(shown)),
     ];
-    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_null()) {
-        context.output.note(&format!("{name}: {}", shown(value)));
+    for (name, value) in facts {
+        if let Some(value) = value {
+            context.output.note(&format!("{name}: {value}"));
+        }
     }
-    if let Some(id) = saved["noted"]["id"].as_str() {
-        let (why, at) = (shown(&saved["noted"]["why"]), context.output.moment(&saved["noted"]["at"]));
-        context.output.note(&format!("memory {id} with this text was {why} {at}"));
+    if let Some(Gone { id, why, at }) = &saved.noted {
+        let at = context.output.moment(at);
+        context.output.note(&format!("memory {} with this text was {} {at}", id.raw(), why.raw()));
     }
-    if saved["flags"].is_array() {
-        let flags = shown(&saved["flags"]);
+    if !saved.flags.is_empty() {
+        let flags = shown(&saved.flags);
         context
             .output
             .note(&format!("flags: {flags}; it reads like an instruction, so contexts show only its title"));
     }
-    for id in saved["superseded"].as_array().into_iter().flatten() {
-        context.output.note(&format!("superseded: {}", shown(id)));
+    for id in &saved.superseded {
+        context.output.note(&format!("superseded: {}", id.raw()));
     }
-    if saved["new_project"] == true {
-        let near = shown(&saved["near"]);
+    if saved.new_project {
+        let near = shown(&saved.near);
         let near = if near.is_empty() { near } else { format!("; known ones near it: {near}") };
-        context.output.note(&format!("project {} is new{near}", shown(&saved["project"])));
+        context.output.note(&format!("project {} is new{near}", saved.project.raw()));
     }
-    for similar in saved["similar"].as_array().into_iter().flatten() {
-        context.output.note(&format!("similar: {} {}", shown(&similar["id"]), shown(&similar["title"])));
+    for similar in &saved.similar {
+        context.output.note(&format!("similar: {} {}", similar.id.raw(), similar.title.raw()));
     }
 }
 

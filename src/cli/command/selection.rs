@@ -1,12 +1,15 @@
 //! Selections: the conditions that commands over many memories share, and reading the memories that meet them.
 
 use clap::Args;
-use serde_json::Value;
 
+use crate::answer::{
+    Text,
+    memories::{Listed, Row},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use cerebro_core::domain::limits::LISTING_MAX;
-use cerebro_core::operation::Operation;
 
 /// Most memories that one command changes.
 const SELECTED_MAX: usize = 10_000;
@@ -59,8 +62,8 @@ pub struct Conditions {
 
 impl Conditions {
     /// The daemon's list of what meets the conditions.
-    pub fn request(&self) -> Request {
-        Request::new(Operation::List)
+    pub fn request(&self) -> Request<of::List> {
+        Request::new(of::List)
             .with("type", self.kind.as_deref())
             .with("tags", self.tags.as_slice())
             .with("scope", self.scope.as_deref())
@@ -72,7 +75,7 @@ impl Conditions {
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.request() == Request::new(Operation::List)
+        self.request().is_bare()
     }
 
     /// Whether the conditions alone name memories of any project: a session has one, and what is personal none.
@@ -85,7 +88,7 @@ impl Conditions {
 #[derive(Debug, Default)]
 pub struct Chosen {
     /// The memories, newest first.
-    pub memories: Vec<Value>,
+    pub memories: Vec<Row>,
     /// There are more than one command takes.
     pub is_cut: bool,
 }
@@ -93,25 +96,25 @@ pub struct Chosen {
 impl Chosen {
     /// Their ids.
     pub fn ids(&self) -> Vec<String> {
-        self.memories.iter().filter_map(|memory| Some(memory["id"].as_str()?.to_owned())).collect()
+        self.memories.iter().map(|memory| memory.id.raw().to_owned()).collect()
     }
 }
 
 /// Reads all that a request lists, up to the bound of one command.
-pub async fn all(daemon: &Daemon, request: &Request) -> Result<Chosen> {
+pub async fn all(daemon: &Daemon, request: &Request<of::List>) -> Result<Chosen> {
     let mut chosen = Chosen::default();
-    let mut cursor = Value::Null;
+    let mut cursor = None;
     loop {
-        let page = request.clone().with("limit", LISTING_MAX).with("cursor", cursor);
-        let answer = daemon.ask(page).await?;
-        chosen.memories.extend(answer["memories"].as_array().into_iter().flatten().cloned());
-        cursor = answer["next_cursor"].clone();
-        if cursor.is_null() {
+        let page = request.clone().with("limit", LISTING_MAX).with("cursor", cursor.as_ref().map(Text::raw));
+        let Listed { memories, next_cursor, .. } = daemon.read(page).await?.into_answer();
+        chosen.memories.extend(memories);
+        if next_cursor.is_none() {
             return Ok(chosen);
         }
         if chosen.memories.len() >= SELECTED_MAX {
             return Ok(Chosen { is_cut: true, ..chosen });
         }
+        cursor = next_cursor;
     }
 }
 

@@ -1,17 +1,20 @@
 //! `cerebro sessions`: the sessions of agents, and what one of them left.
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::json;
 
-use super::list::{Columns, ask_raw_of_project, print};
+use super::list::{ask_of_project, print};
 use super::selection::ProjectArgs;
 use super::{CommandContext, Outcome, within};
+use crate::answer::{
+    Text, of,
+    sessions::{Entry, Session, Sessions},
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use crate::view::Session;
+use crate::view;
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
-use cerebro_core::operation::Operation;
 
 /// List sessions, the latest first, or show what one of them left
 #[derive(Debug, Args)]
@@ -44,29 +47,23 @@ struct ShowArgs {
     id: String,
 }
 
-const SESSIONS: Columns = (
-    &[
-        ("id", Layout::Id),
-        ("started", Layout::Ago),
-        ("ended", Layout::Ago),
-        ("agent", Layout::Spare),
-        ("project", Layout::Spare),
-        ("how", Layout::Spare),
-        ("summary", Layout::Flexible),
-    ],
-    &["id", "started_at", "ended_at", "agent", "project", "end_reason", "summary"],
-);
+const SESSIONS: &[(&str, Layout)] = &[
+    ("id", Layout::Id),
+    ("started", Layout::Ago),
+    ("ended", Layout::Ago),
+    ("agent", Layout::Spare),
+    ("project", Layout::Spare),
+    ("how", Layout::Spare),
+    ("summary", Layout::Flexible),
+];
 
-const ENTRIES: Columns = (
-    &[
-        ("id", Layout::Id),
-        ("when", Layout::Ago),
-        ("what", Layout::Fixed),
-        ("type", Layout::Spare),
-        ("title", Layout::Flexible),
-    ],
-    &["id", "date", "kind", "type", "title"],
-);
+const ENTRIES: &[(&str, Layout)] = &[
+    ("id", Layout::Id),
+    ("when", Layout::Ago),
+    ("what", Layout::Fixed),
+    ("type", Layout::Spare),
+    ("title", Layout::Flexible),
+];
 
 pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome> {
     match args.action {
@@ -76,68 +73,81 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = args.of.request(Operation::Sessions).with("limit", args.limit);
-    let (answer, meant) =
-        ask_raw_of_project(context, request, "sessions", args.of.project.as_deref()).await?;
+    let request = args.of.request(of::Sessions).with("limit", args.limit);
+    let is_empty = |answer: &Sessions| answer.sessions.is_empty();
+    let (answer, meant) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no sessions yet; `cerebro setup` connects an agent, and each of its sessions is listed here"
     } else {
         "no sessions in this project; --all-projects lists those of all"
     };
-    let mut shown = answer["sessions"].clone();
-    if context.output.screen().is_some() {
-        headlines(&mut shown);
-    }
-    print(context, &answer, &shown, SESSIONS, nothing)?;
+    let table = session_table(&answer.sessions, context.output.screen().is_some());
+    print(context, answer.raw(), &table, nothing)?;
     context.output.notes(&meant);
     Ok(Outcome::Done)
 }
 
-/// Puts the first telling line of each summary in its place: a terminal has no room for more.
-fn headlines(sessions: &mut Value) {
-    for session in sessions.as_array_mut().into_iter().flatten() {
-        session["summary"] = Session::read(session).headline().into();
-    }
+/// A terminal has no room for more of a summary than its first telling line.
+fn session_table(sessions: &[Session], is_drawn: bool) -> Table {
+    Table::listing(SESSIONS, sessions, |session| {
+        vec![
+            shown(&session.id),
+            shown(&session.started_at),
+            shown(&session.ended_at),
+            shown(&session.agent),
+            shown(&session.project),
+            shown(&session.end_reason),
+            if is_drawn { view::Session::of(session).headline() } else { shown(&session.summary) },
+        ]
+    })
 }
 
 async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
-    let contents = contents(context, &args.id).await?;
-    let session = &contents["session"];
-    if session.is_null() {
+    let Some((session, entries)) = contents(context, &args.id).await? else {
         let problem = format!("there is no session {}", args.id);
         return Err(Error::user(problem).hint("`cerebro sessions --all-projects` shows their ids"));
-    }
-    if context.output.json(&contents)? {
+    };
+    if context.output.json(&json!({ "session": session, "entries": entries }))? {
         return Ok(Outcome::Done);
     }
     context.output.facts(&[
-        ("session", shown(&session["id"])),
-        ("agent", shown(&session["agent"])),
-        ("project", shown(&session["project"])),
-        ("folder", shown(&session["directory"])),
-        ("follows", shown(&session["follows"])),
-        ("began", context.output.moment(&session["started_at"])),
-        ("ended", context.output.moment(&session["ended_at"])),
-        ("how", shown(&session["end_reason"])),
+        ("session", shown(&session.id)),
+        ("agent", shown(&session.agent)),
+        ("project", shown(&session.project)),
+        ("folder", shown(&session.directory)),
+        ("follows", shown(&session.follows)),
+        ("began", context.output.moment(&session.started_at)),
+        ("ended", context.output.moment(&session.ended_at)),
+        ("how", shown(&session.end_reason)),
     ])?;
-    let summary = shown(&session["summary"]);
+    let summary = shown(&session.summary);
     if !summary.is_empty() {
         context.output.text(&format!("\n{summary}\n"))?;
     }
-    context
-        .output
-        .table(&Table::of(ENTRIES.0, ENTRIES.1, &contents["entries"]), "nothing was saved in it")?;
+    context.output.table(&entry_table(&entries), "nothing was saved in it")?;
     Ok(Outcome::Done)
 }
 
+fn entry_table(entries: &[Entry]) -> Table {
+    Table::listing(ENTRIES, entries, |entry| {
+        vec![
+            shown(&entry.id),
+            shown(&entry.date),
+            shown(&entry.kind),
+            shown(&entry.memory_type),
+            shown(&entry.title),
+        ]
+    })
+}
+
 /// A session with all that happened in it, by its id or the beginning of one.
-async fn contents(context: &CommandContext, id: &str) -> Result<Value> {
+async fn contents(context: &CommandContext, id: &str) -> Result<Option<(Session, Vec<Entry>)>> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut contents = whole_session(&daemon, id).await?;
-    if contents["session"].is_null() {
-        let latest = Request::new(Operation::Sessions).with("all_projects", true).with("limit", LIMIT_MAX);
-        let latest = daemon.ask(latest).await?;
-        let ids = latest["sessions"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
+    if contents.is_none() {
+        let latest = Request::new(of::Sessions).with("all_projects", true).with("limit", LIMIT_MAX);
+        let latest = daemon.read(latest).await?;
+        let ids = latest.sessions.iter().map(|session| session.id.raw());
         let meant: Vec<&str> = ids.filter(|own| own.starts_with(id)).collect();
         match meant[..] {
             [] => {}
@@ -150,54 +160,63 @@ async fn contents(context: &CommandContext, id: &str) -> Result<Value> {
 }
 
 /// A session with all that happened in it, read page by page.
-async fn whole_session(daemon: &Daemon, id: &str) -> Result<Value> {
-    let mut entries = Vec::new();
-    let mut after = Value::Null;
-    let mut contents = loop {
-        let request = Request::new(Operation::Story)
+async fn whole_session(daemon: &Daemon, id: &str) -> Result<Option<(Session, Vec<Entry>)>> {
+    let (mut entries, mut after) = (Vec::new(), None);
+    loop {
+        let request = Request::new(of::Story)
             .with("session_id", id)
             .with("limit", LISTING_MAX)
-            .with("after", after.as_str());
-        let mut page = daemon.ask(request).await?;
-        if let Value::Array(page) = page["entries"].take() {
-            entries.extend(page);
+            .with("after", after.as_ref().map(Text::raw));
+        let page = daemon.read(request).await?.into_answer();
+        entries.extend(page.entries);
+        if page.next.is_none() {
+            return Ok(page.session.map(|session| (session, entries)));
         }
-        after = page["next"].take();
-        if !after.is_string() {
-            break page;
-        }
-    };
-    if let Some(facts) = contents.as_object_mut() {
-        facts.insert("entries".to_owned(), Value::Array(entries));
-        facts.retain(|name, _| !["more", "next"].contains(&name.as_str()));
+        after = page.next;
     }
-    Ok(contents)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::list::tests::drawn_at_three_widths;
     use super::*;
 
     #[test]
     fn sessions_are_readable_at_three_widths() {
-        let mut sessions = json!([
-            { "id": "4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90", "started_at": "2026-11-22T08:00:00Z", "ended_at": null,
-              "agent": "claude-code", "project": "acme/payments", "end_reason": null, "summary": null },
-            { "id": "person-2026-11-21", "started_at": "2026-11-21T08:00:00Z", "ended_at": "2026-11-21T19:30:00Z",
-              "agent": "person", "project": "acme/payments", "end_reason": "ended",
-              "summary": "## Goal\nPayments are retried twice and then go to the queue, where the worker takes them." },
-        ]);
-        headlines(&mut sessions);
-        drawn_at_three_widths("sessions", SESSIONS, &sessions);
-        let entries = json!([
-            { "id": "p1aaaaaaaaaa", "date": "2026-11-21T08:00:00Z", "kind": "prompt",
-              "title": "Why do we retry payments twice, and what happens after the second time?" },
-            { "id": "kaaaaaaaaaaa", "date": "2026-11-21T08:05:00Z", "kind": "memory", "type": "decision",
-              "title": "Payments are retried twice, then queued" },
-        ]);
-        drawn_at_three_widths("session", ENTRIES, &entries);
+        let sessions = [
+            Session {
+                id: "4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90".into(),
+                started_at: "2026-11-22T08:00:00Z".into(),
+                agent: "claude-code".into(),
+                project: "acme/payments".into(),
+                ..Session::default()
+            },
+            Session {
+                id: "person-2026-11-21".into(),
+                started_at: "2026-11-21T08:00:00Z".into(),
+                ended_at: Some("2026-11-21T19:30:00Z".into()),
+                agent: "person".into(),
+                project: "acme/payments".into(),
+                end_reason: Some("ended".into()),
+                summary: Some("## Goal\nPayments are retried twice and then go to the queue, where the worker takes them.".into()),
+                ..Session::default()
+            },
+        ];
+        drawn_at_three_widths("sessions", &session_table(&sessions, true));
+        let entry = |id: &str, date: &str, kind: &str, memory_type: Option<&str>, title: &str| Entry {
+            id: id.into(),
+            date: date.into(),
+            kind: kind.into(),
+            memory_type: memory_type.map(Text::from),
+            title: Some(title.into()),
+            ..Entry::default()
+        };
+        let question = "Why do we retry payments twice, and what happens after the second time?";
+        let decided = "Payments are retried twice, then queued";
+        let entries = [
+            entry("p1aaaaaaaaaa", "2026-11-21T08:00:00Z", "prompt", None, question),
+            entry("kaaaaaaaaaaa", "2026-11-21T08:05:00Z", "memory", Some("decision"), decided),
+        ];
+        drawn_at_three_widths("session", &entry_table(&entries));
     }
 }

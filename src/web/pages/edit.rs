@@ -9,6 +9,7 @@ use axum::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::answer::of;
 use crate::view::{self, Memory};
 use crate::web::{
     Shared,
@@ -18,7 +19,6 @@ use crate::web::{
     view::link,
 };
 use cerebro_core::domain::{Kind, Nature, ScopeName};
-use cerebro_core::operation::Operation;
 
 #[derive(Template)]
 #[template(path = "edit.html")]
@@ -148,8 +148,8 @@ impl EditPage {
 }
 
 async fn present(shared: &Shared, id: &str) -> Result<Draft, Failure> {
-    let answer = shared.backend.ask(Operation::GetObservation, view::whole(id)).await?;
-    Ok(Draft::of(Memory::read(&answer)))
+    let answer = shared.backend.read(of::GetObservation, view::whole(id)).await?;
+    Ok(Draft::of(Memory::of(&answer)))
 }
 
 pub(in crate::web) async fn show(
@@ -168,9 +168,10 @@ pub(in crate::web) async fn save(
 ) -> Result<Response, Failure> {
     let draft = Draft::read(&form);
     let before = present(&shared, &id).await?;
-    let refused = match shared.backend.change(Operation::Update, draft.question(&id, &before)).await {
+    let question = draft.question(&id, &before);
+    let refused = match shared.backend.change_and_read(of::Update, question).await {
         Ok(answer) => {
-            let done = view::text(&answer, "outcome");
+            let done = answer.outcome.line();
             return Ok(
                 Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response()
             );
@@ -199,7 +200,7 @@ mod tests {
             "scope": "project", "kind": "semantic", "revision": 3,
             "valid": { "from": "2026-11-20T00:00:00Z", "until": "2026-11-21T23:59:59Z" },
         });
-        let before = Draft::of(Memory::read(&memory));
+        let before = Draft::of(Memory::of(&serde_json::from_value(memory).unwrap()));
         assert_eq!((before.valid_from.as_str(), before.valid_until.as_str()), ("2026-11-20", "2026-11-21"));
         let same = before.question("k", &before);
         for name in ["project", "scope", "topic_key", "kind", "valid_from", "valid_until"] {

@@ -7,10 +7,15 @@ use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Parts, counted, from, known_projects, part};
-use crate::view::{self, Row, items};
+use crate::answer::{
+    self,
+    graph::{self, Beside, Graph, Relation},
+    of,
+};
+use crate::view::Row;
 use crate::web::{
     Shared,
     failure::Failure,
@@ -22,7 +27,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 use cerebro_core::relate::RelationKind;
 
 /// Memories in a graph, including the centre.
@@ -118,10 +122,9 @@ struct GraphPage {
 
 /// Starts at the latest memory.
 pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
-    let answer = shared.backend.ask(Operation::Browse, json!({ "limit": 1 })).await?;
-    let last = items(&answer, "memories").map(|row| view::text(row, "id")).next();
-    if let Some(id) = last {
-        return Ok(Redirect::to(&link::graph(&id)).into_response());
+    let answer = shared.backend.read(of::Browse, json!({ "limit": 1 })).await?;
+    if let Some(last) = answer.memories.first() {
+        return Ok(Redirect::to(&link::graph(&last.row.id.line())).into_response());
     }
     let nothing = "There are no memories yet. Relations between memories are shown here.";
     let head = Head { around: "Graph", nothing, ..Head::default() };
@@ -136,9 +139,9 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let question = json!({ "id": id, "depth": DEPTH, "limit": NODES });
-    let answer = shared.backend.ask(Operation::Graph, question).await?;
-    let middle = items(&answer, "nodes").map(Row::read).next().unwrap_or_default();
-    let picture = picture(&answer, "nodes", (&link::graph(&id), from(&parts)), true);
+    let answer = shared.backend.read(of::Graph, question).await?;
+    let picture = around(&answer, (&link::graph(&id), from(&parts)), true);
+    let middle = answer.nodes.first().map(Row::node).unwrap_or_default();
     let head = Head {
         around: "Around",
         title: super::titled(&middle.title),
@@ -162,9 +165,9 @@ pub(in crate::web) async fn project(
         return Ok(Redirect::to("/graph").into_response());
     }
     let question = json!({ "project": project, "limit": NODES });
-    let answer = shared.backend.ask(Operation::Graph, question).await?;
+    let answer = shared.backend.read(of::Graph, question).await?;
     let own = link::with_query("/graph/project", &[("project", &project)]);
-    let picture = picture(&answer, "nodes", (&own, from(&parts)), false);
+    let picture = around(&answer, (&own, from(&parts)), false);
     let head = Head {
         around: "Project",
         title: super::named(&project),
@@ -189,19 +192,21 @@ pub(in crate::web) async fn entity(
     if !project.is_empty() {
         question["project"] = json!(project);
     }
-    let answer = shared.backend.ask(Operation::Entity, question).await?;
-    let picture = picture(&answer, "memories", (&link::entity(&name, &project), from(&parts)), false);
-    let own = view::text(&answer, "project");
-    let beside = |entity: &Value| {
-        let name = view::text(entity, "name");
-        let count = entity["memories"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let answer = shared.backend.read(of::Entity, question).await?;
+    let nodes = answer.memories.iter().map(|about| (Row::of(&about.row), 0)).collect();
+    let place = (link::entity(&name, &project), from(&parts));
+    let picture = picture(nodes, (&answer.relations, answer.truncated), (&place.0, place.1), false);
+    let own = answer.project.line();
+    let beside = |entity: &Beside| {
+        let name = entity.name.line();
+        let count = usize::try_from(entity.memories).unwrap_or(usize::MAX);
         (super::named(&name), counted(&locale, count, "memory", "memories"), link::entity(&name, &own))
     };
     let head = Head {
         around: "What names",
         title: super::named(&name),
         project: super::named(&own),
-        beside: items(&answer, "beside").take(BESIDE_MAX).map(beside).collect(),
+        beside: answer.beside.iter().take(BESIDE_MAX).map(beside).collect(),
         nothing: "What names it is not related to each other.",
         ..Head::default()
     };
@@ -220,22 +225,31 @@ async fn drawn(shared: &Shared, head: Head, picture: Picture, project: &str, nam
     })
 }
 
-/// The graph of an answer's memories and relations, and the table's lines from `from` on; `own` is the address of
-/// the page.
-fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: bool) -> Picture {
-    let rows: Vec<Row> = items(answer, list).map(Row::read).collect();
-    let node = |node: &Value| Node {
-        id: view::text(node, "id"),
-        distance: node["distance"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+/// The graph around a memory, or of a project.
+fn around(answer: &Graph, place: (&str, usize), has_middle: bool) -> Picture {
+    let distance = |node: &graph::Node| usize::try_from(node.distance).unwrap_or(usize::MAX);
+    let nodes = answer.nodes.iter().map(|node| (Row::node(node), distance(node))).collect();
+    picture(nodes, (&answer.relations, answer.truncated), place, has_middle)
+}
+
+/// The graph of memories, each with its distance, and of their relations, with whether there are more; and the table's
+/// lines from `from` on. `own` is the address of the page.
+fn picture(
+    found: Vec<(Row, usize)>,
+    (relations, truncated): (&[Relation], bool),
+    (own, from): (&str, usize),
+    has_middle: bool,
+) -> Picture {
+    let mut nodes: Vec<Node> =
+        found.iter().map(|(row, distance)| Node { id: row.id.clone(), distance: *distance }).collect();
+    let rows: Vec<Row> = found.into_iter().map(|(row, _)| row).collect();
+    let edge = |one: &Relation| Edge {
+        from: one.from.line(),
+        to: one.to.line(),
+        kind: one.kind.line().replace('_', " "),
+        weight: one.weight,
     };
-    let mut nodes: Vec<Node> = items(answer, list).map(node).collect();
-    let edge = |one: &Value| Edge {
-        from: view::text(one, "from"),
-        to: view::text(one, "to"),
-        kind: view::text(one, "kind").replace('_', " "),
-        weight: one["weight"].as_f64().unwrap_or(0.0),
-    };
-    let relations = each_once(answer);
+    let relations = each_once(relations);
     let edges: Vec<Edge> = relations.iter().copied().map(edge).collect();
     if !has_middle {
         layout::spread(&mut nodes, &edges);
@@ -259,14 +273,14 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         let title = rows.iter().find(|row| row.id == id).map(|row| super::titled(&row.title));
         byte_budget::cut(&title.unwrap_or_default(), TITLE_BYTES_MAX).into_owned()
     };
-    let line = |(edge, one): (&Edge, &&Value)| Line {
+    let line = |(edge, one): (&Edge, &&Relation)| Line {
         from: title(&edge.from),
         from_href: link::memory(&edge.from),
         kind: edge.kind.clone(),
         weight: format!("{:.2}", edge.weight),
         to: title(&edge.to),
         to_href: link::memory(&edge.to),
-        evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
+        evidence: byte_budget::cut(&answer::line(one.evidence.as_ref()), EVIDENCE_BYTES_MAX).into_owned(),
     };
     let shown = edges.iter().zip(&relations).skip(from).map(line);
     let lines = ByteBudget(TABLE_BYTES).fill(shown, Line::weight);
@@ -280,21 +294,24 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         first: (from > 0).then(|| own.to_owned()),
         later: (next < edges.len()).then(|| link::onward(own, next)),
         lines,
-        is_cut: answer["truncated"] == true || edges.len() > CURVES_MAX,
+        is_cut: truncated || edges.len() > CURVES_MAX,
         curves: layout.curves,
     }
 }
 
-/// The relations of an answer, the strongest first. One that holds both ways is there once.
-fn each_once(answer: &Value) -> Vec<&Value> {
+/// The relations of an answer, in its order. One that holds both ways is there once.
+fn each_once(relations: &[Relation]) -> Vec<&Relation> {
     let mut seen = BTreeSet::new();
-    let is_first = |one: &&Value| {
-        let (from, to, kind) = (view::text(one, "from"), view::text(one, "to"), view::text(one, "kind"));
-        let is_mutual = RelationKind::parse(&kind).is_some_and(RelationKind::is_mutual);
+    let mut once = Vec::with_capacity(relations.len());
+    for one in relations {
+        let (from, to, kind) = (one.from.raw(), one.to.raw(), one.kind.raw());
+        let is_mutual = RelationKind::parse(kind).is_some_and(RelationKind::is_mutual);
         let ends = if is_mutual && to < from { (to, from) } else { (from, to) };
-        seen.insert((ends, kind))
-    };
-    items(answer, "relations").filter(is_first).collect()
+        if seen.insert((ends, kind)) {
+            once.push(one);
+        }
+    }
+    once
 }
 
 /// The type of a memory, and its strongest relation to a memory nearer to the centre.
@@ -318,17 +335,29 @@ mod tests {
     #[test]
     fn the_fullest_picture_is_no_longer_than_a_page_may_be() {
         let id = |n: usize| format!("k{n:011}");
-        let node = |n: usize| json!({ "id": id(n), "title": "<".repeat(300), "type": "x".repeat(40), "distance": n.min(2) });
-        let relation = |n: usize| {
-            json!({ "from": id(n % 36), "to": id(n / 36), "kind": "depends_on", "weight": 0.5,
-                "evidence": "日".repeat(300) })
+        let node = |n: usize| graph::Node {
+            id: id(n).into(),
+            title: "<".repeat(300).into(),
+            kind: "x".repeat(40).into(),
+            distance: n.min(2) as u64,
+            ..graph::Node::default()
         };
-        let nodes: Vec<Value> = (0..36).map(node).collect();
-        let relations: Vec<Value> = (0..36 * 36).map(relation).collect();
-        let answer = json!({ "nodes": nodes, "relations": relations });
+        let relation = |n: usize| Relation {
+            from: id(n % 36).into(),
+            to: id(n / 36).into(),
+            kind: "contradicts".into(),
+            weight: 0.5,
+            evidence: Some("日".repeat(300).into()),
+            ..Relation::default()
+        };
+        let answer = Graph {
+            nodes: (0..36).map(node).collect(),
+            relations: (0..36 * 36).map(relation).collect(),
+            truncated: false,
+        };
         let (mut from, mut shown) = (0, 0);
         for _ in 0..200 {
-            let picture = picture(&answer, "nodes", ("/graph/x", from), true);
+            let picture = around(&answer, ("/graph/x", from), true);
             shown += picture.lines.len();
             let page = GraphPage {
                 shell: Shell::titled("x", "/graph"),

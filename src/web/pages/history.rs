@@ -8,7 +8,8 @@ use axum::{
 use serde_json::json;
 
 use super::Parts;
-use crate::view::{self, Memory, Revision, items};
+use crate::answer::of;
+use crate::view::{self, Memory, Revision};
 use crate::web::{
     Shared,
     failure::Failure,
@@ -21,7 +22,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Revisions of a page.
 const PAGE: usize = 5;
@@ -66,7 +66,7 @@ pub(in crate::web) async fn show(
     let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
     // How many revisions before the present one to skip, and the line from which a single one is continued.
     let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
-    let memory = Memory::read(&shared.backend.ask(Operation::GetObservation, view::whole(&id)).await?);
+    let memory = Memory::of(&shared.backend.read(of::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
     if skipped == 0 {
         texts.push(present(&memory));
@@ -76,11 +76,10 @@ pub(in crate::web) async fn show(
     while follows && texts.len() < 2 {
         let mut question = view::history(&id);
         question["offset"] = json!(offset);
-        let answer = shared.backend.ask(Operation::GetObservation, question).await?;
-        let found: Vec<Revision> = items(&answer, "revisions").map(Revision::read).collect();
-        offset += found.len();
-        follows = answer["next_offset"].is_u64() && !found.is_empty();
-        texts.extend(found);
+        let answer = shared.backend.read(of::GetObservation, question).await?;
+        offset += answer.revisions.len();
+        follows = answer.next_offset.is_some() && !answer.revisions.is_empty();
+        texts.extend(answer.revisions.iter().map(Revision::of));
     }
     let href = link::memory(&id);
     let own = format!("{href}/history");

@@ -9,6 +9,7 @@ use axum::{
 use serde_json::json;
 
 use super::Parts;
+use crate::answer::of;
 use crate::view::{self, Memory};
 use crate::web::{
     Shared,
@@ -51,7 +52,7 @@ struct JoinPage {
 
 /// A memory of the form, whole.
 async fn whole(shared: &Shared, id: &str) -> Result<Memory, Failure> {
-    Ok(Memory::read(&shared.backend.ask(Operation::GetObservation, view::whole(id)).await?))
+    Ok(Memory::of(&shared.backend.read(of::GetObservation, view::whole(id)).await?))
 }
 
 async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Failure> {

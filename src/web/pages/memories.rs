@@ -7,10 +7,15 @@ use axum::{
     extract::{Query, State},
     response::Response,
 };
-use serde_json::Value;
 
 use super::{Item, Parts, counted, fitting, known_projects};
-use crate::view::{self, Row, items};
+use crate::answer::{
+    Text,
+    memories::{Listed, Marks},
+    of,
+    search::{self, Explained, Hit},
+};
+use crate::view::Row;
 use crate::web::{
     Shared,
     failure::Failure,
@@ -21,11 +26,6 @@ use crate::web::{
     },
 };
 use cerebro_core::domain::Kind;
-use cerebro_core::operation::Operation;
-use cerebro_core::recall::Signal;
-
-/// The fields of a hit that its item shows; all others are marks.
-const OWN: [&str; 8] = ["id", "title", "type", "date", "preview", "score", "project", "flag"];
 
 /// A choice of a form.
 struct Choice {
@@ -69,10 +69,10 @@ pub(in crate::web) async fn show(
     let filter = Filter::read(&parts);
     let counts = shared.backend.counts().await;
     let found = if filter.is_search() {
-        let answer = shared.backend.ask(Operation::Search, filter.search()).await?;
+        let answer = shared.backend.read(of::Search, filter.search()).await?;
         hits(&answer, &filter, &locale)
     } else {
-        let answer = shared.backend.ask(Operation::List, filter.list()).await?;
+        let answer = shared.backend.read(of::List, filter.list()).await?;
         listed(&answer, &filter, &locale)
     };
     Ok(shell::ok(&MemoriesPage {
@@ -90,10 +90,10 @@ fn choices(all: &'static str, values: &[&'static str], chosen: &str) -> Vec<Choi
     [choice("", all)].into_iter().chain(values.iter().map(|&value| choice(value, value))).collect()
 }
 
-fn listed(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
-    let items: Vec<Item> = items(answer, "memories").map(|row| Item::of(&Row::read(row), locale)).collect();
-    let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
-    let next = answer["next_cursor"].as_str().and_then(|next| next.parse::<usize>().ok());
+fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
+    let items: Vec<Item> = answer.memories.iter().map(|row| Item::of(&Row::of(row), locale)).collect();
+    let total = answer.total.and_then(|total| usize::try_from(total).ok());
+    let next = answer.next_cursor.as_ref().and_then(|next| next.raw().parse::<usize>().ok());
     let kind = match (filter.deleted, filter.archived) {
         (true, _) => "deleted ",
         (_, true) => "archived ",
@@ -121,107 +121,100 @@ fn listed(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
     }
 }
 
-fn hits(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
-    let reasons: BTreeMap<String, Vec<String>> =
-        items(answer, "explained").map(|one| (view::text(one, "id"), reasons(one))).collect();
-    let hit = |hit: &Value| {
-        let row = Row::read(hit);
-        let mut item = Item::of(&row, locale);
+fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
+    let mut explained: BTreeMap<&Text, Vec<String>> =
+        answer.explained.iter().map(|one| (&one.id, reasons(one))).collect();
+    let mut item = |hit: &Hit| {
+        let mut item = Item::of(&Row::hit(hit), locale);
         if item.project.is_empty() {
             item.project.clone_from(&filter.project);
         }
-        item.reasons = reasons.get(&row.id).cloned().unwrap_or_default();
-        item.reasons.extend(marks(hit));
+        item.reasons = explained.remove(&hit.id).unwrap_or_default();
+        item.reasons.extend(marks(&hit.marks));
         item
     };
-    let items: Vec<Item> = items(answer, "hits").map(hit).collect();
-    let matched = view::text(answer, "match");
+    let items: Vec<Item> = answer.hits.iter().map(&mut item).collect();
+    let matched = answer.matched.line();
     let words = match matched.as_str() {
         "none" if items.is_empty() => "Nothing fits.",
         "none" => "Nothing fits; these are the nearest.",
-        _ if answer["relaxed"] == true => "No memory has all the words.",
+        _ if answer.relaxed => "No memory has all the words.",
         _ => "",
     };
-    let elsewhere = view::items(answer, "elsewhere").map(|other| {
-        let project = view::text(other, "project");
-        let hits = other["hits"].as_u64().unwrap_or(0);
+    let elsewhere = answer.elsewhere.iter().map(|other| {
+        let project = other.project.line();
         let there = Filter { project: project.clone(), cursor: String::new(), ..filter.clone() };
-        (format!("{} better in {project}", locale.count(hits)), there.at(0, ""))
+        (format!("{} better in {project}", locale.count(other.hits)), there.at(0, ""))
     });
     Found {
         said: format!("{}. {words}", counted(locale, items.len(), "hit", "hits")).trim_end().to_owned(),
         matched,
         elsewhere: elsewhere.collect(),
         first: (!filter.cursor.is_empty()).then(|| filter.at(0, "")),
-        next: answer["next_cursor"].as_str().map(|cursor| filter.at(0, cursor)),
+        next: answer.next_cursor.as_ref().map(|cursor| filter.at(0, cursor.raw())),
         items: fitting(items),
         ..Found::default()
     }
 }
 
-/// The marks of a hit: what superseded it, what contradicts it, and so on.
-fn marks(hit: &Value) -> Vec<String> {
-    let fact = |(name, value): (&String, &Value)| {
-        let name = name.replace('_', " ");
-        match value {
-            Value::Bool(true) => Some(name),
-            Value::String(word) => Some(format!("{name} {}", view::clean_line(word))),
-            Value::Array(ids) => {
-                let ids: Vec<String> = ids.iter().filter_map(Value::as_str).map(view::clean_line).collect();
-                Some(format!("{name} {}", ids.join(", ")))
-            }
-            _ => None,
-        }
-    };
-    let members = hit.as_object().into_iter().flatten();
-    members.filter(|(name, _)| !OWN.contains(&name.as_str())).filter_map(fact).collect()
+/// The marks of a hit: what superseded it, what contradicts it, and so on. The flag has a place of its own.
+fn marks(marks: &Marks) -> impl Iterator<Item = String> {
+    let marks = marks.told().into_iter().filter(|(name, _)| *name != "flag");
+    marks
+        .map(|(name, words)| format!("{} {}", name.replace('_', " "), words.join(", ")).trim_end().to_owned())
 }
 
 /// The parts of a hit's score, the largest first.
-fn reasons(explained: &Value) -> Vec<String> {
-    let share = |(name, _): &(&'static str, Signal)| Some((explained[*name].as_f64()?, *name));
-    let mut shares: Vec<(f64, &str)> = Signal::ALL.iter().filter_map(share).collect();
-    shares.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let exact = (explained["exact"] == true).then(|| "exact name".to_owned());
-    shares.iter().map(|(share, name)| format!("{name} {share:.2}")).chain(exact).collect()
+fn reasons(explained: &Explained) -> Vec<String> {
+    let mut shares: Vec<(&str, f64)> = explained.shares.named().collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    let exact = explained.exact.then(|| "exact name".to_owned());
+    shares.iter().map(|(name, share)| format!("{name} {share:.2}")).chain(exact).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use serde_json::json;
 
     use super::*;
+    use crate::answer::{memories, search::Shares};
     use crate::web::view::locale::Language;
 
     fn locale() -> Locale {
         Locale { language: Language::English, zone: TimeZone::UTC }
     }
 
-    fn page(from: usize, rows: usize, answer: Value) -> Found {
-        let mut answer = answer;
-        answer["memories"] = (0..rows).map(|n| json!({ "id": format!("m{n}"), "title": "t" })).collect();
+    fn page(from: usize, rows: usize, total: Option<u64>, next: Option<&str>) -> Found {
+        let memories = vec![memories::Row::default(); rows];
+        let answer = Listed { memories, total, next_cursor: next.map(Text::from), ..Listed::default() };
         listed(&answer, &Filter { from, ..Filter::default() }, &locale())
     }
 
     #[test]
     fn pages_lead_to_each_other_up_to_their_ends() {
-        let first = page(0, 50, json!({ "total": 120, "next_cursor": "50" }));
+        let first = page(0, 50, Some(120), Some("50"));
         assert_eq!((first.first, first.next.as_deref()), (None, Some("/memories?from=50")));
-        let last = page(100, 20, json!({ "total": 120 }));
+        let last = page(100, 20, Some(120), None);
         assert_eq!((last.first.as_deref(), last.next), (Some("/memories"), None));
         assert_eq!(last.before.as_deref(), Some("/memories?from=50"));
         assert_eq!(last.said, "101–120 of 120 memories, newest first");
-        assert_eq!(page(0, 1, json!({ "total": 1 })).said, "1 memory");
-        assert_eq!(page(0, 50, json!({ "next_cursor": "70" })).said, "50 memories, newest first");
-        assert_eq!(page(500, 0, json!({ "total": 120 })).next, None, "beyond the end is no further page");
+        assert_eq!(page(0, 1, Some(1), None).said, "1 memory");
+        assert_eq!(page(0, 50, None, Some("70")).said, "50 memories, newest first");
+        assert_eq!(page(500, 0, Some(120), None).next, None, "beyond the end is no further page");
     }
 
     #[test]
     fn a_page_of_the_longest_items_is_no_longer_than_it_may_be() {
-        let row = json!({ "id": "kbbbbbbbbbbb", "title": "<".repeat(300), "type": "x".repeat(40),
-            "project": "日".repeat(200), "agent": "&".repeat(64), "preview": "日".repeat(220) });
-        let items: Vec<Item> = (0..50).map(|_| Item::of(&Row::read(&row), &locale())).collect();
+        let row = Row {
+            id: "kbbbbbbbbbbb".to_owned(),
+            title: "<".repeat(300),
+            kind: "x".repeat(40),
+            project: "日".repeat(200),
+            agent: "&".repeat(64),
+            preview: "日".repeat(220),
+            ..Row::default()
+        };
+        let items: Vec<Item> = (0..50).map(|_| Item::of(&row, &locale())).collect();
         let items = fitting(items);
         let bytes: usize = items.iter().map(|item| item.weight() + item.preview.len()).sum();
         assert!(bytes <= 50_000 && items[0].preview.is_empty() == (bytes > 48_000), "{bytes}");
@@ -229,11 +222,15 @@ mod tests {
 
     #[test]
     fn a_hit_says_why_it_was_found() {
-        let explained =
-            json!({ "id": "a", "score": 1.2, "coverage": 1.0, "words": 0.4, "meaning": 0.8, "exact": true });
+        let shares = Shares { words: Some(0.4), meaning: Some(0.8), ..Shares::default() };
+        let explained = Explained { exact: true, shares, ..Explained::default() };
         assert_eq!(reasons(&explained), ["meaning 0.80", "words 0.40", "exact name"]);
-        let hit =
-            json!({ "id": "a", "title": "t", "score": 1.0, "superseded_by": ["b", "c"], "expired": true });
-        assert_eq!(marks(&hit), ["superseded by b, c", "expired"]);
+        let found = Marks {
+            superseded_by: vec!["b".into(), "c".into()],
+            expired: true,
+            flag: Some("exec".into()),
+            ..Marks::default()
+        };
+        assert_eq!(marks(&found).collect::<Vec<_>>(), ["expired", "superseded by b, c"]);
     }
 }

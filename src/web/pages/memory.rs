@@ -8,6 +8,7 @@ use axum::{
 use serde_json::json;
 
 use super::Parts;
+use crate::answer::of;
 use crate::view::{self, Memory};
 use crate::web::{
     Shared,
@@ -20,7 +21,6 @@ use crate::web::{
         markdown::{self, Markup},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Bytes of a content that are shown at first, and that they may take as HTML, to keep the page small.
 const SHOWN_BYTES: usize = 16 * 1024;
@@ -79,7 +79,7 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
     let question = if is_whole { view::whole(&id) } else { json!({ "id": id, "max_bytes": SHOWN_BYTES }) };
-    let memory = Memory::read(&shared.backend.ask(Operation::GetObservation, question).await?);
+    let memory = Memory::of(&shared.backend.read(of::GetObservation, question).await?);
     let shell =
         Shell::titled(&memory.row.title, "/memories").done(parts.get("done")).token(shared.access.token());
     let (text, most) = (memory.content.clone(), if is_whole { usize::MAX } else { SHOWN_HTML_BYTES });

@@ -11,7 +11,8 @@ use super::{
     Parts,
     tabs::{self, Tab},
 };
-use crate::view::{self, Row, items};
+use crate::answer::{line, memories, of};
+use crate::view::Row;
 use crate::web::{
     Shared,
     access::Posted,
@@ -95,8 +96,8 @@ pub(in crate::web) async fn show(
     let from: usize = super::from(&parts);
     let which = if is_twins { "twins" } else { "claims" };
     let question = json!({ "which": which, "offset": from, "limit": PAIRS });
-    let answer = shared.backend.ask(Operation::Pairs, question).await?;
-    let pairs: Vec<Pair> = items(&answer, "pairs").map(|one| pair(one, &locale)).collect();
+    let answer = shared.backend.read(of::Pairs, question).await?;
+    let pairs: Vec<Pair> = answer.pairs.iter().map(|one| pair(one, &locale)).collect();
     let title = if is_twins { "Duplicates" } else { "Conflicts" };
     Ok(shell::ok(&PairsPage {
         shell: Shell::titled(title, tabs::PLACE).done(parts.get("done")).token(shared.access.token()),
@@ -106,29 +107,27 @@ pub(in crate::web) async fn show(
         from,
         pairs,
         first: (from > 0).then(|| place(is_twins)),
-        later: (answer["more"] == true).then(|| link::onward(place(is_twins), from + PAIRS)),
+        later: (answer.more == Some(true)).then(|| link::onward(place(is_twins), from + PAIRS)),
     }))
 }
 
-fn pair(one: &Value, locale: &Locale) -> Pair {
-    let weight = one["weight"].as_f64().unwrap_or(0.0);
-    let words = match view::text(one, "kind").as_str() {
+fn pair(one: &memories::Pair, locale: &Locale) -> Pair {
+    let words = match one.kind.raw() {
         "supersedes" => "The first is said to take the place of the second".to_owned(),
         "contradicts" => "Both cannot be true, it is said".to_owned(),
-        _ => format!("Likeness {weight:.3}"),
+        _ => format!("Likeness {:.3}", one.weight),
     };
-    let (first, second) = (view::text(&one["from"], "id"), view::text(&one["to"], "id"));
+    let (first, second) = (one.from.row.id.line(), one.to.row.id.line());
     Pair {
         words,
-        evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
+        evidence: byte_budget::cut(&line(one.evidence.as_ref()), EVIDENCE_BYTES_MAX).into_owned(),
         merge: link::with_query("/pairs/merge", &[("first", &first), ("second", &second)]),
-        sides: [side(&one["from"], "first", second, locale), side(&one["to"], "second", first, locale)],
+        sides: [side(&one.from, "first", second, locale), side(&one.to, "second", first, locale)],
     }
 }
 
-fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> Side {
-    let row = Row::read(value);
-    let content = view::clean(value["content"].as_str().unwrap_or_default());
+fn side(memory: &memories::Side, which: &'static str, other: String, locale: &Locale) -> Side {
+    let row = Row::of(&memory.row);
     Side {
         href: link::memory(&row.id),
         which,
@@ -138,7 +137,7 @@ fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> S
         agent: super::named(&row.agent),
         revision: row.revision,
         when: locale.moment(row.at),
-        content: byte_budget::cut(&content, TEXT_BYTES_MAX).into_owned(),
+        content: byte_budget::cut(&memory.content.lines(), TEXT_BYTES_MAX).into_owned(),
         id: row.id,
         other,
     }

@@ -5,11 +5,11 @@ use axum::{
     extract::{Path, Query, State},
     response::Response,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Item, Parts, counted, fitting, part};
-use crate::answer::of;
-use crate::view::{self, Exchange, Past, Row, items};
+use crate::answer::{of, search::Hit};
+use crate::view::{Exchange, Past, Row};
 use crate::web::{
     Shared,
     failure::Failure,
@@ -19,7 +19,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Past sessions of a page, and hits of a search.
 const PAGE: usize = 30;
@@ -141,9 +140,9 @@ pub(in crate::web) async fn list(
             "query": page.query, "type": "history", "project": named(&page.project), "all_projects": all,
             "limit": PAGE,
         });
-        let answer = shared.backend.ask(Operation::Search, question).await?;
-        page.matched = view::text(&answer, "match");
-        page.hits = fitting(items(&answer, "hits").map(|hit| found(hit, &locale)).collect());
+        let answer = shared.backend.read(of::Search, question).await?;
+        page.matched = answer.matched.line();
+        page.hits = fitting(answer.hits.iter().map(|hit| found(hit, &locale)).collect());
     }
     Ok(shell::ok(&page))
 }
@@ -153,9 +152,8 @@ fn named(project: &str) -> Option<&str> {
     Some(project).filter(|project| !project.is_empty())
 }
 
-fn found(hit: &Value, locale: &Locale) -> Item {
-    let item = Item::of(&Row::read(hit), locale);
-    Item { href: link::exchange(&view::text(hit, "id")), ..item }
+fn found(hit: &Hit, locale: &Locale) -> Item {
+    Item { href: link::exchange(&hit.id.line()), ..Item::of(&Row::hit(hit), locale) }
 }
 
 pub(in crate::web) async fn session(
@@ -216,16 +214,16 @@ pub(in crate::web) async fn exchange(
     let from: u64 = super::from(&parts);
     let ask = |bytes: usize| {
         let question = json!({ "id": id, "offset": from, "max_bytes": bytes });
-        shared.backend.ask(Operation::GetObservation, question)
+        shared.backend.read(of::GetObservation, question)
     };
     let answer = ask(TEXT_BYTES).await?;
-    if answer["type"] != "history" {
+    if answer.kind != "history" {
         return Err(Failure::nothing());
     }
-    let mut exchange = Exchange::read(&answer);
+    let mut exchange = Exchange::of(&answer);
     if byte_budget::weight(&exchange.content) > TEXT_HTML_BYTES {
         // So much always fits, whatever the text consists of.
-        exchange = Exchange::read(&ask(TEXT_HTML_BYTES / byte_budget::ESCAPED_BYTES).await?);
+        exchange = Exchange::of(&ask(TEXT_HTML_BYTES / byte_budget::ESCAPED_BYTES).await?);
     }
     let mut facts = exchange.facts();
     let facts_more = super::bounded(&mut facts, FACTS_MAX);

@@ -6,9 +6,10 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Parts, counted, known_projects, named, overview::place_of, part};
+use crate::answer::{Text, of};
 use crate::web::{
     Shared,
     access::Posted,
@@ -23,7 +24,6 @@ use crate::web::{
     },
 };
 use cerebro_core::domain::{self, MemoryId};
-use cerebro_core::operation::Operation;
 
 /// Projects of a page, the bytes they may take, and around each.
 const PAGE: usize = 100;
@@ -167,11 +167,10 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
     let merged =
-        shared.backend.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
+        shared.backend.change_and_read(of::MergeProjects, json!({ "from": from, "into": into })).await?;
     // So that the list that follows shows it.
     shared.backend.count_now().await?;
-    let again: Vec<&str> =
-        merged["said_again"].as_array().into_iter().flatten().filter_map(Value::as_str).take(AGAIN).collect();
+    let again: Vec<&str> = merged.said_again.iter().map(Text::raw).take(AGAIN).collect();
     let place = match (is_new, again.is_empty()) {
         (true, _) => "/projects?done=renamed".to_owned(),
         (false, true) => "/projects?done=merged".to_owned(),

@@ -5,10 +5,11 @@ use axum::{
     extract::{Path, Query, State},
     response::Response,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Parts, about, known_projects, named, part};
-use crate::view::{self, Entry, Session, items};
+use crate::answer::{Text, of, sessions};
+use crate::view::{self, Entry, Session};
 use crate::web::{
     Shared,
     failure::Failure,
@@ -22,7 +23,6 @@ use crate::web::{
     },
 };
 use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
-use cerebro_core::operation::Operation;
 
 /// Sessions of a page.
 const PAGE: usize = 30;
@@ -129,8 +129,8 @@ pub(in crate::web) async fn list(
         question["before"] = json!(before.to_string());
     }
     let counts = shared.backend.counts().await;
-    let answer = shared.backend.ask(Operation::Sessions, question).await?;
-    let sessions: Vec<Session> = items(&answer, "sessions").map(Session::read).collect();
+    let answer = shared.backend.read(of::Sessions, question).await?;
+    let sessions: Vec<Session> = answer.sessions.iter().map(Session::of).collect();
     let oldest = sessions.last().and_then(|session| session.started_at).filter(|_| sessions.len() == PAGE);
     let mut lines: Vec<Line> = sessions.iter().map(|session| line(session, &locale)).collect();
     for n in 1..lines.len() {
@@ -162,19 +162,20 @@ pub(in crate::web) async fn show(
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
     }
-    let contents = shared.backend.ask(Operation::Story, question).await?;
-    if contents["session"].is_null() {
+    let story = shared.backend.read(of::Story, question).await?;
+    let Some(session) = &story.session else {
         let words = format!("There is no session {}.", view::clean_line(&id));
         return Err(Failure::new(axum::http::StatusCode::NOT_FOUND, "There is nothing here.", words));
-    }
-    let session = Session::read(&contents["session"]);
+    };
+    let session = Session::of(session);
     let line = line(&session, &locale);
     let whole_part = if is_whole { "1" } else { "" };
     let mut page = SessionPage {
         shell: Shell::titled(&format!("Session: {}", line.headline), "/sessions"),
-        later: contents["next"]
-            .as_str()
-            .map(|next| link::with_query(&line.href, &[("after", next), ("whole", whole_part)])),
+        later: story
+            .next
+            .as_ref()
+            .map(|next| link::with_query(&line.href, &[("after", next.raw()), ("whole", whole_part)])),
         summary: None,
         happenings: Vec::new(),
         whole: None,
@@ -194,8 +195,8 @@ pub(in crate::web) async fn show(
         is_cut = cut;
     }
     let mut room = ByteBudget(if is_whole { usize::MAX } else { PROMPTS_BYTES });
-    for value in items(&contents, "entries") {
-        let (happening, cut) = happening(value, &mut room, &locale);
+    for entry in &story.entries {
+        let (happening, cut) = happening(entry, &mut room, &locale);
         page.happenings.push(happening);
         is_cut |= cut;
     }
@@ -205,12 +206,13 @@ pub(in crate::web) async fn show(
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(value: &Value, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
-    let entry = Entry::read(value);
-    let content = view::clean(value["content"].as_str().unwrap_or_default());
+fn happening(entry: &sessions::Entry, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
+    let text = entry.content.as_ref();
+    let content = text.map(Text::lines).unwrap_or_default();
+    let shown_bytes = text.map_or(0, |text| text.raw().len()) as u64;
+    let is_part = entry.content_bytes.is_some_and(|bytes| bytes > shown_bytes);
+    let entry = Entry::of(entry);
     let is_longer = content.trim() != entry.title.trim();
-    let shown_bytes = value["content"].as_str().map_or(0, str::len) as u64;
-    let is_part = value["content_bytes"].as_u64().is_some_and(|bytes| bytes > shown_bytes);
     let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
         title: super::titled(&entry.title),
@@ -229,11 +231,9 @@ async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line
     let mut next = session.follows.clone();
     while !next.is_empty() && lines.len() < THREAD_MAX {
         let question = json!({ "session_id": next, "limit": 1 });
-        let Ok(contents) = shared.backend.ask(Operation::Story, question).await else { break };
-        let earlier = Session::read(&contents["session"]);
-        if earlier.id.is_empty() {
-            break;
-        }
+        let story = shared.backend.read(of::Story, question).await;
+        let Some(earlier) = story.ok().and_then(|story| story.session) else { break };
+        let earlier = Session::of(&earlier);
         lines.push(line(&earlier, locale));
         next = earlier.follows;
     }

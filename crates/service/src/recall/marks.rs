@@ -1,6 +1,7 @@
 //! Marks: the notes beside a memory in every list. Hits, contexts and timelines share them.
 //!
-//! A mark annotates a memory; it never hides, reorders or deletes one. To add one, add a case to [`Recall::marks`].
+//! A mark annotates a memory; it never hides, reorders or deletes one. To add one, add a case to [`Recall::marks`], and a field
+//! to the program's `answer::memories::Marks`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

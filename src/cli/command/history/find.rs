@@ -13,13 +13,13 @@ use super::super::{CommandContext, Outcome, within};
 use crate::answer::{
     Text,
     history::{Exchange, Fact, Status, Whole},
+    observation::Observation,
     of,
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
-use cerebro_core::operation::Operation;
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
@@ -159,29 +159,34 @@ const PROVEN: &[(&str, Layout)] =
     &[("id", Layout::Fixed), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
 
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
-    let request = args.scope.request(Operation::Search).with("query", args.text.join(" "));
+    let request = args.scope.request(of::Search).with("query", args.text.join(" "));
     let request = request.with("type", "history").with("hidden", args.all);
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut answer = daemon.ask(request).await?;
-    if answer["hits"].as_array().is_none_or(Vec::is_empty) {
+    let answer = daemon.read(request).await?;
+    if answer.hits.is_empty() {
         let status = daemon.read(Request::new(of::HistoryStatus)).await?;
         context.output.note(nothing_found(&status, &args));
     }
-    for hit in answer["hits"].as_array_mut().into_iter().flatten() {
+    let mut found = Vec::with_capacity(answer.hits.len());
+    for hit in &answer.hits {
         // A list for agents has no room for it.
-        let part = Request::new(Operation::GetObservation)
-            .with("id", hit["id"].clone())
-            .with("max_bytes", PART_BYTES);
-        let part = daemon.ask(part).await?;
-        hit["session"] = part["session_id"].clone();
-        hit["agent"] = part["agent"].clone();
+        let part = Request::new(of::GetObservation).with("id", hit.id.raw()).with("max_bytes", PART_BYTES);
+        let Observation { session_id, agent, .. } = daemon.read(part).await?.into_answer();
+        found.push((hit, session_id, agent));
     }
     daemon.close().await;
-    if context.output.json(&answer)? {
+    let mut raw = answer.raw().clone();
+    for (row, (_, session, agent)) in raw["hits"].as_array_mut().into_iter().flatten().zip(&found) {
+        row["session"] = json!(session);
+        row["agent"] = json!(agent);
+    }
+    if context.output.json(&raw)? {
         return Ok(Outcome::Done);
     }
-    let fields = ["id", "date", "agent", "session", "title"];
-    context.output.table(&Table::of(HITS, &fields, &answer["hits"]), "no past session tells of it")?;
+    let table = Table::listing(HITS, &found, |(hit, session, agent)| {
+        vec![shown(&hit.id), shown(&hit.date), shown(agent), shown(session), shown(&hit.title)]
+    });
+    context.output.table(&table, "no past session tells of it")?;
     Ok(Outcome::Done)
 }
 
