@@ -13,7 +13,7 @@ use cerebro_core::truth::{Action, Insight};
 use cerebro_service::Consolidation;
 use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 
-/// Most consolidations that are listed.
+/// Most consolidations in one list.
 const LOG_MAX: usize = 50;
 
 pub(super) async fn archive(call: &mut Call) -> Answer {
@@ -35,7 +35,7 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
     Ok(report(of::CyclePlan, &call.service.consolidating.plan(false).await?))
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 pub(super) async fn apply(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
     Ok(report(of::CycleApply, &call.service.consolidating.apply(id).await?))

@@ -1,5 +1,5 @@
-//! A person's operations on handbooks: planning an arrangement, showing one, deciding about an arrangement, and
-//! drafts of skills.
+//! A person's operations on handbooks: plans, arrangements and the decisions about them, the rendered text, and drafts
+//! of skills.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, Me
 use cerebro_core::text;
 use cerebro_service::ServiceError;
 
-/// The owner of the handbook: a project, or all.
+/// The project of the handbook; `None` for that of all projects.
 fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     let project = call.arguments.project()?;
     if project.is_none() && !call.arguments.flag(&["all_projects"])? {
@@ -25,7 +25,7 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     Ok(project)
 }
 
-/// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
+/// What arranging a handbook would send, with an estimate of the cost. Sends nothing.
 pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
@@ -41,7 +41,7 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
     Ok(Reply::saying(said).answering(of::DistilArrangePlan, answer))
 }
 
-/// Queues the arranging; returns at once.
+/// Queues the arranging of a handbook. Returns at once.
 pub(super) async fn arrange(call: &mut Call) -> Answer {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
@@ -50,7 +50,7 @@ pub(super) async fn arrange(call: &mut Call) -> Answer {
         .answering(of::DistilArrange, distil::Arranging { handbook: owner.into() }))
 }
 
-/// What a handbook says now, as it would be rendered.
+/// The present text of a handbook, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
@@ -93,7 +93,7 @@ pub(super) async fn skills(call: &mut Call) -> Answer {
         memory: Text::of(skill.memory),
         text: Text::of(&skill.text),
     };
-    // The texts become files.
+    // The facts are exact, because the texts become files.
     Ok(Reply::saying(text::counted(skills.len(), "draft"))
         .answering(of::DistilSkills, distil::Skills { skills: skills.iter().map(row).collect() })
         .exact())

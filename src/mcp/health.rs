@@ -15,10 +15,10 @@ use cerebro_core::domain::Project;
 use cerebro_core::text;
 use cerebro_service::Health;
 
-/// How long `mem_stats` checks memories against the code of the caller's folder; it reports nothing about the rest.
+/// How long `mem_stats` may check memories against the code in the caller's folder. After that it reports no verdicts.
 const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 
-/// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
+/// The figures of a project, or of all, as in `mem_stats`, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Value, String), Fault> {
     let health = call.service.recall.health(project).await?;
     let mut facts = facts(&health);
@@ -26,7 +26,7 @@ pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Val
     Ok((facts, line(&health)))
 }
 
-/// Adds the verdicts on code. The caller's folder has only the code of its own project.
+/// Adds the verdicts on code, for the caller's own project, because its folder has no other code.
 async fn add_stale(
     facts: &mut Value,
     call: &Call,
@@ -55,7 +55,7 @@ pub(super) async fn health(call: &mut Call) -> Answer {
         .fact("worker", worker))
 }
 
-/// To a thousandth.
+/// Rounds to a thousandth.
 fn rounded(share: f64) -> f64 {
     (share * 1_000.0).round() / 1_000.0
 }

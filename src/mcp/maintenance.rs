@@ -1,4 +1,4 @@
-//! A person's operations to maintain and move their memory: backups, the doctor's checks, notes.
+//! A person's operations for maintenance and transfer: backups, the doctor's checks, notes.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use cerebro_service::{
     backup::{BackupRequest, Target},
 };
 
-/// Most backups that a rotation may be told to keep.
+/// Highest number of backups that a rotation can keep.
 const KEEP_MAX: usize = 10_000;
 
 /// Most ids in one question.
@@ -39,12 +39,12 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         if path.is_absolute() {
             return Ok(Some(path));
         }
-        Err(ArgumentError::new(name, Some(&given), "it is no absolute path"))
+        Err(ArgumentError::new(name, Some(&given), "it is not an absolute path"))
     };
     let target = match (path("dir")?, path("file")?) {
         (Some(dir), None) => Target::Folder(dir),
         (None, Some(file)) => Target::Script(file),
-        _ => return Err(ArgumentError::new("dir", None, "either `dir` or `file` says where it goes").into()),
+        _ => return Err(ArgumentError::new("dir", None, "give either `dir` or `file`").into()),
     };
     let request = BackupRequest {
         home: call.context.home().root().to_path_buf(),
@@ -64,7 +64,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         .list("removed", removed))
 }
 
-/// The progress of the present backup.
+/// The progress of the running backup.
 pub(super) async fn backup_progress(call: &mut Call) -> Answer {
     let progress = call.service.backups.progress();
     Ok(Reply::saying("progress")
@@ -86,7 +86,7 @@ pub(super) fn backup_facts(context: &Context) -> Option<Value> {
     }))
 }
 
-/// Checks the store and the index, and repairs what can be repaired if asked to.
+/// Checks the store and the index. With `fix`, repairs what can be repaired.
 pub(super) async fn examine(call: &mut Call) -> Answer {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;
@@ -105,7 +105,7 @@ pub(super) async fn known(call: &mut Call) -> Answer {
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
     let known = call.service.memories.known(&ids).await?;
     let rows = known.iter().map(|id| json!(id.as_str())).collect();
-    Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
+    Ok(Reply::saying(format!("{} exist", known.len())).list("ids", rows))
 }
 
 /// Imports a note that was written or changed by hand.

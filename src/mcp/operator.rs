@@ -1,7 +1,7 @@
-//! Operations for a person at the command line, beyond the 13 tools.
+//! Operations for a person at the command line, in addition to the 13 tools.
 //!
-//! The commands are clients of the daemon like any agent, over the same protocol. These operations are answered
-//! only on a connection whose hello says that it is a person's. The socket's permissions are the guard.
+//! The commands are clients of the daemon, like agents, over the same protocol. The daemon answers these operations
+//! only on a connection whose hello says that the client is a person's. The socket's permissions keep others out.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
+/// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
 pub(super) fn status(context: &Context) -> Reply {
     let control = context.control();
     Reply::saying("serving")
@@ -49,7 +49,7 @@ pub(super) fn status(context: &Context) -> Reply {
 pub(super) fn stop(context: &Context) -> Reply {
     let control = context.control();
     control.stop();
-    Reply::saying("leaving").fact("pid", control.pid())
+    Reply::saying("ending").fact("pid", control.pid())
 }
 
 pub(super) async fn restore(call: &mut Call) -> Answer {
@@ -83,7 +83,7 @@ pub(super) async fn resolve(call: &mut Call) -> Answer {
     let prefix = call.arguments.needed("prefix")?;
     let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
+        return Err(ArgumentError::new("prefix", Some(&prefix), "it is not part of a memory id").into());
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
     let mut ids: Vec<Value> =
@@ -176,7 +176,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
         Project::parse(&given)
-            .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
+            .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is not a project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
     let merged = call.service.memories.merge_projects(&from, &into).await?;
@@ -311,13 +311,13 @@ pub(super) async fn export(call: &mut Call) -> Answer {
 pub(super) async fn import(call: &mut Call) -> Answer {
     let lines = call.arguments.texts("lines")?.unwrap_or_default();
     if lines.len() > IMPORT_LINES_MAX {
-        let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
+        let problem = format!("{} lines, at most {IMPORT_LINES_MAX} can be imported at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
     let dry_run = call.arguments.flag(&["dry_run"])?;
     let imported = call.service.import(&lines, dry_run).await?;
     let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
-    Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
+    Ok(Reply::saying(format!("{} imported, {} exist already", imported.created, imported.unchanged))
         .fact("created", imported.created)
         .fact("unchanged", imported.unchanged)
         .list("skipped", skipped))

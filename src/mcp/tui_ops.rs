@@ -1,4 +1,4 @@
-//! Operations of the screens of `cerebro tui` and the pages of `cerebro web`, beyond those of the commands.
+//! Operations for the screens of `cerebro tui` and the pages of `cerebro web`, in addition to those of the commands.
 
 use std::time::Duration;
 
@@ -22,21 +22,21 @@ const PAGE_MAX: usize = 500;
 const SESSION_ENTRIES_MAX: usize = 500;
 /// Most calls in one answer.
 const CALLS_MAX: usize = 1_000;
-/// Most pairs in one answer, and the farthest position in their list.
+/// Most pairs in one answer, and the highest position in their list.
 const PAIRS_MAX: usize = 200;
 const PAIRS_OFFSET_MAX: usize = 1_000;
-/// Bytes of each text of a pair.
+/// Longest part of a text in a pair, in bytes.
 const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
-/// Who is connected.
+/// The connected clients.
 pub(super) fn clients(context: &Context) -> Reply {
     let clients = context.live().clients();
     Reply::saying(text::counted(clients.len(), "client")).list("clients", clients)
 }
 
-/// The calls after a number; waits for one if there is none yet.
+/// The calls after a number. If there is none yet, waits for one.
 pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answer {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
@@ -106,7 +106,7 @@ pub(super) async fn session_contents(call: &mut Call) -> Answer {
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
     let SessionContents { session, entries, prompts, more } =
         call.service.recall.session_contents(&id, after, limit).await?;
-    // At full precision, because many may be in one second.
+    // At full precision, because one second may have many entries.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
     let row_of = |entry: &Entry| {
         let mut row = entry_json(entry, &[]);
@@ -123,7 +123,7 @@ pub(super) async fn session_contents(call: &mut Call) -> Answer {
         .fact("next", next))
 }
 
-/// Pairs of memories that the worker found: claims against each other, or texts that are nearly the same.
+/// Pairs of memories that the worker found: one with a claim about the other, or two with nearly the same text.
 pub(super) async fn pairs(call: &mut Call) -> Answer {
     let which = match call.arguments.text("which")?.as_deref() {
         None | Some("claims") => Pairs::Claims,
@@ -141,7 +141,7 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows).fact("more", more))
 }
 
-/// A person lets two memories stand, in the revisions that the person read.
+/// Records that both memories of a pair hold, in the revisions that the person read.
 pub(super) async fn settle(call: &mut Call) -> Answer {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;

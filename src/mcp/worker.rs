@@ -25,13 +25,13 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
 /// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
     let revived = call.service.worker.retry().await?;
-    Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job"))).fact("revived", revived))
+    Ok(Reply::saying(format!("retried: {}", text::counted(revived, "job"))).fact("revived", revived))
 }
 
-/// Makes all vectors again, with the model of the settings.
+/// Computes all vectors again, with the model of the settings.
 pub(super) async fn reindex(call: &mut Call) -> Answer {
     let begun = call.service.worker.reindex().await?;
-    Ok(Reply::saying(format!("the vectors of {} are being made", begun.model))
+    Ok(Reply::saying(format!("the vectors of {} are being computed", begun.model))
         .fact("model", begun.model)
         .fact("replaces", begun.replaces))
 }
