@@ -1,4 +1,4 @@
-//! The amount of data and the state of the daemon, for the dashboard of the screens and the first page.
+//! The amount of data and the state of the daemon, for the dashboard in the terminal and the first page.
 
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{bytes, count, items, lag, moment, text};
 
-/// Days of saves that are requested: three months and a day.
+/// How many days of saves are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
 
 /// A connected agent.
@@ -37,7 +37,7 @@ pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
     items(value, "days").filter_map(day).collect()
 }
 
-/// The saves of each of the last `count` days up to `today`, preceded by the first of these days.
+/// The first of the last `count` days up to `today`, and the number of saves on each of them.
 pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec<u64>) {
     let first = today.saturating_sub((count - 1).days());
     let mut counts = vec![0_u64; usize::try_from(count).unwrap_or(0)];
@@ -50,14 +50,14 @@ pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec
     (first, counts)
 }
 
-/// A fact that may be good or bad.
+/// A fact, which may be good or bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// `None` where neither applies.
     pub well: Option<bool>,
     pub name: &'static str,
     pub words: String,
-    /// What a person can do about it.
+    /// Advice for a person.
     pub todo: Option<&'static str>,
 }
 
@@ -88,11 +88,11 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
     let state = text(worker, "state");
     let (worker_well, worker_todo) = match state.as_str() {
         "working" | "idle" => (Some(true), None),
-        "unusable" => (Some(false), Some("cerebro model test says what the model lacks")),
+        "unusable" => (Some(false), Some("cerebro model test says what is wrong")),
         "disagrees" => {
-            (Some(false), Some("cerebro reindex makes all vectors with the model of the settings"))
+            (Some(false), Some("cerebro reindex computes all vectors with the model of the settings"))
         }
-        "paused" => (None, Some("cerebro worker resume lets it go on")),
+        "paused" => (None, Some("cerebro worker resume continues it")),
         _ => (None, None),
     };
     let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
@@ -108,7 +108,7 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
         Fact::new(well, "index", size("index_bytes")),
         Fact::new(worker_well, "worker", format!("{state} · {model}")).todo(worker_todo),
         Fact::new(queue_well, "queue", queue)
-            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
         Fact::new(None, "lag", lag),
     ]
     .into_iter()
@@ -116,7 +116,7 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
     .collect()
 }
 
-/// The waiting candidates and today's cost of distilling; `None` where it is off and nothing waits.
+/// The waiting candidates and today's cost of distilling; `None` if it is off and nothing waits.
 fn distilling(meter: &Value) -> Option<Fact> {
     let number = |name: &str| meter[name].as_u64().unwrap_or(0);
     let of = |spent: &str, most: &str| match number(most) {
@@ -128,7 +128,7 @@ fn distilling(meter: &Value) -> Option<Fact> {
     let requests = of("requests_today", "requests_per_day");
     let waiting = number("waiting");
     let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(waiting));
-    let todo = (waiting > 0).then_some("cerebro distil review shows what waits");
+    let todo = (waiting > 0).then_some("cerebro distil review shows them");
     Some(Fact::new(None, "distil", words).todo(todo))
 }
 

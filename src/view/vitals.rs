@@ -1,4 +1,4 @@
-//! The health of the memory, figure by figure, and what a person can do about a bad one.
+//! The figures of the memory's health, with advice about each bad one.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 use super::{Fact, count, lag, moment, text};
 
 /// Advice on each bad figure. It is the same on a page and in a terminal.
-const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID takes it away: cerebro sql \
+const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID deletes it: cerebro sql \
     \"SELECT id, title, flags FROM memory WHERE live AND flags[0] != NONE\" lists them";
 const STALE: &str =
     "cerebro get ID says what changed; cerebro update ID corrects it, or says --verified that it holds";
 const DUE: &str = "cerebro context lists them; cerebro update ID --done ends one";
-const EXPIRED: &str = "cerebro update ID --valid-until DATE where it still holds, else cerebro delete ID";
+const EXPIRED: &str = "cerebro update ID --valid-until DATE if it still holds, otherwise cerebro delete ID";
 const TWINS: &str = "cerebro web shows both side by side under Review, to keep one";
 const REVIEW: &str = "cerebro web shows both side by side under Review, to settle which one holds";
 const FADED: &str =
-    "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID takes it away";
+    "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID deletes it";
 
-/// The facts in `op_health`, or in `mem_stats`, which has fewer. Empty if there is no block about health.
+/// The facts in the answer of `op_health`, or of `mem_stats`, which has fewer. Empty if there is no block about health.
 pub fn vitals(answer: &Value) -> Vec<Fact> {
     let health = &answer["health"];
     if !health.is_object() {
@@ -60,14 +60,14 @@ pub fn vitals(answer: &Value) -> Vec<Fact> {
         let (used, corrected, ignored) = (number("used"), number("corrected"), number("ignored"));
         let shown = count(shown);
         let words = format!(
-            "{shown}: {used} used, {corrected} corrected, {ignored} passed over, since the daemon began"
+            "{shown}: {used} used, {corrected} corrected, {ignored} passed over, since the daemon started"
         );
         facts.push(Fact::new(None, "shown", words));
     }
     facts
 }
 
-/// Only the bad ones, for a reader with little room.
+/// Only the bad ones, for a small space.
 pub fn ills(answer: &Value) -> impl Iterator<Item = Fact> {
     vitals(answer).into_iter().filter(|fact| fact.well == Some(false))
 }
@@ -111,7 +111,7 @@ fn use_of(signs: &Value) -> Fact {
     Fact::new(None, "use", words)
 }
 
-/// How far behind the worker is, and what it spent.
+/// The worker's lag and what it spent.
 pub fn spent(answer: &Value) -> Vec<Fact> {
     let worker = &answer["worker"];
     let number = |name: &str| worker[name].as_u64().unwrap_or(0);
@@ -122,7 +122,7 @@ pub fn spent(answer: &Value) -> Vec<Fact> {
     let (waiting, dead) = (number("queue_depth"), number("dead"));
     facts.push(
         Fact::new(Some(dead == 0), "jobs", format!("{} waiting, {} given up", count(waiting), count(dead)))
-            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
     );
     if worker["requests_today"].is_u64() {
         let words = format!(
