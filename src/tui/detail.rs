@@ -1,4 +1,4 @@
-//! One whole memory: its text, its revisions, and its relations as a tree to walk through.
+//! One memory in full: its text, its revisions, and its relations as a tree.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -15,7 +15,7 @@ use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;
-/// The smallest piece of a memory's content, requested when only its relations matter.
+/// Smallest part of a memory's content, in bytes. It is requested when only the relations are needed.
 const CONTENT_BYTES_MIN: usize = 256;
 
 /// The parts of a memory.
@@ -35,7 +35,7 @@ struct Branch {
     open: bool,
 }
 
-/// A memory, and the position in it.
+/// A memory that is shown, and the position in it.
 #[derive(Debug, Default)]
 pub struct Detail {
     pub memory: Memory,
@@ -48,7 +48,7 @@ pub struct Detail {
     branch: Cursor,
 }
 
-/// What a key requests that the detail cannot do itself.
+/// A request of a key that the detail cannot carry out itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wish {
     /// The key does not belong to the detail.
@@ -59,7 +59,7 @@ pub enum Wish {
 }
 
 impl Detail {
-    /// Reads an answer of `mem_get_observation`. The position in the text stays if it is the same memory.
+    /// Reads an answer of `mem_get_observation`. If it is the same memory, the position in the text stays.
     pub fn read(value: &Value, before: Option<Self>) -> Self {
         let memory = Memory::read(value);
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
@@ -79,7 +79,7 @@ impl Detail {
         Self { memory, body, ..detail }
     }
 
-    /// Takes in the earlier revisions.
+    /// Adds the earlier revisions from an answer.
     pub fn take_revisions(&mut self, value: &Value) {
         let revisions: Vec<Revision> = items(value, "revisions").map(Revision::read).collect();
         self.old = ScrolledText::new(revisions.first().map_or("", |revision| revision.content.as_str()));
@@ -87,7 +87,7 @@ impl Detail {
         self.revisions = Some(revisions);
     }
 
-    /// Takes in the relations of a branch that was opened.
+    /// Adds the relations of an opened branch from an answer.
     pub fn take_branch(&mut self, value: &Value) {
         let found = Memory::read(value);
         let Some(at) = self.tree.iter().position(|branch| branch.to.id == found.row.id && branch.open) else {
@@ -106,7 +106,7 @@ impl Detail {
         self.tree.extend(below);
     }
 
-    /// The memories from the root to a branch, none of which may occur again: the tree would have no end.
+    /// The memories from the root to a branch. None of them may occur below it, or the tree would have no end.
     fn path(&self, at: usize) -> Vec<String> {
         let mut path = vec![self.memory.row.id.clone()];
         let mut depth = usize::MAX;
@@ -183,7 +183,7 @@ impl Detail {
         Wish::Done
     }
 
-    /// Closes the chosen branch; if it is closed already, moves to its parent.
+    /// Closes the chosen branch. If it is closed already, moves to its parent.
     fn close_branch(&mut self) {
         let at = self.branch.at;
         let Some(branch) = self.tree.get_mut(at) else { return };
@@ -197,7 +197,7 @@ impl Detail {
         }
     }
 
-    /// The keys of the part that is shown.
+    /// The keys of the part on the screen.
     pub fn keys(&self) -> &'static [(&'static str, &'static str)] {
         match self.tab {
             Tab::Text => &[("Tab", "revisions"), ("↑↓", "scroll")],
@@ -207,7 +207,7 @@ impl Detail {
     }
 }
 
-/// Draws the memory with the facts above its text; with `whole`, also its other parts.
+/// Draws the memory with its facts above the text. With `whole`, also draws its other parts.
 pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mut Buffer) {
     let rest = head(state, detail, area, buffer);
     let rest = paint::below(rest, 1);
@@ -319,7 +319,7 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     let Some(revisions) = &detail.revisions else { return };
     if revisions.is_empty() {
         let words =
-            "This is the first revision. Each later save of the same topic keeps what was here before.";
+            "This is the first revision. Each later save of the same topic keeps the earlier text.";
         paint::nothing(buffer, area, words, theme);
         return;
     }
@@ -372,10 +372,10 @@ fn relations(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     paint::scrollbar(buffer, area, top, detail.tree.len(), theme);
 }
 
-/// The lines of the tree before a branch.
+/// The lines of the tree to the left of a branch.
 fn lead(tree: &[Branch], at: usize) -> String {
     let depth = tree[at].depth;
-    // Whether a branch of this depth comes after `at`, below the same parent.
+    // Whether another branch of this depth follows below the same parent.
     let goes_on = |depth: usize| {
         tree[at + 1..].iter().take_while(|next| next.depth >= depth).any(|next| next.depth == depth)
     };

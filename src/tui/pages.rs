@@ -1,4 +1,4 @@
-//! A long list, of which only the pages around the view are held.
+//! A long list. Only the pages around the view are held.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::view::{Row, items};
 
-/// Rows of a page.
+/// How many rows a page has.
 pub const PAGE: usize = 100;
 /// Most pages that are held.
 const PAGES_MAX: usize = 10;
@@ -16,7 +16,7 @@ const PAGES_MAX: usize = 10;
 pub struct Pages {
     total: Option<usize>,
     held: BTreeMap<usize, Vec<Row>>,
-    /// Pages that were read before the last change.
+    /// The numbers of pages that were read before the last change.
     stale: Vec<usize>,
 }
 
@@ -26,12 +26,12 @@ impl Pages {
         self.total
     }
 
-    /// A row, when its page is held.
+    /// A row; `None` if its page is not held.
     pub fn get(&self, at: usize) -> Option<&Row> {
         self.held.get(&(at / PAGE))?.get(at % PAGE)
     }
 
-    /// The position of a memory, among the pages that are held.
+    /// The position of a memory, if its page is held.
     pub fn position(&self, id: &str) -> Option<usize> {
         let in_page = |(number, rows): (&usize, &Vec<Row>)| {
             rows.iter().position(|row| row.id == id).map(|at| number * PAGE + at)
@@ -39,7 +39,7 @@ impl Pages {
         self.held.iter().find_map(in_page)
     }
 
-    /// The pages to request, so that the view from `top` on and its surroundings are held and fresh.
+    /// The pages to request: those of the view from `top` on and around it that are missing or out of date.
     pub fn wanted(&self, top: usize, rows: usize) -> Vec<usize> {
         let last = self.total.map_or(0, |total| total.saturating_sub(1) / PAGE);
         let first = top.saturating_sub(rows) / PAGE;
@@ -47,7 +47,7 @@ impl Pages {
         (first..=end).filter(|page| !self.held.contains_key(page) || self.stale.contains(page)).collect()
     }
 
-    /// Adds a page, and drops those far from it.
+    /// Adds a page, and drops those that are far from it.
     pub fn put(&mut self, number: usize, answer: &Value) {
         self.total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
         self.held.insert(number, items(answer, "memories").map(Row::read).collect());
@@ -59,7 +59,7 @@ impl Pages {
         }
     }
 
-    /// Marks the held pages as out of date: they are shown until they are read again.
+    /// Marks the held pages as out of date. They are shown until they are read again.
     pub fn age(&mut self) {
         self.stale = self.held.keys().copied().collect();
     }
