@@ -299,7 +299,9 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     const OUTSIDE: &str = "it is not below your working folder";
     let unreadable =
         |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-            Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => "symbolic links are not allowed".to_owned(),
+            Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+                "symbolic links are not allowed".to_owned()
+            }
             _ => error.to_string(),
         };
     let folder = folder.canonicalize().map_err(unreadable)?;

@@ -77,10 +77,7 @@ pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
         }
         let asked: Asked = serde_json::from_str(&line)?;
         if asked.bytes > FILE_BYTES_MAX {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the file is larger than the bound",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is larger than the bound"));
         }
         let mut bytes = vec![0; asked.bytes];
         from.read_exact(&mut bytes)?;

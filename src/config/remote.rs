@@ -189,7 +189,9 @@ fn name(name: String) -> Result<String, String> {
     if plain && name.len() <= NAME_CHARS_MAX {
         return Ok(name);
     }
-    Err(format!("the name of a namespace or database has letters, digits and `_`, at most {NAME_CHARS_MAX} characters"))
+    Err(format!(
+        "the name of a namespace or database has letters, digits and `_`, at most {NAME_CHARS_MAX} characters"
+    ))
 }
 
 /// The writer name of a home, generated when it is first needed. If two processes generate one at the same time,

@@ -323,7 +323,9 @@ impl Client {
             Value::Null => CallToolRequestParams::new(operation.name()),
             Value::Object(map) => CallToolRequestParams::new(operation.name()).with_arguments(map),
             other => {
-                return Err(CallError::Protocol { message: format!("the arguments are not an object: {other}") });
+                return Err(CallError::Protocol {
+                    message: format!("the arguments are not an object: {other}"),
+                });
             }
         };
         let result = tokio::time::timeout(self.timeout, self.service.call_tool(params))

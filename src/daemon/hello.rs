@@ -41,10 +41,7 @@ pub enum Role {
 
 /// The client's hello. The names and meanings of `protocol`, `version` and `takes_over` never change, because the
 /// daemon reads them before it knows the client's version.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a field of the protocol"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
@@ -206,9 +203,9 @@ pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin))
 pub async fn write<T: Serialize>(writer: &mut (impl AsyncWrite + Unpin), value: &T) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
-    tokio::time::timeout(HELLO_TIMEOUT, writer.write_all(&line))
-        .await
-        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the other side did not read the first line within 5 s"))?
+    tokio::time::timeout(HELLO_TIMEOUT, writer.write_all(&line)).await.map_err(|_| {
+        io::Error::new(io::ErrorKind::TimedOut, "the other side did not read the first line within 5 s")
+    })?
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ pub(super) async fn say(call: &mut Call) -> Answer {
     let (outcome, words) = if is_new {
         ("noted", "noted; it does not change the ranking")
     } else {
-        ("unchanged", "nothing was noted: no search of this session showed it, or a verdict was given already")
+        (
+            "unchanged",
+            "nothing was noted: no search of this session showed it, or a verdict was given already",
+        )
     };
     Ok(Reply::saying(words).fact("id", id.as_str()).fact("outcome", outcome))
 }

@@ -23,7 +23,8 @@ const MEANT_MAX: usize = 5;
 pub(super) async fn import(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("the import has begun").answering(of::HistoryImport, history::Begun { outcome: "begun".into() }))
+    Ok(Reply::saying("the import has begun")
+        .answering(of::HistoryImport, history::Begun { outcome: "begun".into() }))
 }
 
 /// What could be imported, without reading it.

@@ -194,9 +194,7 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
     let answer = call.service.journal.intent(actor, work, &key, &text, repeat).await?;
     let (seq, outcome, words) = match answer {
         IntentAnswer::GoAhead { seq, .. } => (seq, "recorded", "go ahead, then note confirmed or failed"),
-        IntentAnswer::Confirmed { seq, .. } => {
-            (seq, "confirmed", "it took place before: do not do it again")
-        }
+        IntentAnswer::Confirmed { seq, .. } => (seq, "confirmed", "it took place before: do not do it again"),
         IntentAnswer::Unknown { seq, repeat, .. } => match repeat {
             Repeat::Safe => (seq, "unknown", "it was begun before; it may be repeated under this key"),
             Repeat::Check => (seq, "unknown", "it was begun before: check whether it took place"),

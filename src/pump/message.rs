@@ -124,7 +124,11 @@ impl FromClient {
         let tool = param("name").and_then(Value::as_str).filter(|_| method == "tools/call");
         if method == "tools/call" {
             if tool.is_none() {
-                return Self::Invalid(error_line(id, INVALID_PARAMS, "\"name\" of the tool must be a string"));
+                return Self::Invalid(error_line(
+                    id,
+                    INVALID_PARAMS,
+                    "\"name\" of the tool must be a string",
+                ));
             }
             if !matches!(param("arguments"), None | Some(Value::Null | Value::Object(_))) {
                 return Self::Invalid(error_line(id, INVALID_PARAMS, "\"arguments\" must be an object"));

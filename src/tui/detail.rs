@@ -318,8 +318,7 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let Some(revisions) = &detail.revisions else { return };
     if revisions.is_empty() {
-        let words =
-            "This is the first revision. Each later save of the same topic keeps the earlier text.";
+        let words = "This is the first revision. Each later save of the same topic keeps the earlier text.";
         paint::nothing(buffer, area, words, theme);
         return;
     }

@@ -77,8 +77,9 @@ fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
         .ok_or_else(|| format!("the line `{RULE}` between title and text is missing"))?;
     let mut draft = Draft { content: content.trim_end().to_owned(), file: None, ..before };
     for line in head.lines().filter(|line| !line.trim().is_empty()) {
-        let (name, value) =
-            line.split_once(':').ok_or_else(|| format!("`{line}` is not a `title:`, `type:` or `tags:` line"))?;
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| format!("`{line}` is not a `title:`, `type:` or `tags:` line"))?;
         let value = value.trim().to_owned();
         match name.trim() {
             "title" => draft.title = value,

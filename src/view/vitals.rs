@@ -14,8 +14,7 @@ const DUE: &str = "cerebro context lists them; cerebro update ID --done ends one
 const EXPIRED: &str = "cerebro update ID --valid-until DATE if it still holds, otherwise cerebro delete ID";
 const TWINS: &str = "cerebro web shows both side by side under Review, to keep one";
 const REVIEW: &str = "cerebro web shows both side by side under Review, to settle which one holds";
-const FADED: &str =
-    "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID deletes it";
+const FADED: &str = "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID deletes it";
 
 /// The facts in the answer of `op_health`, or of `mem_stats`, which has fewer. Empty if there is no block about health.
 pub fn vitals(answer: &Value) -> Vec<Fact> {

@@ -118,9 +118,11 @@ fn refused(refusal: Refusal) -> Failure {
         ),
         Code::NoModel => (StatusCode::CONFLICT, "No model is set.", "cerebro model lists the models."),
         Code::PurgeForbidden => (StatusCode::FORBIDDEN, "That cannot be done.", ""),
-        Code::Interrupted | Code::Unanswered => {
-            (StatusCode::GATEWAY_TIMEOUT, "This takes long.", "The request may have been carried out: look again.")
-        }
+        Code::Interrupted | Code::Unanswered => (
+            StatusCode::GATEWAY_TIMEOUT,
+            "This takes long.",
+            "The request may have been carried out: look again.",
+        ),
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening | Code::DaemonLeaving => {
             (StatusCode::SERVICE_UNAVAILABLE, "Not yet.", "Try again in a minute.")
         }

@@ -22,7 +22,9 @@ pub(super) struct Token([u8; 32]);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TokenError {
     /// It is too short, too long, or not valid in a header.
-    #[error("a token has {CHARS_MIN} to {CHARS_MAX} ASCII letters, digits or punctuation marks, and no blanks")]
+    #[error(
+        "a token has {CHARS_MIN} to {CHARS_MAX} ASCII letters, digits or punctuation marks, and no blanks"
+    )]
     Unfit,
     /// Its file cannot be read or created.
     #[error("cannot read or create the token's file: {0}")]

@@ -188,7 +188,9 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
 /// Why a search found nothing, and what to try next.
 fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
     match status.exchanges {
-        0 if !status.enabled => "past sessions are not imported; `cerebro history import` asks and imports them",
+        0 if !status.enabled => {
+            "past sessions are not imported; `cerebro history import` asks and imports them"
+        }
         0 => "nothing was imported yet; `cerebro history status` shows the progress",
         _ if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
         _ if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
