@@ -275,8 +275,8 @@ impl Task {
                 )
             }
             Self::Review => format!(
-                "Go through what is remembered of {}.\n\nFor each memory below: read it whole with \
-                 mem_get_observation, hold it against the code as it is now, and say whether it is right, outdated, or \
+                "Review the memories of {}.\n\nFor each memory below: read it whole with \
+                 mem_get_observation, compare it with the present code, and say whether it is right, outdated, or \
                  said twice. Correct what is wrong with mem_update. Ask before you delete anything with mem_delete. End \
                  with a list of what you changed.{notes}",
                 given.map_or("this project".to_owned(), |project| format!("the project {project}"))

@@ -97,7 +97,7 @@ pub enum PieceError {
     #[error("it was not written by Cerebro")]
     Foreign,
     /// Somebody changed the file after Cerebro wrote it.
-    #[error("somebody changed it since Cerebro wrote it")]
+    #[error("somebody changed it after Cerebro wrote it")]
     Edited,
 }
 

@@ -26,7 +26,7 @@ use cerebro_core::operation::Operation;
 
 /// How many pairs a page shows.
 const PAIRS: usize = 10;
-/// Bytes that each text, and what is said of a pair, may take.
+/// Longest text of a memory, and longest text about a pair, in bytes.
 const TEXT_BYTES_MAX: usize = 900;
 const EVIDENCE_BYTES_MAX: usize = 300;
 
