@@ -309,7 +309,7 @@ fn a_document_is_read_in_a_browser_and_forgotten_after_a_question() {
     let shown = browser.read(&page);
     assert!(shown.says("It stands <b>on</b> oak.") && !shown.body.contains("<b>"), "{}", shown.body);
     let question = format!("{page}/forget");
-    assert!(browser.read(&question).says("go for good"));
+    assert!(browser.read(&question).says("destroyed for good"));
     let answer = browser.post(&question, &question, &[]);
     assert_eq!(answer.header("location"), "/documents?done=forgotten");
     assert!(file.exists() && browser.read("/documents").says("No documents"));
