@@ -32,6 +32,19 @@ pub struct Status {
     pub requests_per_day: u64,
 }
 
+/// The part of `mem_stats` about distilling.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Meter {
+    pub state: Text,
+    /// Candidates and arrangements that wait for a person.
+    pub waiting: u64,
+    /// What was spent since midnight UTC, and what may be spent a day; null where nothing bounds it.
+    pub tokens_today: u64,
+    pub requests_today: u64,
+    pub tokens_per_day: Option<u64>,
+    pub requests_per_day: Option<u64>,
+}
+
 /// `op_distil_plan`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Plan {

@@ -215,8 +215,18 @@ pub struct Fix {
 /// `op_history_forget`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forgotten {
+    /// Sessions without remaining exchanges. A dry run does not count them.
     pub sessions: u64,
     pub exchanges: u64,
+    /// Prompts that hooks reported.
+    #[serde(default)]
+    pub prompts: u64,
+    /// Summaries that hooks reported.
+    #[serde(default)]
+    pub summaries: u64,
+    /// Texts in the journal of work.
+    #[serde(default)]
+    pub events: u64,
 }
 
 #[cfg(test)]

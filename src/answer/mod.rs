@@ -1,18 +1,31 @@
 //! What the daemon answers: one struct for each operation. `mcp` makes it; commands, screens, pages and hooks read it.
 //!
-//! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it. The names and
-//! the order of the fields are what `--json` prints. At the top of an answer, a field without a value is left out
-//! (`mcp::reply::Reply::answering`); further in, it is null.
+//! An operation that has a row in [`of`] is asked by its type, so the asker gets the answer that belongs to it; and
+//! `mcp::dispatch` routes it only to a function that answers with its struct. The names and the order of the fields are
+//! what `--json` prints. At the top of an answer, a field without a value is left out (`mcp::reply::Reply::answering`);
+//! further in, it is null unless its struct leaves it out.
 //!
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
+pub mod backup;
 pub mod consolidation;
+pub mod daemon;
 pub mod distil;
 pub mod documents;
+pub mod feedback;
+pub mod health;
 pub mod history;
+pub mod hooks;
+pub mod listeners;
+pub mod portable;
+pub mod sql;
+pub mod stats;
 mod text;
+pub mod tombstones;
+pub mod upkeep;
 pub mod work;
+pub mod worker;
 
 use std::ops::Deref;
 
@@ -100,6 +113,51 @@ answers! {
     WorkRelease => work::Released;
     WorkArtifact => work::Artifact;
     WorkUnsettled => work::Unsettled;
+
+    Status => daemon::Status;
+    Stop => daemon::Stopping;
+    Clients => daemon::Clients;
+    Live => daemon::Calls;
+    Stats => stats::Stats;
+    Health => health::Report;
+
+    Worker => worker::Status;
+    WorkerPause => worker::Status;
+    WorkerResume => worker::Status;
+    Jobs => worker::Jobs;
+    JobsRetry => worker::Retried;
+    Reindex => worker::Reindexing;
+
+    Tombstones => tombstones::Listed;
+    ForgetTombstones => tombstones::Forgotten;
+    Export => portable::Page;
+    Import => portable::Imported;
+    Backup => backup::Made;
+    BackupProgress => backup::Progress;
+    Compact => upkeep::Compacted;
+    Examine => upkeep::Examined;
+
+    Sql => sql::Results;
+    WhatIf => sql::Trial;
+    StudioOpen => listeners::Studio;
+    StudioClose => listeners::Closed;
+    StudioStatus => listeners::Status;
+    HttpOpen => listeners::Http;
+    HttpClose => listeners::Closed;
+    HttpStatus => listeners::Status;
+    WebOpen => listeners::Web;
+    WebClose => listeners::Closed;
+    WebStatus => listeners::Status;
+
+    Feedback => feedback::Verdict;
+    HookContext => hooks::Context;
+    HookPrompt => hooks::Prompt;
+    HookMessage => hooks::Kept;
+    HookCompaction => hooks::Kept;
+    HookEnd => hooks::Nothing;
+    HookStep => hooks::Recorded;
+    HookHint => hooks::Hint;
+    HookTranscript => hooks::Nothing;
 }
 
 /// An answer as it came, and what it says.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
-use crate::answer::{Ask, Received};
+use crate::answer::{Ask, Received, Text, of};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
@@ -98,13 +98,13 @@ impl Daemon {
 
     async fn check_database(&self, wanted: Option<&str>) -> Result<()> {
         let Some(wanted) = wanted else { return Ok(()) };
-        let status = self.ask(Request::new(Operation::Status)).await?;
-        let place = status["database"].as_str();
+        let status = self.read(Request::new(of::Status)).await?;
+        let place = status.database.as_ref().map(Text::raw);
         // What the daemon says of it begins with the address.
         if place.and_then(|place| place.strip_prefix(wanted)).is_some_and(|rest| rest.starts_with(", ")) {
             return Ok(());
         }
-        let place = place.or(status["home"].as_str()).unwrap_or_default();
+        let place = place.unwrap_or(status.home.raw());
         let words = format!("the daemon that runs has its memory in {place}, and `--db` says {wanted}");
         Err(Error::user(words).hint("`cerebro daemon stop` lets the next one have it there"))
     }

@@ -343,9 +343,9 @@ pub fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
-/// A number of milliseconds as people say it; nothing for what is no number.
-pub fn milliseconds(value: &Value) -> String {
-    match value.as_u64() {
+/// A number of milliseconds as people say it.
+pub fn milliseconds(value: Option<u64>) -> String {
+    match value {
         Some(ms) if ms < 10_000 => format!("{ms} ms"),
         Some(ms) => duration(ms / 1_000),
         None => String::new(),

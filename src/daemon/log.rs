@@ -48,6 +48,8 @@ pub fn last_line(home: &Home) -> String {
 pub(super) struct OwnLog {
     /// `None` where standard error is something else: a terminal, or a service manager's journal.
     path: Option<PathBuf>,
+    /// Whether it was said that no new file can be begun: it is tried every second.
+    has_warned: bool,
 }
 
 impl OwnLog {
@@ -58,11 +60,11 @@ impl OwnLog {
             (Ok(log), Ok(error)) => (log.dev(), log.ino()) == (error.dev(), error.ino()),
             _ => false,
         };
-        Self { path: is_log.then_some(path) }
+        Self { path: is_log.then_some(path), has_warned: false }
     }
 
-    /// Starts a new file if this one is full.
-    pub(super) fn keep_bounded(&self) {
+    /// Begins a new file if this one is full.
+    pub(super) fn keep_bounded(&mut self) {
         let Some(path) = &self.path else { return };
         let begun = || -> io::Result<()> {
             if standard_error()?.len() >= BYTES_MAX {
@@ -70,8 +72,13 @@ impl OwnLog {
             }
             Ok(())
         };
-        if let Err(error) = begun() {
-            tracing::warn!(%error, "the log is full, and a new one cannot be started");
+        match begun() {
+            Ok(()) => self.has_warned = false,
+            Err(error) if !self.has_warned => {
+                self.has_warned = true;
+                tracing::warn!(%error, "the log is full, and no new one can be begun");
+            }
+            Err(_) => {}
         }
     }
 }

@@ -229,7 +229,7 @@ impl<S: Serve> Connections<S> {
         let short = if idle_exit.is_zero() { WATCH_INTERVAL } else { idle_exit / 2 };
         let mut watch = tokio::time::interval(short.clamp(Duration::from_millis(50), WATCH_INTERVAL));
         tokio::pin!(termination);
-        let log = log::OwnLog::of(home);
+        let mut log = log::OwnLog::of(home);
         loop {
             tokio::select! {
                 accepted = socket.accept() => match accepted {

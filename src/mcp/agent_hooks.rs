@@ -9,11 +9,16 @@ use serde_json::Value;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     freshness,
     reply::Reply,
     rows::follow_ups,
     work,
+};
+use crate::answer::{
+    Text,
+    hooks::{self, Kept, Nothing, Recorded},
+    of,
 };
 use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
@@ -33,8 +38,8 @@ fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
 }
 
-/// Saves the last message of a session as its summary, if there is no better one.
-pub(super) async fn message(call: &mut Call) -> Answer {
+/// Saves the last message of a session, for lack of a better summary.
+pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
     // The watch is recorded under the session of the agent's server, which may have another id.
@@ -43,22 +48,24 @@ pub(super) async fn message(call: &mut Call) -> Answer {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    Ok(noted(call.service.memories.note_last_message(&caller, &call.session, &message).await?))
+    let kept = call.service.memories.note_last_message(&caller, &call.session, &message).await?;
+    Ok(noted(kept).answering(Kept { kept }))
 }
 
-/// Saves the summary of a session that a compaction wrote.
-pub(super) async fn compaction(call: &mut Call) -> Answer {
+/// Saves the summary that a compaction made of a session.
+pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
-    Ok(noted(call.service.memories.note_compaction(&caller, &call.session, &summary).await?))
+    let kept = call.service.memories.note_compaction(&caller, &call.session, &summary).await?;
+    Ok(noted(kept).answering(Kept { kept }))
 }
 
 fn noted(kept: bool) -> Reply {
-    Reply::saying(if kept { "kept" } else { "there is a better one" }).fact("kept", kept)
+    Reply::saying(if kept { "kept" } else { "there is a better one" })
 }
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
-pub(super) async fn context(call: &mut Call) -> Answer {
+pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let caller = caller(call)?;
     let request = ContextRequest {
         project: None,
@@ -85,19 +92,20 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
-    Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
+    let text = (!parts.is_empty()).then(|| parts.join("\n\n").into());
+    Ok(Reply::saying("context").answering(hooks::Context { text }))
 }
 
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
-pub(super) async fn transcript(call: &mut Call) -> Answer {
+pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
     call.service.intake.note_transcript(path);
-    Ok(Reply::saying("noted"))
+    Ok(Reply::saying("noted").answering(Nothing {}))
 }
 
 /// A prompt shows that its session is live, so it also starts or resumes the session.
-pub(super) async fn prompt(call: &mut Call) -> Answer {
+pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
     let caller = caller(call)?;
     let content = call.arguments.needed("content")?;
     let request = StartRequest {
@@ -110,25 +118,27 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
     call.service.sessions.start(&caller, request).await?;
     let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
     call.redacted += saved.redacted;
-    Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
+    let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
+    Ok(Reply::saying("prompt kept").answering(answer))
 }
 
-/// Ends the session. If it does not exist because it wrote nothing, that is not an error.
-pub(super) async fn end(call: &mut Call) -> Answer {
-    // Checks the argument, as all calls of a hook do, although the session already has its agent.
+/// Ends the session. One that never wrote anything does not exist, which is not an error.
+pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
+    // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
-    match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
-        Ok(_) => Ok(Reply::saying("session ended")),
-        Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
-        Err(error) => Err(error.into()),
-    }
+    let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
+        Ok(_) => "session ended",
+        Err(ServiceError::NoSession(_)) => "no such session",
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Reply::saying(said).answering(Nothing {}))
 }
 
 /// Most steps of one call of a hook.
 const STEPS_MAX: usize = 64;
 
-/// Adds steps to the journal. Malformed ones are ignored, because nobody reads the errors of an agent's hook.
-pub(super) async fn step(call: &mut Call) -> Answer {
+/// Adds steps to the journal. Malformed ones are not refused: an agent's hook has nobody to tell.
+pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let caller = caller(call)?;
     let directory = call.arguments.text("directory")?;
     let commit = call.arguments.text("commit")?;
@@ -143,7 +153,9 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     call.connection.beside(&call.session);
     let actor = work::actor(call, &caller, directory);
     if call.service.journal.of_session(&actor).await?.is_none() {
-        let Some(begun) = begun(&actor, commit, &happened) else { return Ok(Reply::saying("nothing began")) };
+        let Some(begun) = begun(&actor, commit, &happened) else {
+            return Ok(Reply::saying("nothing began").answering(Recorded { recorded: None }));
+        };
         happened.insert(0, begun);
     }
     let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
@@ -151,7 +163,8 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     if is_end {
         close(call, &caller, &actor).await?;
     }
-    Ok(Reply::saying("noted").fact("recorded", appended.recorded))
+    let recorded = Some(appended.recorded as u64);
+    Ok(Reply::saying("noted").answering(Recorded { recorded }))
 }
 
 /// Closes the work of a session that ended properly and left nothing open. A later request reopens it.
@@ -214,9 +227,9 @@ fn is_of_hooks(step: &Step) -> bool {
     )
 }
 
-/// The unfinished work: of this session after a compaction, otherwise of an abandoned session. The first answer names
-/// the files to examine; with their contents, the second one says what has changed since.
-pub(super) async fn hint(call: &mut Call) -> Answer {
+/// The unfinished work: of this session after a compaction, otherwise of another session that was abandoned. Names
+/// the files to examine; called again with their contents, it says what has changed since.
+pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let caller = caller(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();
     let named = call.arguments.work_id("work")?;
@@ -233,15 +246,16 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
             continue;
         }
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
-            let files =
-                resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone());
-            return Ok(Reply::saying("unfinished")
-                .fact("work", resumed.work.id.as_str())
-                .fact("files", files.collect::<Vec<_>>())
-                .fact("text", taint::screened(&resumed.text)));
+            let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
+            let answer = hooks::Hint {
+                work: Some(resumed.work.id.to_string()),
+                files: files.map(|file| file.path.clone()).collect(),
+                text: Some(taint::screened(&resumed.text).into()),
+            };
+            return Ok(Reply::saying("unfinished").answering(answer));
         }
     }
-    Ok(Reply::saying("nothing is unfinished"))
+    Ok(Reply::saying("nothing is unfinished").answering(hooks::Hint::default()))
 }
 
 /// Most files of the work that a hook examines.

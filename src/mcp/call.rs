@@ -1,6 +1,7 @@
 //! One call under way: the input and output of a handler.
 
 use super::{arguments::Arguments, connection::Connection, context::Context, fault::Fault, reply::Reply};
+use crate::answer::Ask;
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_service::{Caller, Service};
 
@@ -17,8 +18,10 @@ pub(super) struct Call {
     pub redacted: usize,
 }
 
-/// The result of a handler.
+/// The result of a handler whose answer has no struct.
 pub(super) type Answer = Result<Reply, Fault>;
+/// The result of a handler that answers `O`; `dispatch` routes no other operation to it.
+pub(super) type AnswerTo<O> = Result<Reply<<O as Ask>::Answer>, Fault>;
 
 impl Call {
     /// The present moment, by the daemon's clock.

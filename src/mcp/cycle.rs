@@ -2,11 +2,11 @@
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     operator::changed,
     reply::{Reply, moment},
 };
-use crate::answer::{Ask, Text, consolidation, of};
+use crate::answer::{Text, consolidation, of};
 use cerebro_core::domain::{CycleId, MemoryId};
 use cerebro_core::text;
 use cerebro_core::truth::{Action, Insight};
@@ -31,33 +31,33 @@ async fn set_archived(call: &mut Call, archived: bool) -> Answer {
 }
 
 /// Plans a consolidation; changes no memory.
-pub(super) async fn plan(call: &mut Call) -> Answer {
-    Ok(report(of::CyclePlan, &call.service.consolidating.plan(false).await?))
+pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::CyclePlan> {
+    Ok(report(&call.service.consolidating.plan(false).await?))
 }
 
-/// Carries out a plan.
-pub(super) async fn apply(call: &mut Call) -> Answer {
+/// Carries a plan out.
+pub(super) async fn apply(call: &mut Call) -> AnswerTo<of::CycleApply> {
     let id = cycle_id(call)?;
-    Ok(report(of::CycleApply, &call.service.consolidating.apply(id).await?))
+    Ok(report(&call.service.consolidating.apply(id).await?))
 }
 
 /// Undoes a consolidation.
-pub(super) async fn undo(call: &mut Call) -> Answer {
+pub(super) async fn undo(call: &mut Call) -> AnswerTo<of::CycleUndo> {
     let id = cycle_id(call)?;
-    Ok(report(of::CycleUndo, &call.service.consolidating.undo(id).await?))
+    Ok(report(&call.service.consolidating.undo(id).await?))
 }
 
 /// The consolidations, the latest first, or one of them with its steps.
-pub(super) async fn log(call: &mut Call) -> Answer {
+pub(super) async fn log(call: &mut Call) -> AnswerTo<of::CycleLog> {
     if let Some(id) = cycle_id(call)? {
         let found = call.service.consolidating.cycle(id).await?;
         let answer = consolidation::Log { one: Some(consolidation(&found)), cycles: None };
-        return Ok(Reply::saying(said(&found)).answering(of::CycleLog, answer));
+        return Ok(Reply::saying(said(&found)).answering(answer));
     }
     let limit = call.arguments.clamped("limit", 20, 1..=LOG_MAX)?;
     let cycles = call.service.consolidating.latest(limit).await?;
     let answer = consolidation::Log { one: None, cycles: Some(cycles.iter().map(facts).collect()) };
-    Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).answering(of::CycleLog, answer))
+    Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).answering(answer))
 }
 
 fn cycle_id(call: &mut Call) -> Result<Option<CycleId>, ArgumentError> {
@@ -93,8 +93,8 @@ fn facts(cycle: &StoredCycle) -> consolidation::Cycle {
     }
 }
 
-fn report<O: Ask<Answer = consolidation::Report>>(operation: O, found: &Consolidation) -> Reply {
-    Reply::saying(said(found)).answering(operation, consolidation(found))
+fn report(found: &Consolidation) -> Reply<consolidation::Report> {
+    Reply::saying(said(found)).answering(consolidation(found))
 }
 
 fn said(found: &Consolidation) -> String {

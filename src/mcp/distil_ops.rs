@@ -2,15 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     handbook_ops,
     reply::{Reply, moment},
 };
-use crate::answer::{Ask, Text, distil, of};
+use crate::answer::{Text, distil, of};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,
@@ -44,21 +42,22 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
     named.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
 }
 
-/// The part of `mem_stats` about distilling; `None` if it is off and no candidate waits.
-pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
+/// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
+pub(super) async fn meter(service: &Service) -> Result<Option<distil::Meter>, ServiceError> {
     let report = service.distilling.report().await?;
     let waiting = waiting(&report);
     let is_shown = report.enabled || waiting > 0;
-    Ok(is_shown.then(|| {
-        json!({
-            "state": report.state.name(), "waiting": waiting, "tokens_today": report.spent.tokens,
-            "requests_today": report.spent.requests, "tokens_per_day": report.budget.tokens,
-            "requests_per_day": report.budget.requests,
-        })
+    Ok(is_shown.then(|| distil::Meter {
+        state: report.state.name().into(),
+        waiting,
+        tokens_today: report.spent.tokens,
+        requests_today: report.spent.requests,
+        tokens_per_day: report.budget.tokens.map(NonZeroU64::get),
+        requests_per_day: report.budget.requests.map(NonZeroU64::get),
     }))
 }
 
-pub(super) async fn status(call: &mut Call) -> Answer {
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
     let report = call.service.distilling.report().await?;
     let state = if report.enabled { report.state.name() } else { "off" };
     let review = match report.review {
@@ -80,11 +79,11 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         tokens_per_day: report.budget.tokens.map_or(0, NonZeroU64::get),
         requests_per_day: report.budget.requests.map_or(0, NonZeroU64::get),
     };
-    Ok(Reply::saying(format!("distilling is {state}")).answering(of::DistilStatus, answer))
+    Ok(Reply::saying(format!("distilling is {state}")).answering(answer))
 }
 
-/// The sessions that are due, and an estimate of the cost. Sends nothing.
-pub(super) async fn plan(call: &mut Call) -> Answer {
+/// What is due, and an estimate of its cost; nothing is sent.
+pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilPlan> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let plan = call.service.distilling.distil_plan(project.as_ref(), limit).await?;
@@ -95,7 +94,7 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
         tokens: plan.cost.tokens,
         requests: plan.cost.requests,
     };
-    Ok(Reply::saying(said).answering(of::DistilPlan, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 fn sessions(count: usize) -> String {
@@ -115,17 +114,17 @@ fn planned(PlannedSession { session, tokens }: &PlannedSession) -> distil::Plann
     }
 }
 
-/// Queues the sessions that are due. Returns at once.
-pub(super) async fn run(call: &mut Call) -> Answer {
+/// Queues what is due; returns at once.
+pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
     Ok(Reply::saying(format!("{} queued", sessions(queued)))
-        .answering(of::DistilRun, distil::Queued { queued: queued as u64 }))
+        .answering(distil::Queued { queued: queued as u64 }))
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.
-pub(super) async fn review(call: &mut Call) -> Answer {
+pub(super) async fn review(call: &mut Call) -> AnswerTo<of::DistilReview> {
     let given = call.arguments.text("state")?;
     let name = given.as_deref().unwrap_or(ArrangementState::Waiting.as_str());
     let problem =
@@ -148,19 +147,19 @@ pub(super) async fn review(call: &mut Call) -> Answer {
     let said = text::counted(candidates.len(), "candidate");
     let answer =
         distil::Proposals { candidates, arrangements: arrangements.iter().map(handbook_ops::row).collect() };
-    Ok(Reply::saying(said).answering(of::DistilReview, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
-pub(super) async fn show(call: &mut Call) -> Answer {
+pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilShow> {
     let id = match proposal(call)? {
-        Proposal::Arrangement(id) => return Ok(handbook_ops::arrangement(call, &id).await?),
+        Proposal::Arrangement(id) => return handbook_ops::arrangement(call, &id).await,
         Proposal::Candidate(id) => id,
     };
     let (candidate, session) = call.service.distilling.candidate(&id).await?;
     let row = candidate_row(&candidate, &session);
     Ok(Reply::saying(format!("# {}", candidate.title))
         .line(&candidate.text)
-        .answering(of::DistilShow, distil::Proposal { candidate: Some(row), arrangement: None }))
+        .answering(distil::Proposal { candidate: Some(row), arrangement: None }))
 }
 
 fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candidate {
@@ -187,26 +186,26 @@ fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candid
     }
 }
 
-pub(super) async fn accept(call: &mut Call) -> Answer {
+pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
     let id = match proposal(call)? {
         Proposal::Arrangement(id) => return handbook_ops::accept(call, &id).await,
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.accept_candidate(&call.caller, &call.session, &id).await?;
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
-    Ok(decision(of::DistilAccept, &decided, outcome))
+    Ok(decision(&decided, outcome))
 }
 
-pub(super) async fn reject(call: &mut Call) -> Answer {
+pub(super) async fn reject(call: &mut Call) -> AnswerTo<of::DistilReject> {
     let id = match proposal(call)? {
         Proposal::Arrangement(id) => return handbook_ops::reject(call, &id).await,
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.reject_candidate(&id).await?;
-    Ok(decision(of::DistilReject, &decided, if decided.changed { "rejected" } else { "unchanged" }))
+    Ok(decision(&decided, if decided.changed { "rejected" } else { "unchanged" }))
 }
 
-fn decision<O: Ask<Answer = distil::Decided>>(operation: O, decided: &Decided, outcome: &str) -> Reply {
+fn decision(decided: &Decided, outcome: &str) -> Reply<distil::Decided> {
     let candidate = &decided.candidate;
     let answer = distil::Decided {
         id: Text::of(candidate.id),
@@ -215,5 +214,5 @@ fn decision<O: Ask<Answer = distil::Decided>>(operation: O, decided: &Decided, o
         memory: decided.memory.as_ref().map(|(memory, _)| Text::of(memory.id)),
         saved: decided.memory.as_ref().map(|(_, outcome)| outcome.as_str().into()),
     };
-    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title)).answering(operation, answer)
+    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title)).answering(answer)
 }

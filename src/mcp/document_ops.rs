@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::Reply,
 };
-use crate::answer::{Ask, Text, documents, of};
+use crate::answer::{Text, documents, of};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, limits::LISTING_MAX,
 };
@@ -19,7 +19,7 @@ use cerebro_service::{DocumentRead, Ingested};
 const PAGE: usize = 100;
 
 /// Ingests the contents of a file.
-pub(super) async fn ingest(call: &mut Call) -> Answer {
+pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let arguments = &mut call.arguments;
     let dry_run = arguments.flag(&["dry_run"])?;
@@ -38,11 +38,11 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.documents.ingest(read, dry_run).await?;
     call.redacted += done.redacted;
-    Ok(outcome(of::Ingest, &done))
+    Ok(outcome(&done))
 }
 
 /// The result of ingesting a document.
-pub(super) fn outcome<O: Ask<Answer = documents::Ingested>>(operation: O, done: &Ingested) -> Reply {
+pub(super) fn outcome(done: &Ingested) -> Reply<documents::Ingested> {
     let outcome = match () {
         () if !done.changed => "unchanged",
         () if done.renamed => "renamed",
@@ -57,18 +57,18 @@ pub(super) fn outcome<O: Ask<Answer = documents::Ingested>>(operation: O, done: 
         gone: done.gone as u64,
         cut: done.cut,
     };
-    Reply::saying(outcome).answering(operation, answer)
+    Reply::saying(outcome).answering(answer)
 }
 
 /// A page of the documents of a project, or of all.
-pub(super) async fn list(call: &mut Call) -> Answer {
+pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Documents> {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let found = call.service.documents.list((!all).then_some(&project), offset, LISTING_MAX).await?;
     let answer =
         documents::Listed { documents: found.iter().map(row).collect(), more: found.len() == LISTING_MAX };
-    Ok(Reply::saying(text::counted(found.len(), "document")).answering(of::Documents, answer))
+    Ok(Reply::saying(text::counted(found.len(), "document")).answering(answer))
 }
 
 fn row(document: &Document) -> documents::Document {
@@ -91,7 +91,7 @@ fn row(document: &Document) -> documents::Document {
 }
 
 /// A document with a page of its passages.
-pub(super) async fn show(call: &mut Call) -> Answer {
+pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DocumentShow> {
     let id = document(call).await?;
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let found = call.service.documents.chunks(id, offset, PAGE).await?;
@@ -102,7 +102,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         images: found.document.images.iter().map(image).collect(),
         next_offset: (next < found.document.chunks.len()).then_some(next as u64),
     };
-    Ok(Reply::saying(format!("document {id}")).answering(of::DocumentShow, answer))
+    Ok(Reply::saying(format!("document {id}")).answering(answer))
 }
 
 fn passage(chunk: &DocumentChunk) -> documents::Passage {
@@ -127,16 +127,16 @@ fn image(image: &DocumentImage) -> documents::Image {
     }
 }
 
-/// Marks a document whose file is gone as left out.
-pub(super) async fn remove(call: &mut Call) -> Answer {
+/// The file of a document is gone.
+pub(super) async fn remove(call: &mut Call) -> AnswerTo<of::DocumentRemove> {
     let id = document(call).await?;
     let removed = call.service.documents.remove(id).await?;
     let answer = documents::Removed { id: Text::of(id), path: Text::of(&removed.path) };
-    Ok(Reply::saying(format!("{id} is left out")).answering(of::DocumentRemove, answer))
+    Ok(Reply::saying(format!("{id} is left out")).answering(answer))
 }
 
 /// Purges a document.
-pub(super) async fn forget(call: &mut Call) -> Answer {
+pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::DocumentForget> {
     let id = document(call).await?;
     let gone = call.service.documents.forget(id).await?;
     let answer = documents::Forgotten {
@@ -144,7 +144,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
         path: Text::of(&gone.path),
         passages: gone.chunks.len() as u64,
     };
-    Ok(Reply::saying(format!("{id} is gone")).answering(of::DocumentForget, answer))
+    Ok(Reply::saying(format!("{id} is gone")).answering(answer))
 }
 
 /// The document with this id, or with a passage with this id.

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     document_ops::{document, outcome},
     fault::Fault,
     reply::{Reply, moment},
@@ -32,7 +32,7 @@ const LISTED: usize = 20;
 static READERS: Semaphore = Semaphore::const_new(READERS_MAX);
 
 /// Reads a file of the caller's folder.
-pub(super) async fn ingest(call: &mut Call) -> Answer {
+pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
     let given = call.arguments.needed("path")?;
     let refused = |why: &str| {
         let shown = text::cut_chars(&given, ECHO_CHARS_MAX).into_owned();
@@ -73,7 +73,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     };
     let done = call.service.documents.ingest(read, false).await?;
     call.redacted += done.redacted;
-    Ok(outcome(of::DocIngest, &done))
+    Ok(outcome(&done))
 }
 
 /// A page of the documents of a project.

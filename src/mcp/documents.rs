@@ -8,7 +8,8 @@ use cerebro_core::domain::{
     ChunkId, Origin, Taint,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_service::{ChunkPart, Evidence};
+use cerebro_core::text;
+use cerebro_service::{ChunkPart, Evidence, ServiceError};
 
 /// The chunk that the call's `id` names; `None` if it names something else.
 pub(super) fn named(call: &mut Call) -> Option<ChunkId> {
@@ -19,7 +20,12 @@ pub(super) fn named(call: &mut Call) -> Option<ChunkId> {
 pub(super) async fn get(call: &mut Call, id: ChunkId) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let max_bytes = call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?;
-    Ok(reply(&call.service.documents.chunk(id).await?, offset, max_bytes))
+    let part = call.service.documents.chunk(id).await?;
+    let bytes = part.chunk.text.len();
+    if offset > 0 && offset >= bytes {
+        return Err(ServiceError::beyond(offset, &text::counted(bytes, "byte")).into());
+    }
+    Ok(reply(&part, offset, max_bytes))
 }
 
 fn reply(part: &ChunkPart, offset: usize, max_bytes: usize) -> Reply {

@@ -2,13 +2,14 @@
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::Reply,
 };
+use crate::answer::{Text, feedback::Verdict, of};
 use cerebro_core::feedback::Source;
 
 /// Records an agent's verdict, once per memory and session.
-pub(super) async fn say(call: &mut Call) -> Answer {
+pub(super) async fn say(call: &mut Call) -> AnswerTo<of::Feedback> {
     let id = call.arguments.memory_id()?;
     let verdict = call.arguments.needed("verdict")?;
     let source = match verdict.as_str() {
@@ -29,5 +30,5 @@ pub(super) async fn say(call: &mut Call) -> Answer {
             "nothing was noted: no search of this session showed it, or a verdict was given already",
         )
     };
-    Ok(Reply::saying(words).fact("id", id.as_str()).fact("outcome", outcome))
+    Ok(Reply::saying(words).answering(Verdict { id: Text::of(id), outcome: outcome.into() }))
 }

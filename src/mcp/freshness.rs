@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::{call::Call, fault::Fault, reply::Reply};
+use crate::answer::{Text, health::Stale};
 use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId};
@@ -123,39 +124,29 @@ pub(super) async fn add_verdicts(call: &Call, id: MemoryId, mut reply: Reply) ->
     Ok(reply.line("").line("code it speaks of, here and now:").lines(lines).list("anchors", facts))
 }
 
-/// How many of the memories about the caller's code are stale.
-pub(super) struct Tally {
-    /// How many were checked.
-    pub known: usize,
-    /// How many are stale.
-    pub stale: usize,
-    /// The ids of the first stale ones.
-    pub ids: Vec<String>,
-}
-
 /// Checks the memories of the caller's project against its checkout; `None` without a checkout or without anchors.
 /// Takes at most `bound`.
-pub(super) async fn tally(call: &Call, bound: Duration) -> Result<Option<Tally>, Fault> {
+pub(super) async fn tally(call: &Call, bound: Duration) -> Result<Option<Stale>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(None) };
     let anchored = call.service.recall.anchored(call.connection.project()).await?;
     let begun = Instant::now();
-    let mut tally = Tally { known: 0, stale: 0, ids: Vec::new() };
+    let mut tally = Stale::default();
     for some in anchored.chunks(FILES_MAX / ANCHORS_MAX) {
         let left = bound.saturating_sub(begun.elapsed());
         if left.is_zero() {
             break;
         }
         for (id, found) in checkout.verdicts(some.to_vec(), left).await {
-            tally.known += 1;
+            tally.of += 1;
             if stale(&found).is_some() {
-                tally.stale += 1;
-                tally.ids.push(id.as_str().to_owned());
+                tally.memories += 1;
+                tally.ids.push(Text::of(id));
             }
         }
     }
     tally.ids.sort();
     tally.ids.truncate(NAMED_MAX);
-    Ok((tally.known > 0).then_some(tally))
+    Ok((tally.of > 0).then_some(tally))
 }
 
 fn fact(anchor: &Anchor, verdict: Verdict) -> Value {

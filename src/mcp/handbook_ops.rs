@@ -5,16 +5,15 @@ use serde_json::Value;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::{Reply, moment},
 };
-use crate::answer::{Ask, Text, distil, of};
+use crate::answer::{Text, distil, of};
 use cerebro_core::distil::handbook::{Rendered, owner};
 use cerebro_core::distil::operations::{Handbook, Position};
 use cerebro_core::distil::skill::Skill;
 use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, MemoryId, Project};
 use cerebro_core::text;
-use cerebro_service::ServiceError;
 
 /// The project of the handbook; `None` for that of all projects.
 fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
@@ -25,8 +24,8 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     Ok(project)
 }
 
-/// What arranging a handbook would send, with an estimate of the cost. Sends nothing.
-pub(super) async fn plan(call: &mut Call) -> Answer {
+/// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
+pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
     let items = text::counted(plan.items, "item");
@@ -38,20 +37,20 @@ pub(super) async fn plan(call: &mut Call) -> Answer {
         shown: plan.shown as u64,
         tokens: plan.tokens,
     };
-    Ok(Reply::saying(said).answering(of::DistilArrangePlan, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
-/// Queues the arranging of a handbook. Returns at once.
-pub(super) async fn arrange(call: &mut Call) -> Answer {
+/// Queues the arranging; returns at once.
+pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
     let owner = owner(project.as_ref());
     Ok(Reply::saying(format!("the handbook of {owner} is queued"))
-        .answering(of::DistilArrange, distil::Arranging { handbook: owner.into() }))
+        .answering(distil::Arranging { handbook: owner.into() }))
 }
 
-/// The present text of a handbook, as it would be rendered.
-pub(super) async fn show(call: &mut Call) -> Answer {
+/// What a handbook says now, as it would be rendered.
+pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilHandbook> {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
     let first = rendered.first().map_or("no claim was accepted yet", |text| text.content.as_str());
@@ -65,11 +64,11 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         items: handbook.shown().count() as u64,
         rendered: rendered.iter().map(text).collect(),
     };
-    Ok(Reply::saying(first).answering(of::DistilHandbook, answer))
+    Ok(Reply::saying(first).answering(answer))
 }
 
 /// Updates the memories of a handbook to its present state.
-pub(super) async fn render(call: &mut Call) -> Answer {
+pub(super) async fn render(call: &mut Call) -> AnswerTo<of::DistilRender> {
     let project = whose(call)?;
     let memories = call.service.memories.render_handbook(project.as_ref()).await?;
     let row = |memory: &Memory| distil::SavedText {
@@ -78,11 +77,11 @@ pub(super) async fn render(call: &mut Call) -> Answer {
         revision: memory.revision,
     };
     Ok(Reply::saying(text::counted(memories.len(), "memory"))
-        .answering(of::DistilRender, distil::Saved { memories: memories.iter().map(row).collect() }))
+        .answering(distil::Saved { memories: memories.iter().map(row).collect() }))
 }
 
 /// The drafts of skills, with their texts.
-pub(super) async fn skills(call: &mut Call) -> Answer {
+pub(super) async fn skills(call: &mut Call) -> AnswerTo<of::DistilSkills> {
     let project = call.arguments.project()?;
     let skills = call.service.memories.skills(project.as_ref()).await?;
     let row = |(project, skill): &(Project, Skill)| distil::Skill {
@@ -95,34 +94,30 @@ pub(super) async fn skills(call: &mut Call) -> Answer {
     };
     // The facts are exact, because the texts become files.
     Ok(Reply::saying(text::counted(skills.len(), "draft"))
-        .answering(of::DistilSkills, distil::Skills { skills: skills.iter().map(row).collect() })
+        .answering(distil::Skills { skills: skills.iter().map(row).collect() })
         .exact())
 }
 
 /// Undoes an accepted arrangement.
-pub(super) async fn undo(call: &mut Call) -> Answer {
+pub(super) async fn undo(call: &mut Call) -> AnswerTo<of::DistilUndo> {
     let given = call.arguments.needed("id")?;
     let id = ArrangementId::parse(&given)
         .map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))?;
     let (arrangement, changed) = call.service.distilling.undo_arrangement(&id).await?;
-    Ok(decided(of::DistilUndo, &arrangement, if changed { "undone" } else { "unchanged" }))
+    Ok(decided(&arrangement, if changed { "undone" } else { "unchanged" }))
 }
 
-pub(super) async fn accept(call: &mut Call, id: &ArrangementId) -> Answer {
+pub(super) async fn accept(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::DistilAccept> {
     let (arrangement, changed) = call.service.distilling.accept_arrangement(id).await?;
-    Ok(decided(of::DistilAccept, &arrangement, if changed { "accepted" } else { "unchanged" }))
+    Ok(decided(&arrangement, if changed { "accepted" } else { "unchanged" }))
 }
 
-pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> Answer {
+pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::DistilReject> {
     let (arrangement, changed) = call.service.distilling.reject_arrangement(id).await?;
-    Ok(decided(of::DistilReject, &arrangement, if changed { "rejected" } else { "unchanged" }))
+    Ok(decided(&arrangement, if changed { "rejected" } else { "unchanged" }))
 }
 
-fn decided<O: Ask<Answer = distil::Decided>>(
-    operation: O,
-    arrangement: &Arrangement,
-    outcome: &str,
-) -> Reply {
+fn decided(arrangement: &Arrangement, outcome: &str) -> Reply<distil::Decided> {
     let title = title(arrangement);
     let said = format!("{outcome} `{}` {title}", arrangement.id);
     let answer = distil::Decided {
@@ -132,7 +127,7 @@ fn decided<O: Ask<Answer = distil::Decided>>(
         memory: None,
         saved: None,
     };
-    Reply::saying(said).answering(operation, answer)
+    Reply::saying(said).answering(answer)
 }
 
 fn title(arrangement: &Arrangement) -> String {
@@ -162,7 +157,7 @@ pub(super) fn row(arrangement: &Arrangement) -> distil::Arrangement {
 }
 
 /// An arrangement with what each of its operations would change.
-pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> Result<Reply, ServiceError> {
+pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::DistilShow> {
     let (arrangement, mut handbook) = call.service.distilling.arrangement(id).await?;
     let mut operations = Vec::new();
     for operation in &arrangement.operations {
@@ -172,7 +167,7 @@ pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> Result<R
     }
     let row = distil::Arrangement { operations: Some(operations), ..row(&arrangement) };
     Ok(Reply::saying(title(&arrangement))
-        .answering(of::DistilShow, distil::Proposal { candidate: None, arrangement: Some(row) }))
+        .answering(distil::Proposal { candidate: None, arrangement: Some(row) }))
 }
 
 fn topic(place: &Position) -> Option<Text> {

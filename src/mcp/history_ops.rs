@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{
     arguments::{ArgumentError, Arguments},
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     fault::Fault,
-    reply::{Reply, moment},
+    reply::{Reply, millis, moment},
 };
 use crate::answer::{Text, history, of};
 use cerebro_core::domain::{
@@ -19,16 +19,15 @@ use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportReques
 /// Most sessions that are named if the beginning of an id is ambiguous.
 const MEANT_MAX: usize = 5;
 
-/// Starts an import of past sessions. Returns at once.
-pub(super) async fn import(call: &mut Call) -> Answer {
+/// Starts to import past sessions; returns at once.
+pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("the import has begun")
-        .answering(of::HistoryImport, history::Begun { outcome: "begun".into() }))
+    Ok(Reply::saying("it has begun").answering(history::Begun { outcome: "begun".into() }))
 }
 
 /// What could be imported, without reading it.
-pub(super) async fn preview(call: &mut Call) -> Answer {
+pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
     let request = request(&mut call.arguments)?;
     let (agents, faults) = call.service.intake.preview(&request).await?;
     let agents: Vec<history::Found> = agents
@@ -42,8 +41,7 @@ pub(super) async fn preview(call: &mut Call) -> Answer {
         })
         .collect();
     let faults = faults.iter().map(|(path, why)| fault(path, why)).collect();
-    Ok(Reply::saying(format!("{} agents", agents.len()))
-        .answering(of::HistoryPreview, history::Preview { agents, faults }))
+    Ok(Reply::saying(format!("{} agents", agents.len())).answering(history::Preview { agents, faults }))
 }
 
 fn fault(path: &str, why: &str) -> history::Fault {
@@ -68,8 +66,8 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// The progress of the import, and the numbers of what is stored.
-pub(super) async fn status(call: &mut Call) -> Answer {
+/// The progress of the import, and what there is by now.
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;
     let enabled = call.service.intake.is_kept();
@@ -94,11 +92,7 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         agents: progress.agents.into_iter().map(|(agent, counts)| taken(agent, counts)).collect(),
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
     };
-    Ok(Reply::saying(format!("history is {state}")).answering(of::HistoryStatus, answer))
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+    Ok(Reply::saying(format!("history is {state}")).answering(answer))
 }
 
 fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
@@ -113,8 +107,8 @@ fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
     }
 }
 
-/// A page of the past sessions, the latest first.
-async fn sessions(call: &mut Call) -> Answer {
+/// The latest past sessions, from a place in their list on.
+async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let project = call.arguments.project()?;
     let from = call.arguments.count("from")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", LISTING_MAX, 1..=LISTING_MAX)?;
@@ -133,11 +127,11 @@ async fn sessions(call: &mut Call) -> Answer {
     }
     let said = text::counted(rows.len(), "session");
     let answer = history::History { one: None, from: Some(from as u64), sessions: Some(rows) };
-    Ok(Reply::saying(said).answering(of::HistorySession, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
-/// A past session with a page of its exchanges; without an id, a page of all sessions.
-pub(super) async fn session(call: &mut Call) -> Answer {
+/// A past session with a page of its exchanges; without an id, the latest sessions.
+pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let Some(id) = call.arguments.session_id("session")? else { return sessions(call).await };
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LIMIT_MAX)?;
@@ -158,7 +152,7 @@ pub(super) async fn session(call: &mut Call) -> Answer {
         session: session_row(&session),
     };
     let answer = history::History { one: Some(whole), from: None, sessions: None };
-    Ok(Reply::saying(format!("session {}", session.id)).answering(of::HistorySession, answer))
+    Ok(Reply::saying(format!("session {}", session.id)).answering(answer))
 }
 
 fn unknown(id: &SessionId) -> ArgumentError {
@@ -181,7 +175,16 @@ async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
     }
 }
 
-/// The first prompt of a session.
+/// The session of an id that hooks or a transcript reported, or of the beginning of a past session's id.
+async fn known_session(call: &Call, given: SessionId) -> Result<SessionId, Fault> {
+    let past = call.service.history.session(&given).await?.is_some();
+    if past || call.service.sessions.is_known(&given).await? {
+        return Ok(given);
+    }
+    meant(call, &given).await
+}
+
+/// What a session was asked first.
 async fn opening(call: &Call, session: &PastSession) -> Result<Option<Text>, Fault> {
     Ok(call.service.history.opening(&session.id).await?.map(Text::of))
 }
@@ -224,7 +227,7 @@ fn exchange_row(stored: &FullExchange, full: bool) -> history::Exchange {
 }
 
 /// The proven facts of past sessions about a file, a command or an error.
-pub(super) async fn facts(call: &mut Call) -> Answer {
+pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
     let arguments = &mut call.arguments;
     let all = arguments.flag(&["all_projects"])?;
     let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
@@ -254,7 +257,7 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
         looked: found.looked as u64,
         line_found,
     };
-    Ok(Reply::saying(format!("{} answers", answer.facts.len())).answering(of::HistoryFacts, answer))
+    Ok(Reply::saying(format!("{} answers", answer.facts.len())).answering(answer))
 }
 
 fn fact_row(fact: &Fact) -> history::Fact {
@@ -287,20 +290,29 @@ fn fact_row(fact: &Fact) -> history::Fact {
 }
 
 /// Purges parts of the history.
-pub(super) async fn forget(call: &mut Call) -> Answer {
+pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
     let now = call.now();
     let arguments = &mut call.arguments;
-    let what = Forget {
-        session: arguments.session_id("session")?,
+    let session = arguments.session_id("session")?;
+    let mut what = Forget {
+        session: None,
         project: arguments.project()?,
         since: arguments.moment("since", now, false)?,
         before: arguments.moment("before", now, false)?,
         text: arguments.text("text")?,
     };
     let dry_run = arguments.flag(&["dry_run"])?;
-    let forgotten = call.service.history.forget(&what, dry_run).await?;
-    let answer =
-        history::Forgotten { sessions: forgotten.sessions as u64, exchanges: forgotten.exchanges as u64 };
+    if let Some(given) = session {
+        what.session = Some(known_session(call, given).await?);
+    }
+    let forgotten = call.service.forget(&call.caller, &call.session, &what, dry_run).await?;
+    let answer = history::Forgotten {
+        sessions: forgotten.sessions as u64,
+        exchanges: forgotten.exchanges as u64,
+        prompts: forgotten.prompts as u64,
+        summaries: forgotten.summaries as u64,
+        events: forgotten.events as u64,
+    };
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
-        .answering(of::HistoryForget, answer))
+        .answering(answer))
 }

@@ -9,10 +9,14 @@ use std::{
 };
 
 use rmcp::model::CallToolResult;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::reply::moment;
+use super::reply::{millis, moment};
+use crate::answer::{
+    Text,
+    daemon::{Call, Calls, Client},
+};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::sync::lock;
 use cerebro_core::{redact, text};
@@ -40,21 +44,10 @@ pub(super) struct Seen {
     pub preview: String,
 }
 
-/// One connected client.
-#[derive(Debug, Clone)]
-struct Client {
-    agent: String,
-    project: String,
-    pid: u32,
-    since: Timestamp,
-    calls: u64,
-    last_at: Option<Timestamp>,
-}
-
 /// The calls and the clients of this process.
 #[derive(Debug)]
 pub(super) struct Live {
-    calls: Mutex<VecDeque<Value>>,
+    calls: Mutex<VecDeque<Call>>,
     /// The number of the last call; numbers begin at 1.
     last: watch::Sender<u64>,
     clients: Mutex<BTreeMap<u64, Client>>,
@@ -69,9 +62,9 @@ impl Live {
     pub(super) fn joined(&self, project: &str, pid: u32, since: Timestamp) -> u64 {
         let mut clients = lock(&self.clients);
         let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
-        let project = project.to_owned();
-        let client = Client { agent: String::new(), project, pid, since, calls: 0, last_at: None };
-        clients.insert(number, client);
+        let (agent, since) = (Text::default(), moment(since).into());
+        clients
+            .insert(number, Client { agent, project: project.into(), pid, since, calls: 0, last_at: None });
         number
     }
 
@@ -90,30 +83,37 @@ impl Live {
         result: &CallToolResult,
     ) {
         if let Some(client) = lock(&self.clients).get_mut(&client) {
-            client.agent.clone_from(&call.agent);
+            client.agent = Text::from(&call.agent);
             client.calls += 1;
-            client.last_at = Some(now);
+            client.last_at = Some(moment(now).into());
         }
         let mut calls = lock(&self.calls);
         let number = *self.last.borrow() + 1;
         if calls.len() == CALLS_MAX {
             calls.pop_front();
         }
-        calls.push_back(json!({
-            "n": number, "at": now.to_string(), "tool": call.tool, "agent": call.agent, "project": call.project,
-            "session_id": call.session, "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            "failed": result.is_error == Some(true), "outcome": outcome(result), "arguments": call.preview,
-        }));
+        calls.push_back(Call {
+            n: number,
+            at: Text::of(now),
+            tool: call.tool.into(),
+            agent: call.agent.into(),
+            project: call.project.into(),
+            session_id: call.session.into(),
+            ms: millis(took),
+            failed: result.is_error == Some(true),
+            outcome: outcome(result).into(),
+            arguments: call.preview.into(),
+        });
         self.last.send_replace(number);
     }
 
-    /// The calls after a number, oldest first, but only the latest `limit`; and the number of the last call.
-    pub(super) fn after(&self, after: u64, limit: usize) -> (Vec<Value>, u64) {
-        let calls = lock(&self.calls);
-        let new = calls.iter().rev().take_while(|call| call["n"].as_u64().is_some_and(|n| n > after));
-        let mut found: Vec<Value> = new.take(limit).cloned().collect();
-        found.reverse();
-        (found, *self.last.borrow())
+    /// The calls after a number, oldest first, at most `limit` of the latest.
+    pub(super) fn after(&self, after: u64, limit: usize) -> Calls {
+        let kept = lock(&self.calls);
+        let mut calls: Vec<Call> =
+            kept.iter().rev().take_while(|call| call.n > after).take(limit).cloned().collect();
+        calls.reverse();
+        Calls { calls, last: *self.last.borrow() }
     }
 
     /// Waits until there is a call after a number.
@@ -123,15 +123,8 @@ impl Live {
     }
 
     /// The connected clients, the earliest first.
-    pub(super) fn clients(&self) -> Vec<Value> {
-        let clients = lock(&self.clients);
-        let row = |client: &Client| {
-            json!({
-                "agent": client.agent, "project": client.project, "pid": client.pid, "since": moment(client.since),
-                "calls": client.calls, "last_at": client.last_at.map(moment),
-            })
-        };
-        clients.values().map(row).collect()
+    pub(super) fn clients(&self) -> Vec<Client> {
+        lock(&self.clients).values().cloned().collect()
     }
 }
 
@@ -189,6 +182,8 @@ fn outcome(result: &CallToolResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::mcp::{fault::Fault, reply::Reply};
     use cerebro_core::code::Code;
@@ -212,16 +207,13 @@ mod tests {
                 &result,
             );
         }
-        let (calls, last) = live.after(0, usize::MAX);
+        let Calls { calls, last } = live.after(0, usize::MAX);
         assert_eq!((calls.len(), last), (CALLS_MAX, CALLS_MAX as u64 + 5));
-        assert_eq!(calls[0]["n"], 6);
-        let (calls, _) = live.after(last - 3, 2);
-        assert_eq!(
-            calls.iter().map(|call| call["n"].as_u64().unwrap()).collect::<Vec<_>>(),
-            [last - 1, last]
-        );
-        assert_eq!((calls[0]["outcome"].as_str(), calls[0]["ms"].as_u64()), (Some("created"), Some(3)));
-        assert_eq!(live.clients()[0]["calls"], CALLS_MAX as u64 + 5);
+        assert_eq!(calls[0].n, 6);
+        let Calls { calls, .. } = live.after(last - 3, 2);
+        assert_eq!(calls.iter().map(|call| call.n).collect::<Vec<_>>(), [last - 1, last]);
+        assert_eq!((calls[0].outcome.raw(), calls[0].ms), ("created", 3));
+        assert_eq!(live.clients()[0].calls, CALLS_MAX as u64 + 5);
         live.left(client);
         assert!(live.clients().is_empty());
     }

@@ -7,15 +7,17 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     reply::{Reply, moment},
 };
+use crate::answer::{Text, backup as backups, of, upkeep};
 use cerebro_core::domain::MemoryId;
 use cerebro_core::text;
 use cerebro_service::{
     NoteRequest,
     backup::{BackupRequest, Target},
+    doctor::Check,
 };
 
 /// Highest number of backups that a rotation can keep.
@@ -25,13 +27,14 @@ const KEEP_MAX: usize = 10_000;
 const IDS_MAX: usize = 500;
 
 /// Rewrites the database's files without deleted and replaced data.
-pub(super) async fn compact(call: &mut Call) -> Answer {
+pub(super) async fn compact(call: &mut Call) -> AnswerTo<of::Compact> {
     call.service.compact().await?;
-    Ok(Reply::saying("the database's files were rewritten").fact("outcome", "compacted"))
+    Ok(Reply::saying("the database's files were rewritten")
+        .answering(upkeep::Compacted { outcome: "compacted".into() }))
 }
 
 /// Makes a backup into the folder `dir`, or the plain script `file`.
-pub(super) async fn backup(call: &mut Call) -> Answer {
+pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
     let mut path = |name: &'static str| -> Result<Option<PathBuf>, ArgumentError> {
         let Some(given) = call.arguments.text(name)? else { return Ok(None) };
         let path = PathBuf::from(&given);
@@ -54,49 +57,51 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
     };
     let made = call.service.backups.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
     let rows: u64 = made.rows.values().sum();
-    let removed: Vec<Value> = made.removed.iter().map(|path| json!(path.display().to_string())).collect();
-    Ok(Reply::saying(format!("{}: {}", made.path.display(), text::counted(rows, "row")))
-        .fact("file", made.path.display().to_string())
-        .fact("at", moment(made.at))
-        .fact("rows", json!(made.rows))
-        .fact("bytes", made.bytes)
-        .fact("verified", made.verified)
-        .list("removed", removed))
+    let said = format!("{}: {}", made.path.display(), text::counted(rows, "row"));
+    let answer = backups::Made {
+        file: Text::of(made.path.display()),
+        at: moment(made.at).into(),
+        rows: made.rows,
+        bytes: made.bytes,
+        verified: made.verified,
+        removed: made.removed.iter().map(|path| Text::of(path.display())).collect(),
+    };
+    Ok(Reply::saying(said).answering(answer))
 }
 
-/// The progress of the running backup.
-pub(super) async fn backup_progress(call: &mut Call) -> Answer {
-    let progress = call.service.backups.progress();
-    Ok(Reply::saying("progress")
-        .fact("rows", progress.map(|(rows, _)| rows))
-        .fact("total", progress.map(|(_, total)| total)))
+/// The progress of the present backup.
+pub(super) async fn backup_progress(call: &mut Call) -> AnswerTo<of::BackupProgress> {
+    let (rows, total) = call.service.backups.progress().unzip();
+    Ok(Reply::saying("progress").answering(backups::Progress { rows, total }))
 }
 
 /// The part of the daemon's status about backups: the last one and a failure, since it started.
-pub(super) fn backup_facts(context: &Context) -> Option<Value> {
+pub(super) fn last_backup(context: &Context) -> Option<backups::Last> {
     let outcome = context.opened()?.backups.outcome();
     if outcome.made.is_none() && outcome.failure.is_none() {
         return None;
     }
-    Some(json!({
-        "made_at": outcome.made.as_ref().map(|(at, _)| moment(*at)),
-        "file": outcome.made.as_ref().map(|(_, path)| path.display().to_string()),
-        "failed_at": outcome.failure.as_ref().map(|(at, _)| moment(*at)),
-        "failure": outcome.failure.as_ref().map(|(_, reason)| reason.clone()),
-    }))
+    let (made_at, file) =
+        outcome.made.map(|(at, path)| (moment(at).into(), Text::of(path.display()))).unzip();
+    let (failed_at, failure) = outcome.failure.map(|(at, reason)| (moment(at).into(), reason.into())).unzip();
+    Some(backups::Last { made_at, file, failed_at, failure })
 }
 
-/// Checks the store and the index. With `fix`, repairs what can be repaired.
-pub(super) async fn examine(call: &mut Call) -> Answer {
+/// Checks the store and the index, and repairs what can be repaired if asked to.
+pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;
-    let rows: Vec<Value> = checks
-        .iter()
-        .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
-        .collect();
-    Ok(Reply::saying(format!("{} checks", checks.len()))
-        .list("checks", rows)
-        .fact("schema_version", call.service.schema_version()))
+    let said = format!("{} checks", checks.len());
+    let row = |check: Check| upkeep::Check {
+        check: check.name.into(),
+        state: check.health.as_str().into(),
+        words: check.words.into(),
+    };
+    let answer = upkeep::Examined {
+        checks: checks.into_iter().map(row).collect(),
+        schema_version: call.service.schema_version(),
+    };
+    Ok(Reply::saying(said).answering(answer))
 }
 
 /// Which of these memories exist.

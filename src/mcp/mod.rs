@@ -37,6 +37,7 @@ pub mod http;
 mod maintenance;
 mod observation;
 mod operator;
+mod stats;
 mod studio;
 mod tombstone_ops;
 mod tools;

@@ -40,6 +40,10 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         Some(_) => reply,
         None => {
             call.service.feedback.note_read(&call.caller, &call.session, &found.memory.id);
+            let reply = match call.service.recall.source_mark(&found.memory.id).await? {
+                Some(mark) => reply.line("").line(mark.text()).fact(mark.name, mark.json()),
+                None => reply,
+            };
             let reply = freshness::add_verdicts(call, found.memory.id, reply).await?;
             let reply = with_evidence(call, found.memory.id, reply).await?;
             with_works(call, &found.memory.id, reply).await?

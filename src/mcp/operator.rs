@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     http, maintenance,
     reply::{Reply, moment},
     rows::{memory_row, session_row},
     work,
 };
+use crate::answer::{Text, daemon, of, portable};
 use cerebro_core::domain::{
-    Memory, Project, Prompt,
+    Memory, MemoryId, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::relate::Mention;
@@ -28,28 +29,30 @@ const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
-pub(super) fn status(context: &Context) -> Reply {
+/// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
+pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
     let control = context.control();
-    Reply::saying("serving")
-        .fact("pid", control.pid())
-        .fact("version", control.version())
-        .fact("uptime_s", control.uptime().as_secs())
-        .fact("clients", control.clients())
-        .fact("started_at", moment(control.started_at()))
-        .fact("store", context.stage_name())
-        .fact("home", context.home().root().display().to_string())
-        .fact("database", context.database())
-        .fact("http", http::address(context))
-        .fact("backup", maintenance::backup_facts(context))
-        .fact("journal", work::journal_facts(context))
+    let answer = daemon::Status {
+        pid: control.pid(),
+        version: control.version().into(),
+        uptime_s: control.uptime().as_secs(),
+        clients: control.clients() as u64,
+        started_at: moment(control.started_at()).into(),
+        store: context.stage_name().into(),
+        home: Text::of(context.home().root().display()),
+        database: context.database().map(Text::from),
+        http: http::address(context).map(Text::from),
+        backup: maintenance::last_backup(context),
+        journal: work::journal(context),
+    };
+    Reply::saying("serving").answering(answer)
 }
 
 /// Makes the daemon end.
-pub(super) fn stop(context: &Context) -> Reply {
+pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
     let control = context.control();
     control.stop();
-    Reply::saying("ending").fact("pid", control.pid())
+    Reply::saying("leaving").answering(daemon::Stopping { pid: control.pid() })
 }
 
 pub(super) async fn restore(call: &mut Call) -> Answer {
@@ -185,6 +188,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
         .iter()
         .map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() }))
         .collect();
+    let again: Vec<&str> = merged.said_again.iter().map(MemoryId::as_str).collect();
     Ok(Reply::saying(format!(
         "now of {into}, from {from}: {}, {}, {}",
         text::counted(merged.memories, "memory"),
@@ -195,7 +199,8 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
     .fact("sessions", merged.sessions)
     .fact("prompts", merged.prompts)
     .fact("past_sessions", (merged.past_sessions > 0).then_some(merged.past_sessions))
-    .fact("kept", kept))
+    .fact("kept", kept)
+    .fact("said_again", again))
 }
 
 pub(super) async fn prompts(call: &mut Call) -> Answer {
@@ -298,17 +303,14 @@ pub(super) async fn entity(call: &mut Call) -> Answer {
     .fact("truncated", found.truncated))
 }
 
-pub(super) async fn export(call: &mut Call) -> Answer {
+pub(super) async fn export(call: &mut Call) -> AnswerTo<of::Export> {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
-    let lines = page.lines.into_iter().map(Value::String).collect();
-    Ok(Reply::saying("a page of the export")
-        .list("lines", lines)
-        .fact("next_cursor", page.next)
-        .fact("torn", page.is_torn.then_some(true)))
+    let answer = portable::Page { lines: page.lines, next_cursor: page.next, torn: page.is_torn };
+    Ok(Reply::saying("a page of the export").answering(answer))
 }
 
-pub(super) async fn import(call: &mut Call) -> Answer {
+pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     let lines = call.arguments.texts("lines")?.unwrap_or_default();
     if lines.len() > IMPORT_LINES_MAX {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} can be imported at once", lines.len());
@@ -316,9 +318,12 @@ pub(super) async fn import(call: &mut Call) -> Answer {
     }
     let dry_run = call.arguments.flag(&["dry_run"])?;
     let imported = call.service.import(&lines, dry_run).await?;
-    let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
-    Ok(Reply::saying(format!("{} imported, {} exist already", imported.created, imported.unchanged))
-        .fact("created", imported.created)
-        .fact("unchanged", imported.unchanged)
-        .list("skipped", skipped))
+    let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };
+    let answer = portable::Imported {
+        created: imported.created as u64,
+        unchanged: imported.unchanged as u64,
+        skipped: imported.skipped.into_iter().map(skipped).collect(),
+    };
+    Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
+        .answering(answer))
 }

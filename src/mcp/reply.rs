@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::marker::PhantomData;
+use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Ask;
@@ -25,22 +28,29 @@ const ARGUMENTS: [&str; 12] = [
     "tags", "next_cursor", "ignored",
 ];
 
-/// An answer under construction: facts for the structured half, and lines for the text half.
-#[derive(Debug, Default)]
-pub struct Reply {
+/// An answer under construction: facts for the structured half, lines for the text. `A` is the struct of the facts; without
+/// one, they are added by name.
+#[derive(Debug)]
+pub struct Reply<A = ()> {
     facts: Map<String, Value>,
     text: String,
     /// Whether the facts are the stored data itself, not quotations of it.
     is_exact: bool,
+    answer: PhantomData<fn() -> A>,
 }
 
 impl Reply {
     /// An answer whose text begins with a line.
     pub fn saying(line: impl Into<String>) -> Self {
-        Self { text: line.into(), ..Self::default() }
+        Self { facts: Map::new(), text: line.into(), is_exact: false, answer: PhantomData }
     }
 
-    /// Adds a fact to the structured half. Null, a `false` flag and an empty list are left out.
+    /// The answer to `O`, to be sent.
+    pub fn to<O: Ask>(Reply { facts, text, is_exact, .. }: Reply<O::Answer>) -> Self {
+        Self { facts, text, is_exact, answer: PhantomData }
+    }
+
+    /// Adds a fact to the structured half; null and an empty list are left out.
     #[must_use]
     pub fn fact(mut self, key: &str, value: impl Into<Value>) -> Self {
         let value = value.into();
@@ -51,14 +61,13 @@ impl Reply {
         self
     }
 
-    /// Adds the answer of an operation. Null members at its top level are left out.
-    #[must_use]
-    pub fn answering<O: Ask>(mut self, _: O, answer: O::Answer) -> Self {
+    /// Adds the answer of an operation; at its top, what is null is left out.
+    pub fn answering<A: Serialize>(mut self, answer: A) -> Reply<A> {
         let answer = serde_json::to_value(answer).expect("an answer is a struct of plain values");
         if let Value::Object(facts) = answer {
             self.facts.extend(facts.into_iter().filter(|(_, fact)| !fact.is_null()));
         }
-        self
+        Reply { facts: self.facts, text: self.text, is_exact: self.is_exact, answer: PhantomData }
     }
 
     /// Adds a list as a fact, even if it is empty.
@@ -66,22 +75,6 @@ impl Reply {
     pub fn list(mut self, key: &str, items: Vec<Value>) -> Self {
         self.facts.insert(key.to_owned(), Value::Array(items));
         self
-    }
-
-    /// Adds a line to the text.
-    #[must_use]
-    pub fn line(mut self, line: impl AsRef<str>) -> Self {
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
-        self.text.push_str(line.as_ref());
-        self
-    }
-
-    /// Adds lines to the text.
-    #[must_use]
-    pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
-        lines.into_iter().fold(self, Self::line)
     }
 
     /// Adds how many secrets were redacted, if any.
@@ -102,6 +95,24 @@ impl Reply {
             return self;
         }
         self.fact("ignored", json!(ignored)).line(named(ignored))
+    }
+}
+
+impl<A> Reply<A> {
+    /// Adds a line to the text.
+    #[must_use]
+    pub fn line(mut self, line: impl AsRef<str>) -> Self {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(line.as_ref());
+        self
+    }
+
+    /// Adds a line when there is one.
+    #[must_use]
+    pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
+        lines.into_iter().fold(self, Self::line)
     }
 
     /// Marks the facts as the stored data itself, which [`Self::framed`] does not change.
@@ -166,6 +177,11 @@ pub fn moment(at: Timestamp) -> String {
 /// The day of a moment.
 pub fn day(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d").to_string()
+}
+
+/// A span of time in milliseconds.
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An agent's name, or a word for an unknown one.

@@ -6,12 +6,17 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     reply::Reply,
+};
+use crate::answer::{
+    Text,
+    listeners::{self, Access},
+    of, sql,
 };
 use cerebro_core::{
     domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX},
@@ -47,41 +52,35 @@ fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
     Ok(Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout })
 }
 
-pub(super) async fn sql(call: &mut Call) -> Answer {
+pub(super) async fn sql(call: &mut Call) -> AnswerTo<of::Sql> {
     let query = query(call, ROWS_DEFAULT)?;
     let answers = call.service.studio.query(query).await?;
-    let shown = answers.into_iter().map(statement).collect::<Vec<_>>();
-    Ok(Reply::saying(text::counted(shown.len(), "statement")).list("results", shown))
+    let results: Vec<sql::Statement> = answers.into_iter().map(statement).collect();
+    Ok(Reply::saying(text::counted(results.len(), "statement")).answering(sql::Results { results }))
 }
 
 /// Default for the rows of a trial that are reported.
 const CHANGES_DEFAULT: usize = 100;
 
 /// Runs statements in a transaction that is cancelled, and reports what they would have changed.
-pub(super) async fn what_if(call: &mut Call) -> Answer {
+pub(super) async fn what_if(call: &mut Call) -> AnswerTo<of::WhatIf> {
     let query = query(call, CHANGES_DEFAULT)?;
     let trial = call.service.studio.try_out(query).await?;
-    Ok(Reply::saying("undone")
-        .list("tables", trial.counts)
-        .list("changes", trial.changes)
-        .fact("more", trial.more))
+    let answer = sql::Trial { tables: trial.counts, changes: trial.changes, more: trial.more };
+    Ok(Reply::saying("undone").answering(answer))
 }
 
-fn statement(answer: cerebro_store::Answer) -> Value {
-    let mut shown = json!({ "result": answer.value, "ms": answer.took.as_secs_f64() * 1_000.0 });
-    if answer.cut {
-        shown["cut"] = json!(true);
+fn statement(answer: cerebro_store::Answer) -> sql::Statement {
+    sql::Statement {
+        result: answer.value,
+        ms: answer.took.as_secs_f64() * 1_000.0,
+        cut: answer.cut,
+        wrote_nothing: answer.wrote_nothing,
+        error: answer.error,
     }
-    if answer.wrote_nothing {
-        shown["wrote_nothing"] = json!(true);
-    }
-    if let Some(error) = answer.error {
-        shown["error"] = json!(error);
-    }
-    shown
 }
 
-pub(super) async fn open(call: &mut Call) -> Answer {
+pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
@@ -94,38 +93,41 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     let _order = context.studio().lock().await;
     let access = call.service.studio.open(StudioOptions { port, origins }).await?;
     call.connection.holds(access.lease);
-    let described = describe(&access);
+    let lease = access.lease;
+    let access = described(access);
     let file = context.home().studio_file();
-    if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{described:#}\n").as_bytes()) {
-        call.service.studio.close(Some(access.lease)).await;
+    let content = format!("{:#}\n", json!(access));
+    if let Err(error) = durable::write(&file, durable::Kind::Own, content.as_bytes()) {
+        call.service.studio.close(Some(lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());
     }
-    let mut reply = Reply::saying("the live endpoint is open");
-    for (name, value) in described.as_object().into_iter().flatten() {
-        reply = reply.fact(name, value.clone());
+    let answer = listeners::Studio { access, file: Text::of(file.display()) };
+    Ok(Reply::saying("the live endpoint is open").answering(answer))
+}
+
+fn described(StudioAccess { address, visitor, .. }: StudioAccess) -> Access {
+    Access {
+        endpoint: format!("ws://{address}").into(),
+        rpc: format!("ws://{address}/rpc").into(),
+        namespace: visitor.namespace.into(),
+        database: visitor.database.into(),
+        user: visitor.user.into(),
+        password: visitor.password.into(),
     }
-    Ok(reply.fact("file", file.display().to_string()))
 }
 
-fn describe(access: &StudioAccess) -> Value {
-    json!({
-        "endpoint": format!("ws://{}", access.address), "rpc": format!("ws://{}/rpc", access.address),
-        "namespace": access.visitor.namespace, "database": access.visitor.database,
-        "user": access.visitor.user, "password": access.visitor.password,
-    })
-}
-
-pub(super) async fn close(call: &mut Call) -> Answer {
+pub(super) async fn close(call: &mut Call) -> AnswerTo<of::StudioClose> {
     let closed = call.context.close_studio(&call.service, None).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
+        .answering(listeners::Closed { closed }))
 }
 
 /// Whether the endpoint that this connection opened is open.
-pub(super) async fn status(call: &mut Call) -> Answer {
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::StudioStatus> {
     let open = match call.connection.held() {
         Some(lease) => call.service.studio.is_open(lease).await,
         None => false,
     };
-    Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
+    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
 }

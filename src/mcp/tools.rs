@@ -14,7 +14,7 @@ use super::{
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, PromptId, Validity,
     limits::{
         CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
         TIMELINE_MAX,
@@ -347,6 +347,7 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // Before the purge, which removes these edges.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
+    let prompts = if hard { call.service.memories.prompts_with(&id).await? } else { Vec::new() };
     let outcome = if hard {
         call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
     } else {
@@ -359,7 +360,9 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
     let reply = Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome);
     let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
     let ids: Vec<&str> = merged.iter().map(MemoryId::as_str).collect();
-    Ok(reply.lines(lines).fact("merged", json!(ids)))
+    let prompts: Vec<&str> = prompts.iter().map(PromptId::as_str).collect();
+    let quoted = (!prompts.is_empty()).then(|| format!("prompts still say it: {}", prompts.join(", ")));
+    Ok(reply.lines(lines).lines(quoted).fact("merged", json!(ids)).fact("prompts", json!(prompts)))
 }
 
 /// Removes the texts of a purged memory's edits from the home.
@@ -644,51 +647,4 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
         .fact("outcome", outcome)
         .fact("project", prompt.project.as_str());
     Ok(new_project(reply, prompt.project.as_str(), saved.new_project.as_deref()))
-}
-
-pub(super) async fn stats(call: &mut Call) -> Answer {
-    let project = call.arguments.project()?;
-    let stats = call.service.recall.stats(project.as_ref()).await?;
-    let worker = super::worker::facts(&call.service).await?;
-    let (health, health_line) = super::health::block(call, project.as_ref()).await?;
-    let counts = &stats.counts;
-    let home = call.context.home();
-    let store_bytes = crate::home::bytes_below(&home.store_dir());
-    let disk = store_bytes + stats.index_bytes;
-    let control = call.context.control();
-    let uptime = control.uptime().as_secs();
-    let place = project.as_ref().map_or("all projects", Project::as_str);
-    Ok(Reply::saying(format!(
-        "{place}: {}, {} deleted, {}, {}; {}",
-        text::counted(counts.memories, "live memory"),
-        counts.deleted,
-        text::counted(counts.sessions, "session"),
-        text::counted(counts.prompts, "prompt"),
-        text::counted(stats.projects, "project")
-    ))
-    .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
-    .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
-    .line(super::worker::line(&worker))
-    .line(health_line)
-    .line(format!(
-        "daemon: version {}, up {uptime} s, {}, since {}",
-        control.version(),
-        text::counted(control.clients(), "client"),
-        day(control.started_at())
-    ))
-    .fact("project", project.as_ref().map(|project| project.as_str().to_owned()))
-    .fact("memories", json!({ "live": counts.memories, "deleted": counts.deleted }))
-    .fact("sessions", counts.sessions)
-    .fact("prompts", counts.prompts)
-    .fact("projects", stats.projects)
-    .fact("edges", json!({ "created_in": counts.created_in, "relates_to": counts.relates_to, "follows": counts.follows }))
-    .fact("disk_bytes", disk)
-    .fact("store_bytes", store_bytes)
-    .fact("index_bytes", stats.index_bytes)
-    .fact("schema_version", stats.schema_version)
-    .fact("worker", worker)
-    .fact("health", health)
-    .fact("clients", control.clients())
-    .fact("version", control.version())
-    .fact("uptime_s", uptime))
 }

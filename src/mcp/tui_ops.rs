@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments},
-    call::{Answer, Call},
+    call::{Answer, AnswerTo, Call},
     context::Context,
     freshness,
     reply::Reply,
     rows::{entry_json, memory_row, session_row},
 };
+use crate::answer::{daemon, of};
 use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
 use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, SessionContents};
@@ -30,14 +31,14 @@ const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
-/// The connected clients.
-pub(super) fn clients(context: &Context) -> Reply {
+/// Who is connected.
+pub(super) fn clients(context: &Context) -> Reply<daemon::Clients> {
     let clients = context.live().clients();
-    Reply::saying(text::counted(clients.len(), "client")).list("clients", clients)
+    Reply::saying(text::counted(clients.len(), "client")).answering(daemon::Clients { clients })
 }
 
-/// The calls after a number. If there is none yet, waits for one.
-pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answer {
+/// The calls after a number; waits for one if there is none yet.
+pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> AnswerTo<of::Live> {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
     let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
@@ -46,8 +47,8 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
         () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
         () = context.control().stopping() => {}
     }
-    let (calls, last) = context.live().after(after, limit);
-    Ok(Reply::saying(text::counted(calls.len(), "call")).list("calls", calls).fact("last", last))
+    let answer = context.live().after(after, limit);
+    Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(answer))
 }
 
 pub(super) async fn browse(call: &mut Call) -> Answer {

@@ -7,7 +7,7 @@ use tokio::io::duplex;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     context::{Context, Listening, OpenPage},
     fault::Fault,
     reply::Reply,
@@ -17,13 +17,20 @@ use crate::daemon::{
     client::Client,
     hello::{self, Hello},
 };
-use crate::web;
+use crate::{
+    answer::{
+        Text,
+        listeners::{Closed, Web},
+        of,
+    },
+    web,
+};
 use cerebro_core::code::Code;
 
 /// Size of the pipe in each direction, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 
-pub(super) async fn open(call: &mut Call) -> Answer {
+pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
@@ -45,24 +52,23 @@ pub(super) async fn open(call: &mut Call) -> Answer {
     })?;
     call.connection.listens(opened.stop.clone());
     let listening = Listening { address: opened.address, stop: opened.stop, ended: opened.ended };
-    Ok(page_reply(place.insert(OpenPage { listening, entrance: opened.entrance })))
+    Ok(reply(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
 }
 
-/// A new link to the page that is open. The page still belongs to the command that opened it.
-fn again(open: &OpenPage, port: u16) -> Answer {
+/// A new link to the page that is open. It stays with the command that opened it.
+fn again(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
     let address = open.listening.address;
     if port != 0 && port != address.port() {
         let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");
         return Err(ArgumentError::new("port", Some(&port.to_string()), problem).into());
     }
-    Ok(page_reply(open).fact("already_open", true))
+    Ok(reply(open, true))
 }
 
-fn page_reply(open: &OpenPage) -> Reply {
+fn reply(open: &OpenPage, already_open: bool) -> Reply<Web> {
     let address = open.listening.address;
-    Reply::saying(format!("the page is open on {address}"))
-        .fact("address", address.to_string())
-        .fact("link", open.entrance.link())
+    let answer = Web { address: Text::of(address), link: open.entrance.link().into(), already_open };
+    Reply::saying(format!("the page is open on {address}")).answering(answer)
 }
 
 /// Connects to this daemon for a person who only watches, in the folder of the command, so that memories are checked
@@ -76,9 +82,9 @@ async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
 }
 
 /// Closes the page that a command opened.
-pub(super) async fn close_for(call: &mut Call) -> Answer {
+pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::WebClose> {
     let closed = close(&call.context).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).answering(Closed { closed }))
 }
 
 /// Closes the page. Returns whether it was open.

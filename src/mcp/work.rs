@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     context::Context,
     fault::Fault,
     reply::{Reply, moment},
 };
 use crate::answer::{
-    Text, name, of,
+    Text,
+    daemon::Journal,
+    name, of,
     work::{self, Piece},
 };
 use cerebro_core::code::Code;
@@ -115,11 +117,13 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
 }
 
 /// The state of the journal, if the store is open.
-pub(super) fn journal_facts(context: &Context) -> Option<Value> {
+pub(super) fn journal(context: &Context) -> Option<Journal> {
     let report = context.opened()?.journal.report();
-    Some(json!({
-        "enabled": report.enabled, "degraded_until": report.degraded_until.map(moment), "missed": report.missed,
-    }))
+    Some(Journal {
+        enabled: report.enabled,
+        degraded_until: report.degraded_until.map(|until| moment(until).into()),
+        missed: report.missed,
+    })
 }
 
 /// Until when the journal is degraded, for a tool's answer.
@@ -157,7 +161,7 @@ pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
     })
 }
 
-pub(super) async fn list(call: &mut Call) -> Answer {
+pub(super) async fn list(call: &mut Call) -> AnswerTo<of::WorkList> {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let filter = filter(call)?;
@@ -172,10 +176,10 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         missed: (report.missed > 0).then_some(report.missed),
         works: listed.iter().map(row).collect(),
     };
-    Ok(Reply::saying(pieces(listed.len())).answering(of::WorkList, answer))
+    Ok(Reply::saying(pieces(listed.len())).answering(answer))
 }
 
-pub(super) async fn show(call: &mut Call) -> Answer {
+pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     let id = named(call).await?;
     let shown = call.service.journal.show(&person(call), &id).await?;
     let memories = call.service.journal.memories_of_work(&id).await?;
@@ -186,11 +190,11 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         state: shown.state,
         memories: memories.iter().map(memory).collect(),
     };
-    Ok(Reply::saying(shown.work.title.to_string()).answering(of::WorkShow, answer))
+    Ok(Reply::saying(shown.work.title.to_string()).answering(answer))
 }
 
-/// The events after a number, oldest first; without a number, the last ones.
-pub(super) async fn tail(call: &mut Call) -> Answer {
+/// Events after a number, oldest first; without a number, the last ones.
+pub(super) async fn tail(call: &mut Call) -> AnswerTo<of::WorkTail> {
     let id = named(call).await?;
     let limit = call.arguments.clamped("limit", 20, 1..=ENTRIES_MAX)?;
     let actor = person(call);
@@ -203,10 +207,10 @@ pub(super) async fn tail(call: &mut Call) -> Answer {
     };
     let entries = call.service.journal.tail(&actor, &id, after, limit).await?;
     let answer = work::Events { work: id.as_str().into(), events: entries.iter().map(event).collect() };
-    Ok(Reply::saying(text::counted(entries.len(), "event")).answering(of::WorkTail, answer))
+    Ok(Reply::saying(text::counted(entries.len(), "event")).answering(answer))
 }
 
-pub(super) async fn resume(call: &mut Call) -> Answer {
+pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
     let id = match call.arguments.text("work")? {
         Some(_) => Some(named(call).await?),
         None => None,
@@ -214,13 +218,15 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     let (least, most) = HINT_BYTES_RANGE;
     let max_bytes = call.arguments.clamped("max_bytes", HINT_BYTES, least..=most)?;
     let resumed = resumed(call, &person(call), id.as_ref(), max_bytes).await?;
-    let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
+    let Some(resumed) = resumed else {
+        return Ok(Reply::saying("nothing is unfinished").answering(work::Resumed::default()));
+    };
     let answer = work::Resumed {
         work: Some(piece(&resumed.work, None)),
         action: Some(resumed.action.as_str().into()),
         text: Some(Text::from(&resumed.text)),
     };
-    Ok(Reply::saying(resumed.text).answering(of::WorkResume, answer))
+    Ok(Reply::saying(resumed.text).answering(answer))
 }
 
 /// The hint for a piece of work, checked against the files in the caller's folder if the folder answers in time.
@@ -247,8 +253,8 @@ pub(super) async fn resumed(
     }
 }
 
-/// Claims a piece of work for a person, who may take it over from another holder.
-pub(super) async fn claim(call: &mut Call) -> Answer {
+/// Claims a piece of work for the person, who may take it over from another holder.
+pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
     let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
@@ -260,19 +266,19 @@ pub(super) async fn claim(call: &mut Call) -> Answer {
         fence: claimed.fence,
         until: moment(claimed.until).into(),
     };
-    Ok(Reply::saying(format!("{said} `{id}`")).answering(of::WorkClaim, answer))
+    Ok(Reply::saying(format!("{said} `{id}`")).answering(answer))
 }
 
-pub(super) async fn release(call: &mut Call) -> Answer {
+pub(super) async fn release(call: &mut Call) -> AnswerTo<of::WorkRelease> {
     let id = named(call).await?;
     let work = call.service.journal.release(&person(call), &id).await?;
     let free = work.lease.is_none();
-    Ok(Reply::saying(if free { "nobody holds it" } else { "another session holds it" })
-        .answering(of::WorkRelease, work::Released { work: piece(&work, None), free }))
+    Ok(Reply::saying(if free { "nobody holds it" } else { "another one holds it" })
+        .answering(work::Released { work: piece(&work, None), free }))
 }
 
-/// The whole body of an event, if it does not fit into its row.
-pub(super) async fn artifact(call: &mut Call) -> Answer {
+/// The whole body of an event that does not fit into its row.
+pub(super) async fn artifact(call: &mut Call) -> AnswerTo<of::WorkArtifact> {
     let id = named(call).await?;
     let seq = call
         .arguments
@@ -288,11 +294,11 @@ pub(super) async fn artifact(call: &mut Call) -> Answer {
         full_bytes: found.as_ref().map(|found| found.full),
         text: found.map(|found| found.text.into()),
     };
-    Ok(Reply::saying(said).answering(of::WorkArtifact, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
 /// Effects of unknown outcome, in all projects.
-pub(super) async fn unsettled(call: &mut Call) -> Answer {
+pub(super) async fn unsettled(call: &mut Call) -> AnswerTo<of::WorkUnsettled> {
     let found = call.service.journal.unsettled(&person(call)).await?;
     let row = |work: &Work, intent: &IntentState| work::Effect {
         work: work.id.as_str().into(),
@@ -306,10 +312,10 @@ pub(super) async fn unsettled(call: &mut Call) -> Answer {
     let effects: Vec<work::Effect> =
         found.iter().flat_map(|(work, intents)| intents.iter().map(|intent| row(work, intent))).collect();
     Ok(Reply::saying(format!("{} effects of unknown outcome", effects.len()))
-        .answering(of::WorkUnsettled, work::Unsettled { effects }))
+        .answering(work::Unsettled { effects }))
 }
 
-pub(super) async fn close(call: &mut Call) -> Answer {
+pub(super) async fn close(call: &mut Call) -> AnswerTo<of::WorkClose> {
     let id = named(call).await?;
     let outcome = call.arguments.text("outcome")?;
     let outcome = match outcome.as_deref() {
@@ -323,7 +329,7 @@ pub(super) async fn close(call: &mut Call) -> Answer {
     let (work, taken) = closed(call, &call.caller, &actor, &id, CloseWork { outcome, text }).await?;
     let answer =
         work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() };
-    Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title)).answering(of::WorkClose, answer))
+    Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title)).answering(answer))
 }
 
 /// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
@@ -339,22 +345,21 @@ pub(super) async fn closed(
     Ok((work, taken.iter().map(ToString::to_string).collect()))
 }
 
-pub(super) async fn fork(call: &mut Call) -> Answer {
+pub(super) async fn fork(call: &mut Call) -> AnswerTo<of::WorkFork> {
     let id = named(call).await?;
     let at = call.arguments.count("at")?.map(|at| at as u64);
     let work = call.service.journal.fork(&person(call), &id, at).await?;
-    Ok(Reply::saying(format!("forked as `{}`", work.id))
-        .answering(of::WorkFork, work::Forked { work: piece(&work, None) }))
+    Ok(Reply::saying(format!("forked as `{}`", work.id)).answering(work::Forked { work: piece(&work, None) }))
 }
 
 /// A page of one piece of work, in the format of an export.
-pub(super) async fn export(call: &mut Call) -> Answer {
+pub(super) async fn export(call: &mut Call) -> AnswerTo<of::WorkExport> {
     let id = named(call).await?;
     let after = call.arguments.count("after")?.map(|after| after as u64);
     let page = call.service.work_export(&person(call), &id, after).await?;
     let next = page.next.and_then(|next| next.parse::<u64>().ok());
     Ok(Reply::saying(text::counted(page.lines.len(), "line"))
-        .answering(of::WorkExport, work::Exported { lines: page.lines, next }))
+        .answering(work::Exported { lines: page.lines, next }))
 }
 
 /// A number of pieces of work, with its noun.
@@ -362,7 +367,7 @@ pub(super) fn pieces(count: impl TryInto<u64> + Copy + std::fmt::Display) -> Str
     format!("{} of work", text::counted(count, "piece"))
 }
 
-pub(super) async fn prune(call: &mut Call) -> Answer {
+pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
     let days = |given: Option<usize>| {
         given.map(|days| Duration::from_secs(days.clamp(1, DAYS_MAX) as u64 * 24 * 60 * 60))
     };
@@ -373,11 +378,12 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
     let pruned = call.service.journal.prune(retention).await?;
     let answer = work::Pruned { works: pruned.works, texts: pruned.texts, artifacts: pruned.artifacts };
-    Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(of::WorkPrune, answer))
+    Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(answer))
 }
 
-/// Verifies the whole journal. `heads` are texts that contain heads from `work head`, `work anchor` or a hint.
-pub(super) async fn verify(call: &mut Call) -> Answer {
+/// Verifies everything. `heads` are texts with heads that were written down: from `work head`, `work anchor` or a
+/// hint.
+pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
     let given = call.arguments.texts("heads")?.unwrap_or_default();
     let mut heads = Vec::with_capacity(given.len());
     for text in &given {
@@ -408,17 +414,17 @@ pub(super) async fn verify(call: &mut Call) -> Answer {
         more: found.more,
         findings: found.findings.iter().map(finding).collect(),
     };
-    Ok(Reply::saying(format!("{} findings", found.findings.len())).answering(of::WorkVerify, answer))
+    Ok(Reply::saying(format!("{} findings", found.findings.len())).answering(answer))
 }
 
-pub(super) async fn head(call: &mut Call) -> Answer {
+pub(super) async fn head(call: &mut Call) -> AnswerTo<of::WorkHead> {
     let head = call.service.journal.head().await?;
     let said = format!("{} {}", head.size, head.root);
     let answer = work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) };
-    Ok(Reply::saying(said).answering(of::WorkHead, answer))
+    Ok(Reply::saying(said).answering(answer))
 }
 
-pub(super) async fn prove(call: &mut Call) -> Answer {
+pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {
     let id = named(call).await?;
     let proof = call.service.journal.prove(&person(call), &id).await?;
     let said = match &proof {
@@ -435,5 +441,5 @@ pub(super) async fn prove(call: &mut Call) -> Answer {
         note: proof.note,
         key: proof.key,
     });
-    Ok(Reply::saying(said).answering(of::WorkProve, work::Proved { sealed: proof.is_some(), proof }))
+    Ok(Reply::saying(said).answering(work::Proved { sealed: proof.is_some(), proof }))
 }

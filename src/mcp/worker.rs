@@ -1,132 +1,127 @@
 //! A person's operations on the worker, and the worker's part of `mem_stats`.
 
-use serde_json::{Value, json};
-
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
-    reply::Reply,
+    call::{AnswerTo, Call},
+    reply::{Reply, millis},
+};
+use crate::answer::{
+    Text, of,
+    worker::{self, Worker},
 };
 use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_core::text;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
-pub(super) async fn pause(call: &mut Call) -> Answer {
+pub(super) async fn pause(call: &mut Call) -> AnswerTo<of::WorkerPause> {
     call.service.worker.pause(true).await?;
     status(call).await
 }
 
-pub(super) async fn resume(call: &mut Call) -> Answer {
+pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkerResume> {
     call.service.worker.pause(false).await?;
     status(call).await
 }
 
 /// Retries the dead letters.
-pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
-    let revived = call.service.worker.retry().await?;
-    Ok(Reply::saying(format!("retried: {}", text::counted(revived, "job"))).fact("revived", revived))
+pub(super) async fn retry_jobs(call: &mut Call) -> AnswerTo<of::JobsRetry> {
+    let revived = call.service.worker.retry().await? as u64;
+    Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job")))
+        .answering(worker::Retried { revived }))
 }
 
-/// Computes all vectors again, with the model of the settings.
-pub(super) async fn reindex(call: &mut Call) -> Answer {
+/// Makes all vectors again, with the model of the settings.
+pub(super) async fn reindex(call: &mut Call) -> AnswerTo<of::Reindex> {
     let begun = call.service.worker.reindex().await?;
-    Ok(Reply::saying(format!("the vectors of {} are being computed", begun.model))
-        .fact("model", begun.model)
-        .fact("replaces", begun.replaces))
+    let said = format!("the vectors of {} are being made", begun.model);
+    let answer = worker::Reindexing { model: begun.model.into(), replaces: begun.replaces.map(Text::from) };
+    Ok(Reply::saying(said).answering(answer))
 }
 
-pub(super) async fn status(call: &mut Call) -> Answer {
-    let mut facts = facts(&call.service).await?;
+pub(super) async fn status(call: &mut Call) -> AnswerTo<of::Worker> {
+    let mut worker = facts(&call.service).await?;
     match call.service.worker.inference_model() {
-        Ok(Some(model)) => facts["relations"] = json!(model),
-        Ok(None) => {}
-        Err(fault) => facts["relations_fault"] = json!(fault),
+        Ok(model) => worker.relations = model.map(Text::of),
+        Err(fault) => worker.relations_fault = Some(Text::of(fault)),
     }
-    let line = facts["state"].as_str().unwrap_or_default().to_owned();
-    Ok(Reply::saying(format!("worker: {line}")).fact("worker", facts))
+    Ok(Reply::saying(format!("worker: {}", worker.state.raw())).answering(worker::Status { worker }))
 }
 
 /// The state of the worker, for `mem_stats` and `cerebro worker status`.
-pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
+pub(super) async fn facts(service: &Service) -> Result<Worker, ServiceError> {
     let report = service.worker.report();
     let (counts, filling) = service.worker.job_counts().await?;
     let spent = service.worker.spent_today().await?;
-    let (provider, model) =
-        match report.model.as_deref().map(|name| name.split_once('/').unwrap_or(("", name))) {
-            Some((provider, model)) => (Some(provider), Some(model)),
-            None => (None, None),
-        };
-    let mut facts = json!({
-        "state": report.state.name(), "queue_depth": counts.depth(), "failures": report.failures,
-        "dead": counts.dead, "embedded": report.done,
-    });
-    let searched = report.active.as_deref().filter(|active| Some(*active) != report.model.as_deref());
-    let optional = [
-        ("detail", json!(report.state.detail())),
-        ("provider", json!(provider)),
-        ("model", json!(model)),
-        ("searched_model", json!(searched)),
-        ("filling", json!(filling.then_some(true))),
-        ("lag_p50_ms", json!(report.lag.map(|(half, _)| half.as_millis()))),
-        ("lag_p99_ms", json!(report.lag.map(|(_, most)| most.as_millis()))),
-        ("tokens_today", json!((spent.tokens > 0).then_some(spent.tokens))),
-        ("requests_today", json!((spent.requests > 0).then_some(spent.requests))),
-    ];
-    for (name, value) in optional {
-        if !value.is_null() {
-            facts[name] = value;
-        }
-    }
-    if let Some(meter) = super::distil_ops::meter(service).await? {
-        facts["distil"] = meter;
-    }
-    Ok(facts)
+    let (provider, model) = report
+        .model
+        .as_deref()
+        .map(|name| name.split_once('/').unwrap_or(("", name)))
+        .map(|(provider, model)| (provider.into(), model.into()))
+        .unzip();
+    let searched = report.active.filter(|active| report.model.as_ref() != Some(active));
+    let (half, most) = report.lag.map(|(half, most)| (millis(half), millis(most))).unzip();
+    Ok(Worker {
+        state: report.state.name().into(),
+        queue_depth: counts.depth() as u64,
+        failures: report.failures,
+        dead: counts.dead as u64,
+        embedded: report.done,
+        detail: report.state.detail().map(Text::of),
+        provider,
+        model,
+        searched_model: searched.map(Text::from),
+        filling,
+        lag_p50_ms: half,
+        lag_p99_ms: most,
+        tokens_today: (spent.tokens > 0).then_some(spent.tokens),
+        requests_today: (spent.requests > 0).then_some(spent.requests),
+        distil: super::distil_ops::meter(service).await?,
+        relations: None,
+        relations_fault: None,
+    })
 }
 
 /// The facts in one line, for a text.
-pub(super) fn line(facts: &Value) -> String {
-    let number = |name: &str| facts[name].as_u64().unwrap_or_default();
-    let word = |name: &str| facts[name].as_str().unwrap_or_default();
-    let model = match facts["model"].as_str() {
-        Some(model) => format!("model {}/{model}", word("provider")),
+pub(super) fn line(worker: &Worker) -> String {
+    let model = match &worker.model {
+        Some(model) => {
+            format!("model {}/{}", worker.provider.as_ref().map_or("", Text::raw), model.raw())
+        }
         None => "no model".to_owned(),
     };
     let mut parts = vec![
-        format!("worker: {}, {model}", word("state")),
+        format!("worker: {}, {model}", worker.state.raw()),
         format!(
             "waiting: {}; failed: {}; given up: {}",
-            text::counted(number("queue_depth"), "job"),
-            text::counted(number("failures"), "attempt"),
-            text::counted(number("dead"), "job")
+            text::counted(worker.queue_depth, "job"),
+            text::counted(worker.failures, "attempt"),
+            text::counted(worker.dead, "job")
         ),
     ];
-    if facts["lag_p50_ms"].is_u64() {
-        let (half, most) = (number("lag_p50_ms"), number("lag_p99_ms"));
+    if let (Some(half), Some(most)) = (worker.lag_p50_ms, worker.lag_p99_ms) {
         parts.push(format!("save to vector p50 {half} ms, p99 {most} ms"));
     }
-    if facts["requests_today"].is_u64() {
-        let (tokens, requests) = (number("tokens_today"), number("requests_today"));
+    if let Some(requests) = worker.requests_today {
         parts.push(format!(
             "spent today: {} in {}",
-            text::counted(tokens, "token"),
+            text::counted(worker.tokens_today.unwrap_or_default(), "token"),
             text::counted(requests, "request")
         ));
     }
-    if let Some(meter) = facts["distil"].as_object() {
-        let number = |name: &str| meter.get(name).and_then(Value::as_u64).unwrap_or_default();
+    if let Some(meter) = &worker.distil {
         parts.push(format!(
             "distilling: {} for review, {} in {} today",
-            text::counted(number("waiting"), "candidate"),
-            text::counted(number("tokens_today"), "token"),
-            text::counted(number("requests_today"), "request")
+            text::counted(meter.waiting, "candidate"),
+            text::counted(meter.tokens_today, "token"),
+            text::counted(meter.requests_today, "request")
         ));
     }
-    parts.extend(facts["detail"].as_str().map(str::to_owned));
+    parts.extend(worker.detail.as_ref().map(|detail| detail.raw().to_owned()));
     parts.join("; ")
 }
 
-pub(super) async fn jobs(call: &mut Call) -> Answer {
+pub(super) async fn jobs(call: &mut Call) -> AnswerTo<of::Jobs> {
     let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
     let state = match call.arguments.text("state")?.as_deref() {
         None | Some("dead") => JobState::Dead,
@@ -139,20 +134,27 @@ pub(super) async fn jobs(call: &mut Call) -> Answer {
     };
     let (counts, _) = call.service.worker.job_counts().await?;
     let jobs = call.service.worker.jobs(state, limit).await?;
-    Ok(Reply::saying(format!(
+    let said = format!(
         "waiting: {}; given up: {}",
         text::counted(counts.depth(), "job"),
         text::counted(counts.dead, "job")
-    ))
-    .fact("queued", counts.queued)
-    .fact("leased", counts.leased)
-    .fact("dead", counts.dead)
-    .list("jobs", jobs.iter().map(row).collect()))
+    );
+    let answer = worker::Jobs {
+        queued: counts.queued as u64,
+        leased: counts.leased as u64,
+        dead: counts.dead as u64,
+        jobs: jobs.into_iter().map(row).collect(),
+    };
+    Ok(Reply::saying(said).answering(answer))
 }
 
-fn row(job: &ListedJob) -> Value {
-    json!({
-        "memory": job.subject.to_string(), "title": job.title, "state": job.state.as_str(), "attempts": job.attempts,
-        "due_at": job.due_at.to_string(), "error": job.error,
-    })
+fn row(job: ListedJob) -> worker::Job {
+    worker::Job {
+        memory: Text::of(job.subject),
+        title: job.title.into(),
+        state: job.state.as_str().into(),
+        attempts: job.attempts,
+        due_at: Text::of(job.due_at),
+        error: job.error.map(Text::from),
+    }
 }

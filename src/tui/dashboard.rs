@@ -9,7 +9,12 @@ use serde_json::{Value, json};
 use super::asks::Slot;
 use super::state::{Link, State};
 use super::{fit, paint};
-use crate::view::{self, Client, DAYS_MAX, Fact, ago, bytes, items, span, text};
+use crate::answer::{
+    Text,
+    daemon::{Client, Clients},
+    stats::Stats,
+};
+use crate::view::{self, DAYS_MAX, Fact, ago, bytes, items, span, text};
 use cerebro_core::operation::Operation;
 
 /// Ticks after which the numbers are read again even if nothing was changed.
@@ -18,7 +23,8 @@ const REFRESH_TICKS: u64 = 120;
 /// The data of the dashboard.
 #[derive(Debug, Default)]
 pub struct Dashboard {
-    stats: Value,
+    /// None before they are counted.
+    stats: Option<Stats>,
     days: Vec<(Date, u64)>,
     clients: Vec<Client>,
     asked: u64,
@@ -44,12 +50,20 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Processes an answer.
+/// Takes in the numbers.
+pub fn counted(state: &mut State, stats: &Stats) {
+    state.dashboard.stats = Some(stats.clone());
+}
+
+/// Takes in who is connected.
+pub fn connected(state: &mut State, answer: &Clients) {
+    state.dashboard.clients.clone_from(&answer.clients);
+}
+
+/// Processes another answer.
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     match slot {
-        Slot::Stats => state.dashboard.stats = value.clone(),
         Slot::Activity => state.dashboard.days = view::days_of(value),
-        Slot::Clients => state.dashboard.clients = items(value, "clients").map(Client::read).collect(),
         Slot::Projects => {
             let count = |row: &Value| (text(row, "project"), row["memories"].as_u64().unwrap_or(0));
             state.projects =
@@ -104,15 +118,14 @@ fn calls(state: &State, area: Rect, buffer: &mut Buffer) {
 
 /// The counts in one row, each with its word below it.
 fn numbers(state: &State, area: Rect, buffer: &mut Buffer) -> Rect {
-    let stats = &state.dashboard.stats;
-    let count = |value: &Value| value.as_u64().map_or("–".to_owned(), fit::count);
+    let shown = |words: fn(&Stats) -> String| state.dashboard.stats.as_ref().map_or("–".to_owned(), words);
     let cells = [
-        (count(&stats["memories"]["live"]), "memories"),
-        (count(&stats["memories"]["deleted"]), "deleted"),
-        (count(&stats["sessions"]), "sessions"),
-        (count(&stats["prompts"]), "prompts"),
-        (count(&stats["edges"]["relates_to"]), "relations"),
-        (stats["disk_bytes"].as_u64().map_or("–".to_owned(), bytes), "on disk"),
+        (shown(|stats| fit::count(stats.memories.live)), "memories"),
+        (shown(|stats| fit::count(stats.memories.deleted)), "deleted"),
+        (shown(|stats| fit::count(stats.sessions)), "sessions"),
+        (shown(|stats| fit::count(stats.prompts)), "prompts"),
+        (shown(|stats| fit::count(stats.edges.relates_to)), "relations"),
+        (shown(|stats| bytes(stats.disk_bytes)), "on disk"),
     ];
     let column = area.width / 6;
     for ((number, word), n) in cells.iter().zip(0_u16..) {
@@ -185,12 +198,13 @@ fn agents(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     for (n, client) in clients.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let name = if client.agent.is_empty() { "silent so far" } else { &client.agent };
-        let last = client.last_at.map_or(String::new(), |at| ago(Some(at), state.now));
+        let name = if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.line() };
+        let last_at = client.last_at.as_ref().and_then(Text::moment);
+        let last = last_at.map_or(String::new(), |at| ago(Some(at), state.now));
         let tail = format!("{}  {last:>10}", cerebro_core::text::counted(client.calls, "call"));
         let room = usize::from(row.width).saturating_sub(fit::width(&tail) + 3);
-        let named = fit::pad(name, room.min(16));
-        let project = fit::cut(&client.project, room.saturating_sub(17));
+        let named = fit::pad(&name, room.min(16));
+        let project = fit::cut(&client.project.line(), room.saturating_sub(17));
         let spans = [
             Span::styled("● ", theme.good()),
             Span::raw(named),
@@ -235,19 +249,20 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
 
 /// The facts about the daemon, and all figures of health. If there are too few rows for these, only the bad ones.
 fn facts(state: &State, rows: usize) -> Vec<Fact> {
-    let stats = &state.dashboard.stats;
+    let stats = state.dashboard.stats.as_ref();
     let daemon = match &state.link {
         Link::Up { pid, version } => {
-            let up = stats["uptime_s"].as_u64().map(|s| format!(", up {}", span(s))).unwrap_or_default();
+            let up = stats.map(|stats| format!(", up {}", span(stats.uptime_s))).unwrap_or_default();
             Fact::new(Some(true), "daemon", format!("{version}{up}, process {pid}"))
         }
         Link::Connecting => Fact::new(None, "daemon", "connecting"),
         Link::Down(_) => Fact::new(Some(false), "daemon", "reconnecting"),
     };
-    let all: Vec<Fact> =
-        [daemon.clone()].into_iter().chain(view::facts(stats)).chain(view::vitals(stats)).collect();
+    let health = stats.map(|stats| &stats.health);
+    let vitals = health.map(view::vitals).unwrap_or_default();
+    let all: Vec<Fact> = [daemon.clone()].into_iter().chain(view::facts(stats)).chain(vitals).collect();
     if all.len() <= rows {
         return all;
     }
-    [daemon].into_iter().chain(view::facts(stats)).chain(view::ills(stats)).collect()
+    [daemon].into_iter().chain(view::facts(stats)).chain(health.into_iter().flat_map(view::ills)).collect()
 }

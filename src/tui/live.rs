@@ -6,14 +6,15 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asks::Slot;
 use super::input::Input;
 use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, paint};
-use crate::view::{Call, clock, items};
+use crate::answer::daemon::Calls;
+use crate::view::{Call, clock};
 use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
@@ -80,12 +81,12 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Adds calls from an answer. After one that changed something, other screens reload.
-pub fn answer(state: &mut State, value: &Value) {
-    let new: Vec<Call> = items(value, "calls").map(Call::read).collect();
+/// Takes in calls; those that changed something make other screens reload.
+pub fn answer(state: &mut State, answer: &Calls) {
+    let new: Vec<Call> = answer.calls.iter().map(Call::read).collect();
     let following = state.live.cursor.at == 0;
     let first_time = state.live.last == 0;
-    state.live.last = value["last"].as_u64().unwrap_or(state.live.last);
+    state.live.last = answer.last;
     if !first_time && new.iter().any(Call::changes) {
         state.changed.get_or_insert(state.ticks);
     }

@@ -103,10 +103,10 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         Err(refusal) => return refused(state, slot, &refusal),
     };
     match slot {
-        Slot::Stats | Slot::Activity | Slot::Clients | Slot::Projects => {
-            dashboard::answer(state, slot, &value);
-        }
-        Slot::Live => live::answer(state, &value),
+        Slot::Stats => take::<of::Stats>(state, &value, dashboard::counted),
+        Slot::Clients => take::<of::Clients>(state, &value, dashboard::connected),
+        Slot::Activity | Slot::Projects => dashboard::answer(state, slot, &value),
+        Slot::Live => take::<of::Live>(state, &value, live::answer),
         Slot::Page(_) | Slot::Search | Slot::Memory | Slot::Revisions | Slot::Branch => {
             memories::answer(state, slot, &value);
         }

@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::answer::daemon;
 pub use crate::answer::{clean, clean_line};
 use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
 
-pub use overview::{Client, DAYS_MAX, Fact, days_of, facts, saves_by_day};
+pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
 pub use past::{Exchange, Past, Ran};
 pub use question::{history, saves, whole};
 pub use vitals::{ills, spent, vitals};
@@ -333,18 +334,18 @@ pub struct Call {
 
 impl Call {
     /// From `op_live`.
-    pub fn read(value: &Value) -> Self {
+    pub fn read(call: &daemon::Call) -> Self {
         Self {
-            number: number(value, "n"),
-            at: moment(value, "at"),
-            tool: text(value, "tool"),
-            agent: text(value, "agent"),
-            project: text(value, "project"),
-            session: text(value, "session_id"),
-            ms: number(value, "ms"),
-            failed: value["failed"] == true,
-            outcome: text(value, "outcome"),
-            arguments: value["arguments"].as_str().map(clean).unwrap_or_default(),
+            number: call.n,
+            at: call.at.moment(),
+            tool: call.tool.line(),
+            agent: call.agent.line(),
+            project: call.project.line(),
+            session: call.session_id.line(),
+            ms: call.ms,
+            failed: call.failed,
+            outcome: call.outcome.line(),
+            arguments: call.arguments.lines(),
         }
     }
 

@@ -1,35 +1,14 @@
 //! The amount of data and the state of the daemon, for the dashboard in the terminal and the first page.
 
+use jiff::ToSpan;
 use jiff::civil::Date;
-use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
-use super::{bytes, count, items, lag, moment, text};
+use super::{bytes, count, items, lag, text};
+use crate::answer::{distil::Meter, line, stats::Stats};
 
 /// How many days of saves are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
-
-/// A connected agent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Client {
-    /// Empty until it has named itself.
-    pub agent: String,
-    pub project: String,
-    pub calls: u64,
-    pub last_at: Option<Timestamp>,
-}
-
-impl Client {
-    /// From `op_clients`.
-    pub fn read(value: &Value) -> Self {
-        Self {
-            agent: text(value, "agent"),
-            project: text(value, "project"),
-            calls: value["calls"].as_u64().unwrap_or(0),
-            last_at: moment(value, "last_at"),
-        }
-    }
-}
 
 /// The days of `op_activity` that have any saves.
 pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
@@ -75,18 +54,20 @@ impl Fact {
     }
 }
 
-/// The state of store, index and worker, from `mem_stats`.
-pub fn facts(stats: &Value) -> Vec<Fact> {
-    let worker = &stats["worker"];
-    let well = (!stats.is_null()).then_some(true);
-    let number = |name: &str| worker[name].as_u64().unwrap_or(0);
-    let size = |name: &str| stats[name].as_u64().map_or("–".to_owned(), bytes);
-    let model = match (text(worker, "provider"), text(worker, "model")) {
-        (provider, model) if provider.is_empty() && model.is_empty() => "no model".to_owned(),
-        (provider, model) => format!("{provider} {model}").trim().to_owned(),
+/// The state of store, index and worker; of what is not counted yet, nothing.
+pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
+    let known = stats.is_some().then_some(true);
+    let none = Stats::default();
+    let counted = stats.unwrap_or(&none);
+    let worker = &counted.worker;
+    let size = |size: fn(&Stats) -> u64| stats.map_or("–".to_owned(), |stats| bytes(size(stats)));
+    let model = match (&worker.provider, &worker.model) {
+        (None, None) => "no model".to_owned(),
+        (provider, model) => {
+            format!("{} {}", line(provider.as_ref()), line(model.as_ref())).trim().to_owned()
+        }
     };
-    let state = text(worker, "state");
-    let (worker_well, worker_todo) = match state.as_str() {
+    let (worker_well, worker_todo) = match worker.state.raw() {
         "working" | "idle" => (Some(true), None),
         "unusable" => (Some(false), Some("cerebro model test says what is wrong")),
         "disagrees" => {
@@ -95,41 +76,37 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
         "paused" => (None, Some("cerebro worker resume continues it")),
         _ => (None, None),
     };
-    let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
+    let lag = match (worker.lag_p50_ms, worker.lag_p99_ms) {
         (Some(half), Some(most)) => lag(half, most),
         _ => "not measured yet".to_owned(),
     };
-    let (failures, dead) = (number("failures"), number("dead"));
-    let queue_well = if failures > 0 { Some(false) } else { well };
-    let queue = format!("{} waiting, {} failed", count(number("queue_depth")), count(failures));
-    let store = format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0));
+    let queue_well = if worker.failures > 0 { Some(false) } else { known };
+    let queue = format!("{} waiting, {} failed", count(worker.queue_depth), count(worker.failures));
+    let store = format!("{}, schema {}", size(|stats| stats.store_bytes), counted.schema_version);
     vec![
-        Fact::new(well, "store", store),
-        Fact::new(well, "index", size("index_bytes")),
-        Fact::new(worker_well, "worker", format!("{state} · {model}")).todo(worker_todo),
+        Fact::new(known, "store", store),
+        Fact::new(known, "index", size(|stats| stats.index_bytes)),
+        Fact::new(worker_well, "worker", format!("{} · {model}", worker.state.line())).todo(worker_todo),
         Fact::new(queue_well, "queue", queue)
-            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
+            .todo((worker.dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
         Fact::new(None, "lag", lag),
     ]
     .into_iter()
-    .chain(distilling(&worker["distil"]))
+    .chain(worker.distil.as_ref().map(distilling))
     .collect()
 }
 
-/// The waiting candidates and today's cost of distilling; `None` if it is off and nothing waits.
-fn distilling(meter: &Value) -> Option<Fact> {
-    let number = |name: &str| meter[name].as_u64().unwrap_or(0);
-    let of = |spent: &str, most: &str| match number(most) {
-        0 => count(number(spent)),
-        most => format!("{} of {}", count(number(spent)), count(most)),
+/// The waiting candidates and today's cost of distilling.
+fn distilling(meter: &Meter) -> Fact {
+    let of = |spent: u64, most: Option<u64>| match most {
+        None => count(spent),
+        Some(most) => format!("{} of {}", count(spent), count(most)),
     };
-    meter.as_object()?;
-    let tokens = of("tokens_today", "tokens_per_day");
-    let requests = of("requests_today", "requests_per_day");
-    let waiting = number("waiting");
-    let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(waiting));
-    let todo = (waiting > 0).then_some("cerebro distil review shows them");
-    Some(Fact::new(None, "distil", words).todo(todo))
+    let tokens = of(meter.tokens_today, meter.tokens_per_day);
+    let requests = of(meter.requests_today, meter.requests_per_day);
+    let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(meter.waiting));
+    let todo = (meter.waiting > 0).then_some("cerebro distil review shows what waits");
+    Fact::new(None, "distil", words).todo(todo)
 }
 
 #[cfg(test)]
@@ -137,13 +114,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::answer::worker::Worker;
+
+    fn of(worker: Worker) -> Vec<Fact> {
+        facts(Some(&Stats { store_bytes: 2_000, worker, ..Stats::default() }))
+    }
 
     #[test]
     fn the_meter_of_distilling_is_shown_where_there_is_one() {
-        assert!(facts(&json!({ "worker": {} })).iter().all(|fact| fact.name != "distil"));
-        let meter = json!({ "state": "idle", "waiting": 2, "tokens_today": 1_500, "requests_today": 3,
-            "tokens_per_day": 200_000, "requests_per_day": 0 });
-        let facts = facts(&json!({ "worker": { "distil": meter } }));
+        assert!(of(Worker::default()).iter().all(|fact| fact.name != "distil"));
+        let meter = Meter {
+            state: "idle".into(),
+            waiting: 2,
+            tokens_today: 1_500,
+            requests_today: 3,
+            tokens_per_day: Some(200_000),
+            requests_per_day: None,
+        };
+        let facts = of(Worker { distil: Some(meter), ..Worker::default() });
         let fact = facts.iter().find(|fact| fact.name == "distil").unwrap();
         assert_eq!(fact.words, "2 waiting, today 1,500 of 200,000 tokens, 3 requests");
         assert!(fact.todo.is_some());
@@ -162,13 +150,11 @@ mod tests {
 
     #[test]
     fn what_is_not_well_says_what_to_do() {
-        let stats =
-            json!({ "store_bytes": 2_000, "worker": { "state": "disagrees", "failures": 2, "dead": 1 } });
-        let facts = facts(&stats);
+        let facts = of(Worker { state: "disagrees".into(), failures: 2, dead: 1, ..Worker::default() });
         let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap();
         assert!(of("worker").well == Some(false) && of("worker").todo.is_some());
         assert!(of("queue").well == Some(false) && of("queue").todo.is_some());
         assert!(of("store").well == Some(true) && of("store").words.starts_with("2.0 kB"));
-        assert_eq!(super::facts(&Value::Null)[0].well, None);
+        assert_eq!(super::facts(None)[0].well, None);
     }
 }

@@ -14,9 +14,14 @@ use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
 use crate::{
-    answer::Ask,
+    answer::{
+        Ask,
+        daemon::{Client, Status},
+        of,
+        stats::Stats,
+    },
     daemon::client::Client as Daemon,
-    view::{self, Call, Client, Row, items},
+    view::{self, Call, Row, items},
 };
 use cerebro_core::operation::Operation;
 
@@ -57,7 +62,7 @@ impl Project {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub at: Option<Timestamp>,
-    pub stats: Value,
+    pub stats: Option<Stats>,
     pub days: Vec<(Date, u64)>,
     /// The largest first.
     pub projects: Vec<Project>,
@@ -67,7 +72,7 @@ pub(super) struct Counts {
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     pub counts: Arc<Counts>,
-    pub status: Value,
+    pub status: Status,
     pub clients: Vec<Client>,
     /// The last calls, oldest first.
     pub calls: Vec<Call>,
@@ -145,9 +150,9 @@ impl Backend {
         let asked = Box::pin(async {
             tokio::try_join!(
                 async { Ok::<_, Failure>(self.counts().await) },
-                self.ask(Operation::Status, json!({})),
-                self.ask(Operation::Clients, json!({})),
-                self.ask(Operation::Live, json!({ "after": 0, "limit": CALLS_MAX })),
+                self.read(of::Status, json!({})),
+                self.read(of::Clients, json!({})),
+                self.read(of::Live, json!({ "after": 0, "limit": CALLS_MAX })),
                 self.ask(Operation::Browse, json!({ "limit": LATEST })),
             )
         });
@@ -155,8 +160,8 @@ impl Backend {
         Ok(Figures {
             counts,
             status,
-            clients: items(&clients, "clients").map(Client::read).collect(),
-            calls: items(&calls, "calls").map(Call::read).collect(),
+            clients: clients.clients,
+            calls: calls.calls.iter().map(Call::read).collect(),
             latest: items(&latest, "memories").map(Row::read).collect(),
         })
     }
@@ -209,20 +214,21 @@ impl Backend {
     }
 
     async fn last_call(&self) -> u64 {
-        let answer = self.ask(Operation::Live, json!({ "after": u32::MAX, "limit": 1 })).await;
-        answer.map_or(0, |answer| answer["last"].as_u64().unwrap_or(0))
+        let answer = self.read(of::Live, json!({ "after": u32::MAX, "limit": 1 })).await;
+        answer.map_or(0, |answer| answer.last)
     }
 
     async fn count(&self) -> Result<Arc<Counts>, Failure> {
         let (at, begun, last_call) = (Timestamp::now(), Instant::now(), self.last_call().await);
         let (stats, saves, projects) = tokio::try_join!(
-            self.ask(Operation::Stats, json!({})),
+            self.read(of::Stats, json!({})),
             self.ask(Operation::Activity, view::saves(None, at)),
             self.ask(Operation::Projects, json!({})),
         )?;
         let mut projects: Vec<Project> = items(&projects, "projects").map(Project::read).collect();
         projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.name.cmp(&b.name)));
-        let counts = Arc::new(Counts { at: Some(at), stats, days: view::days_of(&saves), projects });
+        let counts =
+            Arc::new(Counts { at: Some(at), stats: Some(stats), days: view::days_of(&saves), projects });
         let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };
         *self.0.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
         Ok(counts)

@@ -38,7 +38,10 @@ fn a_long_content_is_read_in_pieces_that_join() {
         assert!(joined == content, "max_bytes {max_bytes:?}: the pieces do not join");
     }
     let beyond = agent.call("mem_get_observation", json!({"id": id, "offset": 10_000_000}));
-    assert!(beyond.is_error || beyond["content"] == "", "{beyond:?}");
+    assert!(
+        beyond.is_error && beyond.text.contains(&format!("end of {} bytes", content.len())),
+        "{beyond:?}"
+    );
 }
 
 #[test]
@@ -64,6 +67,9 @@ fn the_history_is_whole_and_paged() {
         let want = format!("Text number {n}.");
         assert!(seen.contains(&want), "revision {n} is in no page: {seen:?}");
     }
+    arguments["offset"] = json!(60);
+    let beyond = agent.call("mem_get_observation", arguments);
+    assert!(beyond.is_error && beyond.text.contains("its earlier revisions"), "{beyond:?}");
     let plain = agent.get(&id);
     assert!(plain.revisions().is_empty(), "it was not asked for: {plain:?}");
 }

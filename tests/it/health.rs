@@ -70,6 +70,7 @@ fn figures_that_follow_each_write_are_those_of_a_daemon_that_counts_anew() {
     agent.ok("mem_session_summary", json!({ "content": "Mended the port." }));
     // From here on, no call reads all memories.
     assert_eq!(figures(&home)[0]["live"], 13);
+    assert_eq!(home.json(&["projects"])["projects"][0]["memories"], 13);
     agent.ok("mem_update", json!({ "id": ids[0], "valid_until": "2020-01-01" }));
     agent.ok(
         "mem_update",
@@ -93,8 +94,11 @@ fn figures_that_follow_each_write_are_those_of_a_daemon_that_counts_anew() {
         assert_eq!(kept[0][name], json!(want), "{name}: {}", kept[0]);
     }
     assert_eq!(kept[1]["live"], json!(10), "{}", kept[1]);
+    let projects = home.json(&["projects"]);
     home.run(&["daemon", "stop"]).success();
+    assert_eq!(home.json(&["projects"]), projects, "before anything is counted");
     assert_eq!(figures(&home), kept);
+    assert_eq!(projects["projects"].as_array().map(Vec::len), Some(2), "{projects}");
 }
 
 #[test]

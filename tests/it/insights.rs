@@ -153,6 +153,31 @@ fn a_purged_source_is_removed_from_plans_and_insights() {
 }
 
 #[test]
+fn an_insight_of_a_corrected_source_is_marked() {
+    let llm = Provider::start(vec![answer(&[insight(INSIGHT, &[1, 2, 3])])]);
+    let (home, mut agent, ids) = furnished(&llm);
+    let plan = planned(&home, 1);
+    home.json(&["consolidate", "--apply"]);
+    let id = plan["steps"][0]["id"].as_str().unwrap();
+    let hit = |agent: &mut Agent| {
+        let found = agent.ok("mem_search", json!({ "query": "quiet for 30 seconds heartbeat" }));
+        found.list("hits").iter().find(|hit| hit["id"] == id).cloned().expect("the insight")
+    };
+    // Tags and other notes change nothing of what it rests on.
+    agent.ok("mem_update", json!({ "id": ids[0], "tags": ["net"] }));
+    agent.ok("mem_update", json!({ "id": ids[3], "content": "Tomatoes want shade." }));
+    assert_eq!((&hit(&mut agent)["stale"], &agent.get(id)["stale"]), (&Value::Null, &Value::Null));
+    agent.ok("mem_update", json!({ "id": ids[1], "content": "The import stops because its disk is full." }));
+    let want = json!(format!("source {} no longer holds", ids[1]));
+    assert_eq!((&hit(&mut agent)["stale"], &agent.get(id)["stale"]), (&want, &want));
+    assert!(agent.get(id).text.contains("no longer holds"));
+    // What returned to its text holds again.
+    agent.ok("mem_update", json!({ "id": ids[1], "content": NOTES[1].1 }));
+    home.json(&["tombstones", "--forget", &ids[1], "--yes"]);
+    assert_eq!(hit(&mut agent)["stale"], Value::Null);
+}
+
+#[test]
 fn an_answer_that_never_fits_costs_one_repair_and_ends() {
     let llm = Provider::start(vec![Scene::completion("I refuse.")]);
     let (home, _agent, _) = furnished(&llm);

@@ -159,7 +159,7 @@ fn uninstall_takes_out_everything_and_keeps_the_memory() {
     let shown = run(&home, &["uninstall", "--dry-run"]).success();
     assert!(shown.lines().any(|line| line.starts_with("-ExecStart=")), "{shown}");
     assert_eq!(tree(&home.user()), with, "the dry run changed something");
-    let done = run(&home, &["uninstall"]);
+    let done = run(&home, &["uninstall", "--yes"]);
     assert_eq!(tree(&home.user()), before, "{done:?}");
     for words in ["the daemon is stopped", "the memory stays", "the program stays", "rm "] {
         assert!(done.stderr.contains(words), "{words}: {done:?}");

@@ -146,8 +146,11 @@ fn a_purge_says_that_past_sessions_may_say_it_too() {
     let [first, second] = ["First", "Second"].map(|title| agent.save(title, "The petrel flies at dawn."));
     let purge = |id: &str| home.run(&["delete", "--hard", "--yes", id]);
     assert!(!purge(&first).stderr.contains("history forget"));
+    let prompt =
+        agent.ok("mem_save_prompt", json!({ "content": "Note this: The petrel flies at dawn. Thanks." }));
     Claude::new("s-1", &home.work()).turn("Note that the petrel flies at dawn", "Noted.").write(&home);
     home.take_in();
     let said = purge(&second);
     assert!(said.stderr.contains("history forget"), "{said:?}");
+    assert!(said.stderr.contains("1 prompt") && said.stderr.contains(prompt.str("id")), "{said:?}");
 }

@@ -314,6 +314,31 @@ fn a_check_reports_when_the_configured_program_does_not_serve() {
     assert!(checked.stderr.contains("/no/such/cerebro"), "{checked:?}");
 }
 
+#[test]
+fn a_check_without_an_agent_is_of_all_that_are_set_up() {
+    let home = Home::new();
+    let none = setup(&home, &["--check"]);
+    assert_eq!(none.code(), 1, "{none:?}");
+    assert!(none.stderr.contains("set up in no agent"), "{none:?}");
+    for agent in ["codex", "zed"] {
+        setup(&home, &[agent]).success();
+    }
+    let checked = setup(&home, &["--check", "--json"]).json();
+    let agents: Vec<&Value> = checked["agents"].as_array().unwrap().iter().collect();
+    let names: Vec<&Value> = agents.iter().map(|agent| &agent["agent"]).collect();
+    assert_eq!(names, ["codex", "zed"], "{checked}");
+    assert!(agents.iter().all(|agent| agent["connected"] == true), "{checked}");
+    let text = fs::read_to_string(home.user().join(".codex/config.toml")).unwrap();
+    let program = fs::canonicalize(PROGRAM).unwrap().to_string_lossy().into_owned();
+    fs::write(home.user().join(".codex/config.toml"), text.replace(&program, "/no/such/cerebro")).unwrap();
+    let checked = setup(&home, &["--check"]);
+    assert_eq!(checked.code(), 1, "{checked:?}");
+    assert!(
+        checked.stderr.contains("Zed connects") && checked.stderr.contains("/no/such/cerebro"),
+        "{checked:?}"
+    );
+}
+
 /// The form in which 0.1.0 wrote Claude Code's hooks.
 fn earlier_hook(event: &str) -> Value {
     let arguments = ["hook", "claude-code", event];

@@ -358,6 +358,11 @@ fn pairs_are_shown_and_decided_with_one_click() {
         assert!(graph.body.contains(&format!("<a href=\"/graph/{part}\"")), "{}", graph.body);
     }
     assert!(graph.says("contradicts 0.90") && graph.body.contains("<path"), "{}", graph.text());
+    // Likeness was found from both ends and is one relation.
+    for weight in ["0.97", "0.90", "0.50"] {
+        let row = format!("<td class=\"end\">{weight}</td>");
+        assert_eq!(graph.body.matches(&row).count(), 1, "{weight}: {}", graph.body);
+    }
     let twins = browser.read("/pairs?which=twins");
     assert_eq!(
         twins.body.matches("class=\"pair\"").count(),

@@ -22,6 +22,14 @@ fn note(agent: &mut Agent, work: &str, text: &str) -> (Value, Duration) {
     (answer["outcome"].clone(), begun.elapsed())
 }
 
+/// An agent, and a piece of work that it began.
+fn begun(home: &Home) -> (Agent, String) {
+    let mut agent = home.agent();
+    let work = agent.ok("work_begin", json!({ "title": "Mend the pier" })).str("work").to_owned();
+    assert_eq!(note(&mut agent, &work, "before").0, "recorded");
+    (agent, work)
+}
+
 /// The texts of a piece of work's notes and requests.
 fn texts(home: &Home, work: &str) -> Vec<String> {
     let events = home.json(&["work", "tail", work, "--limit", "500"])["events"].clone();
@@ -41,10 +49,7 @@ fn journal(home: &Home) -> Value {
 fn a_disk_that_hangs_holds_up_no_agent_and_gaps_are_reported() {
     let home = Home::with_config("[work]\ntools = true\n");
     let Some(disk) = FaultyDisk::start(&home) else { return };
-    let mut agent = home.agent();
-    let work =
-        agent.ok("work_begin", json!({ "title": "Mend the pier" }))["work"].as_str().unwrap().to_owned();
-    assert_eq!(note(&mut agent, &work, "before").0, "recorded");
+    let (mut agent, work) = begun(&home);
 
     disk.begin("hang");
     let (outcome, took) = note(&mut agent, &work, "waited for in vain");
@@ -90,10 +95,7 @@ fn a_disk_that_hangs_holds_up_no_agent_and_gaps_are_reported() {
 fn a_failing_sync_loses_nothing_acknowledged_and_the_journal_recovers() {
     let home = Home::with_config("[work]\ntools = true\n");
     let Some(disk) = FaultyDisk::start(&home) else { return };
-    let mut agent = home.agent();
-    let work =
-        agent.ok("work_begin", json!({ "title": "Mend the pier" }))["work"].as_str().unwrap().to_owned();
-    assert_eq!(note(&mut agent, &work, "before").0, "recorded");
+    let (mut agent, work) = begun(&home);
     ask(&home, "hooked", "before");
 
     let failed = home.daemon_pid();

@@ -2,8 +2,10 @@
 //! number, a version, a negation or an identifier.
 
 mod containment;
+mod reading;
 
-pub use containment::{denies, says, says_all, statements};
+pub use containment::{denies, says_all};
+pub use reading::{Part, noted, parts, readings, says, says_nothing, set_apart};
 
 use std::collections::BTreeSet;
 
@@ -17,21 +19,32 @@ const CONTENT_WORDS_MIN: usize = 8;
 /// The same length for a content that repeats the subject of its title.
 const NAMING_WORDS_MIN: usize = 5;
 
-/// The forms by which a text is looked up: title and content together, and the content under any title. Both
-/// include the scope.
-pub fn forms(scope: &Scope, title: &str, content: &str) -> [String; 2] {
-    let (title, content) = (normal(title), normal(content));
-    let place = format!("{}\u{1f}{}", scope.name().as_str(), scope.project_name());
-    [
-        format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}"),
-        format!("{place}\u{1f}content\u{1f}{content}"),
-    ]
+/// Where a text no longer holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'a> {
+    /// In a scope.
+    In(&'a Scope),
+    /// In some project, whichever it is.
+    SomeProject,
+}
+
+/// What the key of a text is made from: the place, and the forms of the title and the content; without a title, it is the
+/// content under any title.
+pub fn keyed(place: Place<'_>, title: Option<&str>, content: &str) -> String {
+    let place = match place {
+        Place::In(scope) => format!("{}\u{1f}{}", scope.name().as_str(), scope.project_name()),
+        Place::SomeProject => "some project\u{1f}".to_owned(),
+    };
+    match title {
+        Some(title) => format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}"),
+        None => format!("{place}\u{1f}content\u{1f}{content}"),
+    }
 }
 
 /// Whether a content says the same under any title: it is long, or repeats what the title says it is about. "It is
 /// 5432." means something else under each title.
 pub fn is_self_contained(title: &str, content: &str) -> bool {
-    let (title, content) = (normal(title), normal(content));
+    let (title, content) = (normal(title), noted(content));
     let words: BTreeSet<&str> = content.split(' ').collect();
     let count: usize = content.split(' ').map(length).sum();
     let named = title.split(' ').filter(|word| words.contains(word)).count();
@@ -52,15 +65,34 @@ fn length(word: &str) -> usize {
 /// words are separated by one blank, and the punctuation of prose is removed. Significant signs stay: digits with
 /// their points, signs and units, names with their joiners, comparisons and negations.
 pub fn normal(text: &str) -> String {
-    // By way of upper case, which unites more letters than lower case: ß, final sigma.
-    let folded = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    let is_shown = |c: &char| c.is_whitespace() || !c.is_control() && !is_ignorable(*c);
-    let chars: Vec<char> = folded.filter(is_shown).map(plain_hyphen).collect();
-    let mut out = String::with_capacity(text.len());
+    spelled(&folded(text, is_ignorable).map(plain_hyphen).collect::<Vec<char>>())
+}
+
+/// The form in which earlier versions noted a text: they read hyphens beyond ASCII as other dashes, and only these hidden
+/// characters as nothing. None if it has neither.
+fn former_normal(text: &str) -> Option<String> {
+    let was_hidden = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}');
+    let is_read_otherwise = |c: char| plain_hyphen(c) != c || is_ignorable(c) && !was_hidden(c);
+    if text.is_ascii() || !text.nfkc().any(is_read_otherwise) {
+        return None;
+    }
+    Some(spelled(&folded(text, was_hidden).collect::<Vec<char>>()))
+}
+
+/// The characters of a text, without hidden ones and in one case, by way of upper case, which unites more letters: ß, final
+/// sigma.
+fn folded(text: &str, is_hidden: impl Fn(char) -> bool) -> impl Iterator<Item = char> {
+    let chars = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    chars.filter(move |c| c.is_whitespace() || !c.is_control() && !is_hidden(*c))
+}
+
+/// Words separated by one blank, of characters that are folded.
+fn spelled(chars: &[char]) -> String {
+    let mut out = String::with_capacity(chars.len());
     let (mut has_gap, mut is_joined) = (false, false);
     let mut way = Preceding::default();
     for at in 0..chars.len() {
-        let found = CharAt { chars: &chars, at, way };
+        let found = CharAt { chars, at, way };
         match found.sort() {
             CharClass::Word => {
                 if has_gap && !is_joined && !found.joins_before() && !out.is_empty() {
@@ -372,16 +404,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_looked_up_with_its_title_and_a_self_contained_one_without() {
+    fn the_key_of_a_text_has_its_place_and_its_title() {
         let scope = Scope::Project(Project::general());
-        let of = |title: &str, content: &str| forms(&scope, title, content);
-        let text = "The database listens on port 5432 of the first host.";
-        let (one, other) = (of("Port", text), of("Another title", text));
-        let place = |forms: &[String; 2]| forms[0].split("\u{1f}whole").next().unwrap().to_owned();
-        assert_eq!((one[1] == other[1], one[0] == other[0]), (true, false));
-        let personal = forms(&Scope::Personal, "Port", text);
-        assert_eq!([place(&one), place(&personal)], ["project\u{1f}general", "personal\u{1f}"]);
-        assert!(one.iter().all(|form| !personal.contains(form)));
+        let places = [Place::In(&scope), Place::In(&Scope::Personal), Place::SomeProject];
+        let all: BTreeSet<String> = places
+            .into_iter()
+            .flat_map(|place| {
+                [Some("port"), Some("another title"), None].map(|title| keyed(place, title, "it is 5432"))
+            })
+            .collect();
+        assert_eq!(all.len(), 9, "{all:?}");
+        // Keys made by earlier versions still match.
+        assert!(all.contains("project\u{1f}general\u{1f}whole\u{1f}port\u{1f}it is 5432"));
+        assert!(all.contains("personal\u{1f}\u{1f}content\u{1f}it is 5432"));
     }
 
     #[test]
@@ -396,6 +431,7 @@ mod tests {
             ("Port", "Port 5432.", false),
             ("缓存策略", "我们决定使用内存缓存来存储用户会话，因为数据库太慢了。", true),
             ("端口", "它是五四三二。", false),
+            ("Port", "What: The ledger has port 5432.", false),
             ("Port", "", false),
         ] {
             assert_eq!(is_self_contained(title, content), want, "{title}: {content}");

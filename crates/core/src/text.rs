@@ -1,6 +1,7 @@
 //! Text as it is stored, shown and named: cleaning, cutting, folding. Nothing here cuts inside a
 //! character, whatever the text.
 
+mod comparable;
 mod inert;
 mod moment;
 mod near;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
+pub use comparable::comparable;
 pub use inert::inert;
 pub use moment::{duration, parse_moment};
 pub use near::nearest;

@@ -226,6 +226,15 @@ impl ServiceError {
         }
     }
 
+    /// An offset at which nothing is left of what is read in parts.
+    pub fn beyond(offset: usize, of: &str) -> Self {
+        Self::invalid(
+            "offset",
+            &offset.to_string(),
+            format!("it is beyond the end of {of}; begin without it"),
+        )
+    }
+
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
         let line = text::one_line(&redact::redact_secrets(value));

@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::{Caller, ServiceError, lock};
@@ -28,7 +29,7 @@ const PROJECTS_MAX: usize = 256;
 
 /// How many memories were shown in sessions since the daemon began, and for how many there was a sign; each counts at most
 /// once per session and signal. The signs are a part of these.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// Shown to agents.
     pub shown: u64,

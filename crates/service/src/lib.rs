@@ -19,7 +19,7 @@
 //! | [`base`], [`settings`] | the open store, the tasks and the clock; what the user can set |
 //!
 //! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
-//! [`portable`], and what other homes write to the same database ([`peers`]).
+//! [`portable`], [`forget`], and what other homes write to the same database ([`peers`]).
 
 pub mod backup;
 mod base;
@@ -32,6 +32,7 @@ mod documents;
 mod error;
 mod feedback;
 mod fields;
+mod forget;
 mod history;
 mod index;
 mod intake;

@@ -11,8 +11,8 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EndReason, EventKind, FullExchange, Memory, MemoryId, Origin, Project, Prompt, Revision, Scope, Session,
-    SessionId, Timestamp, WorkId,
+    EndReason, EventKind, FullExchange, Kind, Memory, MemoryId, Origin, Project, Prompt, Revision, Scope,
+    Session, SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
@@ -334,14 +334,9 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         return Ok(Ok(Taken::Unchanged));
     }
     if let Some(summary) = &session.summary {
-        let (scope, title) = (Scope::Project(session.project.clone()), summary_title(summary));
-        let saying = SaidText { scope: &scope, title: &title, content: summary };
-        match guard::admit(write, saying, None, Door::Brought(Origin::Import)).await {
-            Ok(_) => {}
-            // What was written in the session still refers to it.
-            Err(ServiceError::Corrected(_)) => session.summary = None,
-            Err(error) => return Err(error),
-        }
+        // What was written in the session still refers to it, so the session comes even without its summary.
+        let scope = Scope::Project(session.project.clone());
+        session.summary = guard::still_held(write, &scope, summary, Origin::Import).await?;
     }
     write.import_session(&session);
     Ok(Ok(Taken::Created))
@@ -378,7 +373,7 @@ async fn ensure_session(
 }
 
 async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
-    let memory = match Memory::try_from(line) {
+    let mut memory = match Memory::try_from(line) {
         Ok(memory) => memory,
         Err(why) => return Ok(Err(why)),
     };
@@ -394,6 +389,15 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         && let Some(holder) = write.topic_holder(&memory.scope, key).await?
     {
         return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
+    }
+    if memory.is_live()
+        && memory.kind == Kind::session_summary()
+        && let Some(held) = guard::still_held(write, &memory.scope, &memory.content, Origin::Import).await?
+    {
+        if memory.title == summary_title(&memory.content) {
+            memory.title = summary_title(&held);
+        }
+        memory.content = held;
     }
     if memory.is_live()
         && let Err(error) =

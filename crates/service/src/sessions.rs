@@ -165,6 +165,11 @@ impl Sessions {
         lock(&self.held.connected).contains_key(id)
     }
 
+    /// Whether a connection works in any session but this one now.
+    pub(super) fn is_any_connected_but(&self, id: Option<&SessionId>) -> bool {
+        lock(&self.held.connected).keys().any(|connected| Some(connected) != id)
+    }
+
     /// Whether an agent works in a session that was not ended: it is connected here, or belongs to another home that is
     /// at work. That home ends it when the agent is gone.
     pub(super) fn is_under_way(&self, session: &Session) -> bool {
@@ -192,6 +197,14 @@ impl Sessions {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is a session of this id.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn is_known(&self, id: &SessionId) -> Result<bool, ServiceError> {
+        Ok(self.base.store.sessions().by_id(id).await?.is_some())
     }
 
     /// The sessions of a project, or of all, newest first.

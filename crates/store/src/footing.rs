@@ -9,11 +9,12 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, take},
-    row::{self, datetime, memory_id, memory_record, named_flags, signed, small},
+    row::{self, datetime, memory_id, memory_record, named_flags, signed, small, timestamp},
     statement,
 };
 use cerebro_anchors::{Anchor, Digest, Pinned};
-use cerebro_core::domain::{Flag, MemoryId, Project};
+use cerebro_core::domain::{Flag, MemoryId, Project, Timestamp};
+use cerebro_core::truth::insight;
 
 /// The footing of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Footing {
     pub flags: Vec<Flag>,
     /// The anchors of its present revision.
     pub anchors: Vec<Anchor>,
+    /// If its text was derived from other memories: these, and when it was written.
+    pub derived: Option<(Vec<MemoryId>, Timestamp)>,
 }
 
 #[derive(SurrealValue)]
@@ -169,6 +172,8 @@ impl Footings<'_> {
             revision: i64,
             flags: Option<Vec<String>>,
             archived_at: Option<surrealdb::types::Datetime>,
+            updated_at: surrealdb::types::Datetime,
+            derived: Option<String>,
         }
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -190,7 +195,9 @@ impl Footings<'_> {
             let archived = row.archived_at.is_some();
             let project = Some(row.project).filter(|name| !name.is_empty());
             let project = project.map(|name| row::project("memory", &name)).transpose()?;
-            Ok((id, Footing { project, archived, flags, anchors }))
+            let at = timestamp(row.updated_at);
+            let derived = row.derived.map(|content| (insight::sources_of(&content), at));
+            Ok((id, Footing { project, archived, flags, anchors, derived }))
         };
         take::<Standing>("memory", &mut results, 0)?.into_iter().map(footing).collect()
     }

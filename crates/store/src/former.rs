@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
@@ -57,22 +57,7 @@ impl Part for FormerChanges {
 }
 
 /// For each project, the projects that were merged into it.
-type Merges = BTreeMap<Project, BTreeSet<Project>>;
-
-/// A cache of the merges.
-#[derive(Default)]
-pub(super) struct FormerNames(Mutex<Option<Arc<Merges>>>);
-
-impl FormerNames {
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Arc<Merges>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Drops the cache, because another project was merged.
-    pub(super) fn forget(&self) {
-        *self.held() = None;
-    }
-}
+pub(super) type Merges = BTreeMap<Project, BTreeSet<Project>>;
 
 /// A project's name and its former names, through several merges; its present name comes first.
 fn names_of(merges: &Merges, project: &Project) -> Vec<Project> {
@@ -108,8 +93,8 @@ impl Projects<'_> {
         let scopes = |merges: &Merges| -> Vec<Scope> {
             names_of(merges, project).into_iter().map(Scope::Project).collect()
         };
-        if let Some(merges) = &*self.0.former.held() {
-            return Ok(scopes(merges));
+        if let Some(merges) = self.0.former.held() {
+            return Ok(scopes(&merges));
         }
         let vars = Vars::new().limit(MERGES_MAX);
         let mut results = self.0.engine()?.run(statement::FORMER_LIST, vars.0).await?;
@@ -119,12 +104,12 @@ impl Projects<'_> {
             let (name, into) = (of(&row.name)?, of(&row.into)?);
             merges.entry(into).or_default().insert(name);
         }
-        let names = scopes(&merges);
+        let merges = Arc::new(merges);
         // Another home may merge projects at any time.
         if !self.0.is_shared() {
-            *self.0.former.held() = Some(Arc::new(merges));
+            self.0.former.hold(&merges);
         }
-        Ok(names)
+        Ok(scopes(&merges))
     }
 }
 

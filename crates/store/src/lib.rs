@@ -13,6 +13,7 @@
 
 mod arrangement;
 mod artifact;
+mod cache;
 mod changes;
 mod checkpoint;
 mod cycle;
@@ -78,10 +79,12 @@ pub use entity::Entities;
 pub use error::StoreError;
 pub use event::Events;
 pub use footing::{Footing, Footings};
-pub use history::{ExchangeVectors, Exchanges, History, HistoryCounts, PastSessions, SourceCounts, Sources};
+pub use history::{
+    ExchangeVectors, Exchanges, ForgottenTexts, History, HistoryCounts, PastSessions, SourceCounts, Sources,
+};
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
-pub use memory::{DeletedFilter, Memories, Neighbour};
+pub use memory::{CountedMemory, DeletedFilter, Memories, Neighbour};
 pub use model::{ModelState, Models, StoredModel};
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
@@ -96,7 +99,7 @@ pub use sign::{FeedbackCounts, Signs};
 pub use spending::Spending;
 pub use supersession::{SUPERSESSIONS_MAX, Supersession, Supersessions};
 use surrealdb::types::Variables;
-pub use tombstone::{OutdatedText, SaidText, Tombstone, Tombstones, Why};
+pub use tombstone::{OutdatedText, SaidText, TextTombstones, Tombstone, Tombstones, Why};
 pub use topic::{Topic, Topics};
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{StoredVector, Vectors};
@@ -134,7 +137,10 @@ pub struct Store {
     /// Makes the keys of tombstones.
     key_maker: tombstone::KeyMaker,
     /// Knows the former names of projects.
-    former: former::FormerNames,
+    former: cache::Cache<former::Merges>,
+    forgotten_texts: cache::Cache<ForgottenTexts>,
+    /// Knows the last rows of work.
+    held_works: work::HeldWorks,
 }
 
 impl Store {
@@ -183,7 +189,9 @@ impl Store {
             closing: false.into(),
             disk_failed: tokio::sync::Notify::new(),
             key_maker: tombstone::KeyMaker::new(id.as_bytes()),
-            former: former::FormerNames::default(),
+            former: cache::Cache::default(),
+            forgotten_texts: cache::Cache::default(),
+            held_works: work::HeldWorks::default(),
             id,
             writer,
             lease: secret(),

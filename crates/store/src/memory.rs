@@ -1,12 +1,14 @@
 //! Memories: queries, changes, and what follows from a change.
 
 mod browse;
+mod vital;
 
 pub use browse::DeletedFilter;
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
 };
+pub use vital::CountedMemory;
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
@@ -557,21 +559,6 @@ impl Memories<'_> {
     /// A page of all memories in order of id, deleted ones included.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Memory>, StoreError> {
         self.0.page::<MemoryRow, _>(Table::Memory, after, limit).await
-    }
-
-    /// A page of all memories without title and content, in order of id, deleted ones included. An empty page is
-    /// the end.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn page_without_texts(
-        self,
-        after: Option<&MemoryId>,
-        limit: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
-        // No id is empty, so every id comes after it.
-        let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
-        self.select(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
     }
 
     /// A live memory that a session wrote and that has this content.

@@ -47,6 +47,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "exchange_vector",
         text: include_str!("../../../schema/0026_exchange_vector.surql"),
     },
+    Migration {
+        version: 27,
+        name: "forgotten_text",
+        text: include_str!("../../../schema/0027_forgotten_text.surql"),
+    },
 ];
 
 #[derive(SurrealValue)]

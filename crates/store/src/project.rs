@@ -8,7 +8,7 @@ use super::{
     Store, StoreError,
     read::{Vars, take},
     row::{timestamp, unsigned},
-    statement,
+    statement::{self, Statement},
 };
 use cerebro_core::domain::{Project, Timestamp};
 
@@ -60,6 +60,16 @@ pub struct ProjectCount {
     pub prompts: i64,
     /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,
+}
+
+impl ProjectCount {
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.memories += other.memories;
+        self.sessions += other.sessions;
+        self.prompts += other.prompts;
+        self.last_at = self.last_at.max(other.last_at);
+    }
 }
 
 /// The projects, and what they hold.
@@ -117,8 +127,43 @@ impl Projects<'_> {
         Ok(row.map(counts).unwrap_or_default())
     }
 
-    /// Every project that holds anything, with its counts.
+    /// The live memories of every project that has any. It walks all of them.
+    ///
+    /// # Errors
+    /// A failing store.
+    async fn memories(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
+        self.listed(statement::PROJECT_MEMORIES, 1).await
+    }
+
+    /// Every project that holds anything, with its counts, where those of `memories` are known.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn beside(
+        self,
+        memories: BTreeMap<Project, ProjectCount>,
+    ) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
+        let mut projects = memories;
+        for (project, count) in self.listed(statement::PROJECT_BESIDE, 2).await? {
+            projects.entry(project).or_default().add(&count);
+        }
+        Ok(projects)
+    }
+
+    /// Every project that holds anything, with its counts. It walks all memories.
+    ///
+    /// # Errors
+    /// A failing store.
     pub async fn all(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
+        self.beside(self.memories().await?).await
+    }
+
+    /// The counts in the lists of a statement.
+    async fn listed(
+        self,
+        statement: Statement,
+        lists: usize,
+    ) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -131,16 +176,17 @@ impl Projects<'_> {
             prompts: i64,
             last_at: Option<surrealdb::types::Datetime>,
         }
-        let mut results = self.0.engine()?.run(statement::PROJECT_LIST, Variables::new()).await?;
+        let mut results = self.0.engine()?.run(statement, Variables::new()).await?;
         let mut projects: BTreeMap<Project, ProjectCount> = BTreeMap::new();
-        for index in 0..3 {
+        for index in 0..lists {
             for row in take::<Row>("memory", &mut results, index)? {
                 let Some(project) = Project::parse(&row.project) else { continue };
-                let count = projects.entry(project).or_default();
-                count.memories += row.memories;
-                count.sessions += row.sessions;
-                count.prompts += row.prompts;
-                count.last_at = count.last_at.max(row.last_at.map(timestamp));
+                projects.entry(project).or_default().add(&ProjectCount {
+                    memories: row.memories,
+                    sessions: row.sessions,
+                    prompts: row.prompts,
+                    last_at: row.last_at.map(timestamp),
+                });
             }
         }
         Ok(projects)

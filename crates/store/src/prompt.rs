@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, one},
+    read::{Page, Table, Vars, one, take},
     row::{
         Put, datetime, held, key, malformed, parse, project, prompt_record, session_id, session_record,
         timestamp,
@@ -64,6 +64,8 @@ impl TryFrom<PromptRow> for Prompt {
 pub(super) struct PromptChanges {
     /// Whole rows.
     pub put: Vec<Prompt>,
+    /// Removed ones.
+    pub gone: Vec<PromptId>,
 }
 
 impl Part for PromptChanges {
@@ -72,6 +74,7 @@ impl Part for PromptChanges {
             id: prompt_record(&prompt.id),
             row: PromptRow::from(prompt),
         });
+        commit.add(statement::COMMIT_GONE_PROMPTS, "gone_prompts", &self.gone, prompt_record);
     }
 }
 
@@ -90,6 +93,11 @@ impl Write<'_> {
     /// The prompt came with an export.
     pub fn import_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::PromptImported, prompt);
+    }
+
+    /// The prompt is removed for good.
+    pub fn forget_prompt(&mut self, prompt: &Prompt) {
+        self.record(NewEvent::about_prompt(EventKind::PromptForgotten, prompt)).prompts.gone.push(prompt.id);
     }
 
     fn put_prompt(&mut self, kind: EventKind, prompt: &Prompt) {
@@ -174,6 +182,14 @@ impl Prompts<'_> {
     ) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
         Ok(one(self.select(statement::PROMPT_SAME, vars.at("since", since)).await?))
+    }
+
+    /// The prompts that contain a text, at most `limit`. It walks all prompts.
+    pub async fn with_text(self, text: &str, limit: usize) -> Result<Vec<PromptId>, StoreError> {
+        let vars = Vars::new().with("text", text).limit(limit);
+        let mut results = self.0.engine()?.run(statement::PROMPT_WITH, vars.0).await?;
+        let found: Vec<String> = take("prompt", &mut results, 0)?;
+        Ok(found.iter().filter_map(|id| PromptId::parse(id).ok()).collect())
     }
 
     /// A page of all prompts in order of id.

@@ -17,8 +17,13 @@ use super::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
-use cerebro_core::{sameness, text};
+use cerebro_core::{
+    sameness::{self, Part as TextPart, Place, keyed},
+    text,
+};
 
+/// Most tombstones of some memories that are read to learn when the last was made.
+const SINCE_MAX: usize = 10_000;
 /// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
 
@@ -83,8 +88,25 @@ impl TextKey {
     }
 }
 
+/// A text, as it is read to be looked up.
+struct ReadText {
+    title: String,
+    forms: Vec<String>,
+}
+
+impl ReadText {
+    fn of(title: &str, content: &str) -> Self {
+        Self { title: sameness::normal(title), forms: sameness::readings(content) }
+    }
+}
+
+/// The places in which a text of a scope may be noted.
+fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
+    std::iter::once(Place::In(scope)).chain((!scope.is_personal()).then_some(Place::SomeProject))
+}
+
 /// Makes keys with the secret.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct KeyMaker(Vec<u8>);
 
 impl KeyMaker {
@@ -92,23 +114,44 @@ impl KeyMaker {
         Self(secret.to_vec())
     }
 
-    /// The keys by which a text is looked up: one with its title, and one for its content under any title.
-    fn keys(&self, scope: &Scope, title: &str, content: &str) -> [TextKey; 2] {
-        sameness::forms(scope, title, content).map(|form| TextKey(self.digest(&form)))
+    /// The keys by which a text is looked up in a place: for each form in which it is read, one with its title, and one
+    /// for the content under any title.
+    fn keys<'a>(&'a self, place: Place<'a>, read: &'a ReadText) -> impl Iterator<Item = TextKey> + 'a {
+        let titles = [Some(&*read.title), None];
+        read.forms.iter().flat_map(move |form| titles.map(|title| self.key(place, title, form)))
     }
 
-    fn keys_of(&self, memory: &Memory) -> [TextKey; 2] {
-        self.keys(&memory.scope, &memory.title, &memory.content)
+    fn key(&self, place: Place<'_>, title: Option<&str>, form: &str) -> TextKey {
+        TextKey(self.digest(&keyed(place, title, form)))
     }
 
-    /// The keys recorded for a memory's text. The one for its content alone is included only if the content says
-    /// the same under any title.
-    fn noted_keys(&self, memory: &Memory) -> impl Iterator<Item = TextKey> {
-        let count = if sameness::is_self_contained(&memory.title, &memory.content) { 2 } else { 1 };
-        self.keys_of(memory).into_iter().take(count)
+    /// All keys under which a memory's text may be noted.
+    fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
+        let read = ReadText::of(&memory.title, &memory.content);
+        places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>()).collect()
     }
 
-    fn digest(&self, form: &str) -> String {
+    /// The keys recorded for a memory's text in its scope. The one for its content alone is included only if the content
+    /// says the same under any title.
+    fn noted_keys(&self, memory: &Memory) -> Vec<TextKey> {
+        let (title, form) = (sameness::normal(&memory.title), sameness::noted(&memory.content));
+        let place = Place::In(&memory.scope);
+        let mut keys = vec![self.key(place, Some(&title), &form)];
+        if sameness::is_self_contained(&memory.title, &memory.content) {
+            keys.push(self.key(place, None, &form));
+        }
+        keys
+    }
+
+    /// The key recorded for a project's text among those of all projects.
+    fn noted_anywhere(&self, memory: &Memory) -> Option<TextKey> {
+        let form = sameness::noted(&memory.content);
+        let title = sameness::normal(&memory.title);
+        let title = (!sameness::is_self_contained(&memory.title, &memory.content)).then_some(&*title);
+        (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, &form))
+    }
+
+    pub fn digest(&self, form: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
         text::hex(&mac.chain_update(form).finalize().into_bytes()[..KEY_BYTES])
     }
@@ -203,7 +246,8 @@ impl Tables {
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
         let mut has_any = false;
-        for key in key_maker.noted_keys(was).filter(|key| !is_kept(key)) {
+        let noted = key_maker.noted_keys(was).into_iter().chain(key_maker.noted_anywhere(was));
+        for key in noted.filter(|key| !is_kept(key)) {
             let tombstone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
             self.tombstones.by_key.insert(key, Some(tombstone));
             has_any = true;
@@ -245,6 +289,39 @@ impl<'a> From<&'a Memory> for SaidText<'a> {
     }
 }
 
+/// The tombstones of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextTombstones {
+    /// Those that hold in its scope: of its project, of the former names of that, and of what is personal, since that is
+    /// found in every project.
+    pub here: Vec<Tombstone>,
+    /// Those that were made in some project.
+    in_some_project: Vec<Tombstone>,
+    is_personal: bool,
+}
+
+impl TextTombstones {
+    /// Those that hold against the text if nobody decided on it. What some project corrected is the same person's: it does
+    /// not become a personal text by itself.
+    pub fn against_unasked(&self) -> impl Iterator<Item = &Tombstone> {
+        self.here.iter().chain(self.in_some_project.iter().filter(|_| self.is_personal))
+    }
+
+    /// Those that go when somebody says the text.
+    pub fn into_lifted(self) -> Vec<Tombstone> {
+        // What one project says lifts nothing of another.
+        let is_lifted = self.is_personal || !self.here.is_empty();
+        let beyond = self.in_some_project.into_iter().filter(|_| is_lifted);
+        self.here.into_iter().chain(beyond).collect()
+    }
+}
+
+/// The places in which a text of a scope is looked up: its names, and what is personal.
+fn places_among<'a>(names: &'a [Scope], scope: &Scope) -> impl Iterator<Item = Place<'a>> {
+    let personal = (!scope.is_personal()).then_some(Place::In(&Scope::Personal));
+    names.iter().map(Place::In).chain(personal)
+}
+
 /// A text that no longer holds, as derived from the rows.
 #[derive(Debug, Clone)]
 pub struct OutdatedText {
@@ -259,9 +336,8 @@ pub struct OutdatedText {
 }
 
 impl Write<'_> {
-    /// The tombstones that a text will have after this commit: in its project, under the former names of that, and
-    /// among personal texts, since what is personal is found in every project. `own` is the memory that says the text
-    /// from now on: what that memory says already is not looked up.
+    /// The tombstones that a text will have after this commit. `own` is the memory that says the text from now on: what
+    /// that memory says already is not looked up.
     ///
     /// # Errors
     /// A failing store.
@@ -269,38 +345,76 @@ impl Write<'_> {
         &self,
         text: SaidText<'_>,
         own: Option<&Memory>,
-    ) -> Result<Vec<Tombstone>, StoreError> {
+    ) -> Result<TextTombstones, StoreError> {
         let key_maker = &self.store().key_maker;
         let SaidText { scope, title, content } = text;
-        let places = self.store().projects().under_former_names(scope).await?;
-        let is_here = |own: &&Memory| own.scope == *scope;
+        let read = ReadText::of(title, content);
+        let names = self.store().projects().under_former_names(scope).await?;
         // What the memory says in its own project, it also says under each former name of that.
-        let said = own.filter(is_here).map(|own| (&own.title, &own.content));
-        let said: Vec<TextKey> = said
-            .into_iter()
-            .flat_map(|(title, content)| places.iter().map(move |place| (place, title, content)))
-            .flat_map(|(place, title, content)| key_maker.keys(place, title, content))
+        let said: BTreeSet<TextKey> = own
+            .filter(|own| own.scope == *scope)
+            .map(|own| ReadText::of(&own.title, &own.content))
+            .iter()
+            .flat_map(|own| {
+                let places = names.iter().map(Place::In).chain([Place::SomeProject]);
+                places.flat_map(move |place| key_maker.keys(place, own).collect::<Vec<_>>())
+            })
             .collect();
-        let mut keys: Vec<TextKey> =
-            places.iter().flat_map(|place| key_maker.keys(place, title, content)).collect();
-        if !scope.is_personal() {
-            keys.extend(key_maker.keys(&Scope::Personal, title, content));
+        let keys = |place| -> BTreeSet<TextKey> {
+            key_maker.keys(place, &read).filter(|key| !said.contains(key)).collect()
+        };
+        let here: BTreeSet<TextKey> = places_among(&names, scope).flat_map(keys).collect();
+        let in_some_project = keys(Place::SomeProject);
+        let found = self.tombstones_by_key(here.iter().chain(&in_some_project)).await?;
+        let of = |keys: &BTreeSet<TextKey>| keys.iter().filter_map(|key| found.get(key).cloned()).collect();
+        Ok(TextTombstones {
+            here: of(&here),
+            in_some_project: of(&in_some_project),
+            is_personal: scope.is_personal(),
+        })
+    }
+
+    /// The tombstones that the parts of a text that nobody decided on will have after this commit, for each part. They
+    /// are read in one query.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn tombstones_of_parts(
+        &self,
+        scope: &Scope,
+        parts: &[TextPart],
+    ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
+        let key_maker = &self.store().key_maker;
+        let names = self.store().projects().under_former_names(scope).await?;
+        let beyond = scope.is_personal().then_some(Place::SomeProject);
+        let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
+        let keys = |part: &TextPart| -> BTreeSet<TextKey> {
+            let forms = part.forms.iter();
+            forms.flat_map(|form| places.iter().map(|place| key_maker.key(*place, None, form))).collect()
+        };
+        let keys: Vec<BTreeSet<TextKey>> = parts.iter().map(keys).collect();
+        let found = self.tombstones_by_key(keys.iter().flatten()).await?;
+        let of = |keys: &BTreeSet<TextKey>| keys.iter().filter_map(|key| found.get(key).cloned()).collect();
+        Ok(keys.iter().map(of).collect())
+    }
+
+    async fn tombstones_by_key<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k TextKey>,
+    ) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {
+        let mut found = BTreeMap::new();
+        let mut stored: BTreeSet<&TextKey> = BTreeSet::new();
+        for key in keys {
+            match self.tables().tombstones.by_key.get(key) {
+                Some(changed) => found.extend(changed.clone().map(|tombstone| (key.clone(), tombstone))),
+                None => drop(stored.insert(key)),
+            }
         }
-        keys.retain(|key| !said.contains(key));
-        let mut found = Vec::new();
-        keys.retain(|key| {
-            let Some(tombstone) = self.tables().tombstones.by_key.get(key) else { return true };
-            found.extend(tombstone.clone());
-            false
-        });
-        if !keys.is_empty() {
-            let ids: Vec<RecordId> = keys.iter().map(TextKey::record).collect();
-            found.extend(
-                self.store()
-                    .tombstones()
-                    .select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids))
-                    .await?,
-            );
+        if !stored.is_empty() {
+            let ids: Vec<RecordId> = stored.into_iter().map(TextKey::record).collect();
+            let vars = Vars::new().with("ids", ids);
+            let stored = self.store().tombstones().select(statement::TOMBSTONE_GET, vars).await?;
+            found.extend(stored.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)));
         }
         Ok(found)
     }
@@ -378,8 +492,31 @@ impl Tombstones<'_> {
     /// Those among some memories that say a text of these tombstones.
     pub fn said_by(self, memories: &[Memory], tombstones: &[Tombstone]) -> Vec<MemoryId> {
         let keys: BTreeSet<&TextKey> = tombstones.iter().map(|tombstone| &tombstone.key).collect();
-        let says = |memory: &&Memory| self.0.key_maker.noted_keys(memory).any(|key| keys.contains(&key));
+        let says =
+            |memory: &&Memory| self.0.key_maker.noted_keys(memory).iter().any(|key| keys.contains(key));
         memories.iter().filter(says).map(|memory| memory.id).collect()
+    }
+
+    /// Those among some memories that, in this scope, would say what another memory no longer says there.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn said_in(self, scope: &Scope, memories: &[Memory]) -> Result<Vec<MemoryId>, StoreError> {
+        let key_maker = &self.0.key_maker;
+        let names = self.0.projects().under_former_names(scope).await?;
+        let keys = |memory: &Memory| -> BTreeSet<TextKey> {
+            let read = ReadText::of(&memory.title, &memory.content);
+            names.iter().flat_map(|name| key_maker.keys(Place::In(name), &read).collect::<Vec<_>>()).collect()
+        };
+        let keyed: Vec<(MemoryId, BTreeSet<TextKey>)> =
+            memories.iter().map(|memory| (memory.id, keys(memory))).collect();
+        let ids: BTreeSet<&TextKey> = keyed.iter().flat_map(|(_, keys)| keys).collect();
+        let ids: Vec<RecordId> = ids.into_iter().map(TextKey::record).collect();
+        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        let is_said = |(id, keys): &(MemoryId, BTreeSet<TextKey>)| {
+            found.iter().any(|tombstone| tombstone.memory != *id && keys.contains(&tombstone.key))
+        };
+        Ok(keyed.iter().filter(|one| is_said(one)).map(|(id, _)| *id).collect())
     }
 
     async fn put_derived(self, changes: &TombstoneChanges) -> Result<(), StoreError> {
@@ -416,6 +553,32 @@ impl Tombstones<'_> {
             }
             None => self.select(statement::TOMBSTONE_LATEST, vars).await,
         }
+    }
+
+    /// When a text of each of some memories last ceased to hold; memories without such a text are left out.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Since {
+            memory: RecordId,
+            at: Datetime,
+        }
+        if memories.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let records: Vec<RecordId> = memories.iter().map(memory_record).collect();
+        let vars = Vars::new().with("memories", records).limit(SINCE_MAX);
+        let mut results = self.0.engine()?.run(statement::TOMBSTONE_SINCE, vars.0).await?;
+        let mut last = BTreeMap::new();
+        for row in take::<Since>("tombstone", &mut results, 0)? {
+            let (memory, at) = (memory_id("tombstone", row.memory)?, timestamp(row.at));
+            let latest = last.entry(memory).or_insert(at);
+            *latest = at.max(*latest);
+        }
+        Ok(last)
     }
 
     /// The number of tombstones.
@@ -481,6 +644,6 @@ impl Store {
 /// What is noted of a memory's text when it is deleted, for tests.
 #[cfg(test)]
 pub(super) fn tombstone_of(key_maker: &KeyMaker, memory: &Memory) -> Tombstone {
-    let key = key_maker.keys_of(memory)[0].clone();
+    let key = key_maker.noted_keys(memory)[0].clone();
     Tombstone { key, memory: memory.id, why: Why::Deleted, replaced_by: None, at: Timestamp::UNIX_EPOCH }
 }

@@ -164,6 +164,7 @@ impl Write<'_> {
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
+        self.store.held_works.doubt(&tables.works);
         if let Err(error) = self.store.engine()?.script("commit", &script, vars).await {
             if matches!(error, EngineError::DiskFailed(_)) && self.store.dir.is_some() {
                 self.store.disk_failed.notify_one();
@@ -175,6 +176,13 @@ impl Write<'_> {
         self.position.at = self.at;
         if changes.tables().former.has_any() {
             self.store.former.forget();
+        }
+        if changes.tables().history.forgets_texts() {
+            self.store.forgotten_texts.forget();
+        }
+        // Another process may write the rows of a shared store.
+        if !self.store.is_shared() {
+            self.store.held_works.keep(&changes.tables().works);
         }
         // This still holds the writer, so followers are notified in commit order.
         self.store.announce(&Committed { events, memories: changes.into_memories() });

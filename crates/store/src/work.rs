@@ -1,5 +1,7 @@
 //! The journal of work: queries and changes. Its chain belongs to `cerebro_ledger`.
 
+mod held;
+
 use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work};
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
@@ -17,6 +19,7 @@ use super::{
 };
 use cerebro_core::domain::{EventKind, Project, Timestamp, WorkId};
 use cerebro_core::text;
+pub(super) use held::HeldWorks;
 
 const WORK: &str = "work";
 const EVENT: &str = "work_event";
@@ -398,9 +401,21 @@ impl Write<'_> {
     /// # Errors
     /// A failing store.
     pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
-        match self.tables().works.put.iter().rfind(|stored| stored.work.id == *id) {
-            Some(stored) => Ok(Some(stored.clone())),
+        let here = self.tables().works.put.iter().rfind(|stored| stored.work.id == *id).cloned();
+        match here.or_else(|| self.store().held_works.by_id(id)) {
+            Some(stored) => Ok(Some(stored)),
             None => self.store().works().by_id(id).await,
+        }
+    }
+
+    /// The piece of work with a name, as it was before this commit.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn named_work(&self, name: &str) -> Result<Option<StoredWork>, StoreError> {
+        match self.store().held_works.by_name(name) {
+            Some(stored) => Ok(Some(stored)),
+            None => self.store().works().by_name(name).await,
         }
     }
 
@@ -486,6 +501,11 @@ impl Works<'_> {
         Ok(one(self.by_ids(&[*id]).await?))
     }
 
+    /// The piece of work with a name as the last commit left it, if it was written lately.
+    pub fn held(self, name: &str) -> Option<StoredWork> {
+        self.0.held_works.by_name(name)
+    }
+
     /// The piece of work with a name.
     pub async fn by_name(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
         Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
@@ -529,7 +549,9 @@ impl Works<'_> {
 
     /// Marks everything that was made with a key as unsealed: the journal begins anew.
     pub async fn unseal(self, key_id: &str) -> Result<(), StoreError> {
-        self.0.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await.map(drop)
+        let done = self.0.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await;
+        self.0.held_works.clear();
+        done.map(drop)
     }
 
     /// The number of all events.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
@@ -135,18 +136,17 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
         return Ok(());
     }
     let lines: Vec<String> = batch.iter().map(|item| item.line.to_string()).collect();
-    let request = Request::new(Operation::Import).with("lines", lines).with("dry_run", dry_run);
+    let request = Request::new(of::Import).with("lines", lines).with("dry_run", dry_run);
     let answer = daemon
-        .ask(request)
+        .read(request)
         .await
         .map_err(|error| error.hint("what was taken in so far stays; the same import may be repeated"))?;
-    *created += answer["created"].as_u64().unwrap_or_default();
-    report.unchanged += answer["unchanged"].as_u64().unwrap_or_default();
-    for skipped in answer["skipped"].as_array().into_iter().flatten() {
-        let at = skipped["line"].as_u64().and_then(|at| usize::try_from(at).ok());
-        let Some(item) = at.and_then(|at| batch.get(at)) else { continue };
+    *created += answer.created;
+    report.unchanged += answer.unchanged;
+    for skipped in &answer.skipped {
+        let Some(item) = usize::try_from(skipped.line).ok().and_then(|at| batch.get(at)) else { continue };
         report.refused.insert(id(item));
-        report.skipped.push((item.name.clone(), shown(&skipped["why"])));
+        report.skipped.push((item.name.clone(), shown(&skipped.why)));
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{CommandContext, Leftover, Outcome, daemon};
+use super::{CommandContext, Leftover, Outcome, daemon, some_of};
+use crate::answer::{Received, backup::Made, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes, shown};
@@ -16,7 +17,6 @@ use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
 use cerebro_core::domain::{MemoryId, Timestamp};
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
@@ -24,8 +24,6 @@ use cerebro_service::backup::{self, BackupError, FileError, Kept};
 const GLANCE: Duration = Duration::from_millis(100);
 /// How many times the home is taken from a daemon, because agents may start another.
 const OWN_ATTEMPTS_MAX: u32 = 5;
-/// Most such memories that are named on a terminal: see [`said_again`].
-const SAID_AGAIN_SHOWN: usize = 20;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
 /// Write everything into one file, while agents go on working
@@ -114,23 +112,21 @@ pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<Outcome> 
 
 async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
     let dir = folder(context, args.to)?;
-    let request = Request::new(Operation::Backup)
+    let request = Request::new(of::Backup)
         .with("dir", dir.display().to_string())
         .with("keep", args.keep)
         .with("verify", args.verify);
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
     daemon.close().await;
-    if !context.output.json(&made)? {
-        let rows: u64 =
-            made["rows"].as_object().into_iter().flatten().filter_map(|(_, rows)| rows.as_u64()).sum();
+    if !context.output.json(made.raw())? {
         context.output.facts(&[
-            ("file", shown(&made["file"])),
-            ("rows", rows.to_string()),
-            ("size", made["bytes"].as_u64().map(bytes).unwrap_or_default()),
-            ("verified", if made["verified"] == true { "yes".to_owned() } else { String::new() }),
+            ("file", shown(&made.file)),
+            ("rows", made.rows.values().sum::<u64>().to_string()),
+            ("size", bytes(made.bytes)),
+            ("verified", shown(&made.verified)),
         ])?;
-        for old in made["removed"].as_array().into_iter().flatten() {
+        for old in &made.removed {
             context.output.note(&format!("removed {}", shown(old)));
         }
     }
@@ -138,10 +134,14 @@ async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
 }
 
 /// Asks for a backup and shows how far it is.
-pub async fn with_progress(context: &CommandContext, daemon: &Daemon, request: Request) -> Result<Value> {
+pub async fn with_progress(
+    context: &CommandContext,
+    daemon: &Daemon,
+    request: Request<of::Backup>,
+) -> Result<Received<Made>> {
     let bar = context.output.progress(Some(0), BAR);
     let made = tokio::select! {
-        made = daemon.ask(request) => made,
+        made = daemon.read(request) => made,
         () = follow(daemon, &bar) => Err(Error::internal("the progress of the backup ended before it")),
     };
     bar.finish_and_clear();
@@ -152,9 +152,9 @@ async fn follow(daemon: &Daemon, bar: &ProgressBar) {
     loop {
         tokio::time::sleep(GLANCE).await;
         // The answer to the backup itself says what went wrong.
-        let Ok(progress) = daemon.ask(Request::new(Operation::BackupProgress)).await else { continue };
-        bar.set_length(progress["total"].as_u64().unwrap_or_default());
-        bar.set_position(progress["rows"].as_u64().unwrap_or_default());
+        let Ok(progress) = daemon.read(Request::new(of::BackupProgress)).await else { continue };
+        bar.set_length(progress.total.unwrap_or_default());
+        bar.set_position(progress.rows.unwrap_or_default());
     }
 }
 
@@ -294,13 +294,10 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
 
 /// Names memories whose text was corrected or deleted after the backup and is now back.
 fn said_again(ids: &[MemoryId]) -> Option<String> {
-    let named: Vec<&str> = ids.iter().take(SAID_AGAIN_SHOWN).map(MemoryId::as_str).collect();
-    let more = ids.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more (--json names all)") } else { String::new() };
+    let named = some_of(&ids.iter().map(MemoryId::as_str).collect::<Vec<_>>());
     let count = text::counted(ids.len(), "memory");
-    (!ids.is_empty()).then(|| {
-        format!("{count} of the backup say what was corrected or deleted since: {}{more}", named.join(", "))
-    })
+    (!ids.is_empty())
+        .then(|| format!("{count} of the backup say what was corrected or deleted since: {named}"))
 }
 
 /// Takes the lock of a home that no daemon serves.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::remains::Remains;
 use super::selection::{self, Chosen, Conditions};
-use super::{CommandContext, Outcome, backup, suggest};
+use super::{CommandContext, Outcome, backup, some_of, suggest};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
@@ -214,6 +215,20 @@ pub async fn delete_each(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
         ));
     }
+    let prompts: Vec<&str> = deleted
+        .iter()
+        .filter_map(|one| one["prompts"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if !prompts.is_empty() {
+        context.output.note(&format!(
+            "{} of past sessions still {} it: {}",
+            text::counted(prompts.len(), "prompt"),
+            if prompts.len() == 1 { "says" } else { "say" },
+            some_of(&prompts)
+        ));
+    }
     remains.print(context);
     if exchanges > 0 {
         context.output.note(
@@ -225,8 +240,7 @@ pub async fn delete_each(
 
 /// How many exchanges of past sessions are stored, because a purge of memories does not remove them; 0 if unknown.
 async fn past_exchanges(daemon: &Daemon) -> u64 {
-    let status = daemon.ask(Request::new(Operation::HistoryStatus)).await.unwrap_or_default();
-    status["exchanges"].as_u64().unwrap_or(0)
+    daemon.read(Request::new(of::HistoryStatus)).await.map_or(0, |status| status.exchanges)
 }
 
 /// The unsaved edits of these memories; none if the folder cannot be read.

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::remains::Remains;
 use super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use cerebro_core::operation::Operation;
 
 /// Remove the last bytes of purged memories from the disk
 ///
@@ -24,9 +24,9 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&home).await?;
     let bar = context.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let answer = daemon.ask(Request::new(Operation::Compact)).await;
+    let answer = daemon.read(Request::new(of::Compact)).await;
     bar.finish_and_clear();
-    let mut answer = answer?;
+    let mut answer = answer?.raw().clone();
     daemon.close().await;
     let remains = Remains::of(&home);
     answer["remains"] = remains.json();

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::serve::HttpArgs;
 use super::{CommandContext, Leftover, Outcome, autostart};
+use crate::answer::{Received, daemon::Status, of};
 use crate::app::App;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -21,7 +22,6 @@ use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
 };
-use cerebro_core::operation::Operation;
 use cerebro_core::redact;
 use cerebro_core::text;
 
@@ -144,9 +144,9 @@ pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Out
 
 async fn start(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let daemon = Daemon::reach(home).await?;
-    let status = daemon.ask(Request::new(Operation::Status)).await?;
+    let status = daemon.read(Request::new(of::Status)).await?;
     daemon.close().await;
-    show_status(context, status)
+    show_status(context, &status)
 }
 
 async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
@@ -158,31 +158,37 @@ async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
         }
         return Ok(Outcome::Short);
     };
-    let status = daemon.ask(Request::new(Operation::Status)).await?;
+    let status = daemon.read(Request::new(of::Status)).await?;
     daemon.close().await;
-    show_status(context, status)
+    show_status(context, &status)
 }
 
-fn show_status(context: &CommandContext, mut status: Value) -> Result<Outcome> {
+fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Outcome> {
     // The command that asks is connected too, and gone when this is read.
-    let clients = status["clients"].as_u64().unwrap_or_default().saturating_sub(1);
-    status["clients"] = json!(clients);
-    status["running"] = json!(true);
-    if !context.output.json(&status)? {
+    let clients = status.clients.saturating_sub(1);
+    let mut raw = status.raw().clone();
+    raw["clients"] = json!(clients);
+    raw["running"] = json!(true);
+    if !context.output.json(&raw)? {
+        let backup = status.backup.as_ref();
+        let journal = status.journal.as_ref();
         context.output.facts(&[
             ("running", "yes".to_owned()),
-            ("pid", shown(&status["pid"])),
-            ("version", shown(&status["version"])),
-            ("started", context.output.moment(&status["started_at"])),
-            ("up for", status["uptime_s"].as_u64().map(duration).unwrap_or_default()),
+            ("pid", shown(&status.pid)),
+            ("version", shown(&status.version)),
+            ("started", context.output.moment(&status.started_at)),
+            ("up for", duration(status.uptime_s)),
             ("clients", clients.to_string()),
-            ("store", shown(&status["store"])),
-            ("home", shown(&status["home"])),
-            ("database", shown(&status["database"])),
-            ("HTTP", shown(&status["http"])),
-            ("last backup", context.output.moment(&status["backup"]["made_at"])),
-            ("backup failed", shown(&status["backup"]["failure"])),
-            ("journal slow", context.output.moment(&status["journal"]["degraded_until"])),
+            ("store", shown(&status.store)),
+            ("home", shown(&status.home)),
+            ("database", shown(&status.database)),
+            ("HTTP", shown(&status.http)),
+            ("last backup", context.output.moment(&backup.and_then(|backup| backup.made_at.as_ref()))),
+            ("backup failed", shown(&backup.and_then(|backup| backup.failure.as_ref()))),
+            (
+                "journal slow",
+                context.output.moment(&journal.and_then(|journal| journal.degraded_until.as_ref())),
+            ),
         ])?;
     }
     Ok(Outcome::Done)
@@ -204,9 +210,8 @@ async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
 /// Asks the daemon to finish its calls and end. Returns its process id; `None` if none was running.
 pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
     let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
-    let answer = daemon.ask(Request::new(Operation::Stop)).await?;
+    let pid = daemon.read(Request::new(of::Stop)).await?.pid;
     daemon.close().await;
-    let pid = answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
     if !wait_until(STOP_MAX, || !owns(home, pid)).await {
         let words = format!("the daemon (process {pid}) is still busy after {} s", STOP_MAX.as_secs());
         return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));

@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{CommandContext, Outcome, trial};
+use crate::answer::{Received, Text, daemon::Status, of, upkeep, worker::Worker};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, bytes, shown};
@@ -23,7 +24,6 @@ use crate::{
     platform,
 };
 use cerebro_core::domain::Timestamp;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::backup;
@@ -84,7 +84,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
     let (inside, status) = inside(&home, args.fix).await;
     bar.finish_and_clear();
     checks.extend(inside);
-    checks.push(backups(&home, config.ok().as_ref(), &status));
+    checks.push(backups(&home, config.ok().as_ref(), status.as_ref()));
     print(context, &checks)
 }
 
@@ -278,25 +278,25 @@ fn remove(path: &PathBuf) -> std::io::Result<()> {
 }
 
 /// The checks of the daemon: whether it runs, its version, and the contents of its store.
-async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
+async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Option<Status>) {
     let daemon = match Daemon::reach_patiently(home).await {
         Ok(daemon) => daemon,
         Err(error) => {
             let mut checks = vec![Check::failed("daemon", format!("none can be reached: {error}"))];
             checks.extend(unknown("needs a daemon"));
-            return (checks, Value::Null);
+            return (checks, None);
         }
     };
-    let status = daemon.ask(Request::new(Operation::Status)).await.unwrap_or_default();
-    let mut checks = vec![daemon_check(home, &status)];
-    match daemon.ask(Request::new(Operation::Examine).with("fix", fix)).await {
-        Ok(answer) => {
-            checks.push(versions(&status, &answer));
-            checks.extend(answer["checks"].as_array().into_iter().flatten().filter_map(read_check));
-            let stats = daemon.ask(Request::new(Operation::Stats)).await.unwrap_or_default();
-            checks.push(worker(&stats["worker"]));
-            let answer = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
-            checks.push(relations(&answer["worker"]));
+    let status = daemon.read(Request::new(of::Status)).await.ok().map(Received::into_answer);
+    let mut checks = vec![daemon_check(home, status.as_ref())];
+    match daemon.read(Request::new(of::Examine).with("fix", fix)).await {
+        Ok(examined) => {
+            checks.push(versions(status.as_ref(), examined.schema_version));
+            checks.extend(examined.checks.iter().filter_map(read_check));
+            let told = daemon.read(Request::new(of::Worker)).await;
+            let worker = told.map(|told| told.into_answer().worker).unwrap_or_default();
+            checks.push(model(&worker));
+            checks.push(relations(&worker));
         }
         Err(error) => {
             checks.push(Check::failed("store", error.to_string()));
@@ -307,48 +307,50 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
     (checks, status)
 }
 
-fn daemon_check(home: &Home, status: &Value) -> Check {
-    let pid = status["pid"].as_u64();
-    let owner = lock::owner(home).map(|owner| u64::from(owner.pid));
+fn daemon_check(home: &Home, status: Option<&Status>) -> Check {
+    let pid = status.map(|status| status.pid);
+    let owner = lock::owner(home).map(|owner| owner.pid);
     if !lock::is_held(home) || owner != pid {
         let words =
             "the one that answers does not hold daemon.lock; `cerebro daemon stop`, and start it again";
         return Check::failed("daemon", words);
     }
-    Check::sound("daemon", format!("process {} answers and holds the lock", shown(&status["pid"])))
+    Check::sound("daemon", format!("process {} answers and holds the lock", shown(&pid)))
 }
 
-fn versions(status: &Value, worker: &Value) -> Check {
-    let (daemon, own) = (shown(&status["version"]), daemon::VERSION);
+fn versions(status: Option<&Status>, schema: u32) -> Check {
+    let (daemon, own) = (shown(&status.map(|status| &status.version)), daemon::VERSION);
     if daemon != own {
         let words =
             format!("the daemon is {daemon}, this is {own}; `cerebro daemon stop` lets the new one start");
         return Check::failed("versions", words);
     }
-    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&worker["schema_version"])))
+    Check::sound("versions", format!("program and daemon {own}, schema {schema}"))
 }
 
-fn worker(worker: &Value) -> Check {
-    let (state, model) = (shown(&worker["state"]), shown(&worker["model"]));
-    if ["unusable", "disagrees"].contains(&state.as_str()) {
-        return Check::failed("model", format!("the worker is {state}: {}", shown(&worker["detail"])));
+fn model(worker: &Worker) -> Check {
+    let state = worker.state.raw();
+    if ["unusable", "disagrees"].contains(&state) {
+        return Check::failed("model", format!("the worker is {state}: {}", shown(&worker.detail)));
     }
-    let model = if model.is_empty() { "no model".to_owned() } else { model };
+    let model = worker.model.as_ref().map_or("no model", Text::raw);
     Check::sound("model", format!("{model}; the worker is {state}"))
 }
 
-fn relations(worker: &Value) -> Check {
-    match (worker["relations_fault"].as_str(), worker["relations"].as_str()) {
-        (Some(fault), _) => Check::failed("relations", format!("no language model can be asked: {fault}")),
-        (None, Some(model)) => Check::sound("relations", format!("{model} is asked")),
+fn relations(worker: &Worker) -> Check {
+    match (&worker.relations_fault, &worker.relations) {
+        (Some(fault), _) => {
+            Check::failed("relations", format!("no language model can be asked: {}", fault.raw()))
+        }
+        (None, Some(model)) => Check::sound("relations", format!("{} is asked", model.raw())),
         (None, None) => Check::sound("relations", "no language model is to be asked"),
     }
 }
 
-fn read_check(row: &Value) -> Option<Check> {
-    let name = CHECKS.iter().find(|name| row["check"] == **name)?;
-    let words = shown(&row["words"]);
-    Some(match row["state"].as_str()? {
+fn read_check(found: &upkeep::Check) -> Option<Check> {
+    let name = CHECKS.iter().find(|name| found.check == **name)?;
+    let words = shown(&found.words);
+    Some(match found.state.raw() {
         "ok" => Check::sound(name, words),
         "fixed" => Check::failed(name, words).repaired(),
         "fault" => Check::failed(name, words),
@@ -356,22 +358,23 @@ fn read_check(row: &Value) -> Option<Check> {
     })
 }
 
-fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
+fn backups(home: &Home, config: Option<&Config>, status: Option<&Status>) -> Check {
     let Some(config) = config else { return Check::unknown("backup", "needs a configuration") };
     let plan = config.settings().backup;
-    if status["database"].is_string() {
+    if status.is_some_and(|status| status.database.is_some()) {
         return Check::sound("backup", "the database is on a server and backed up there");
     }
     let dir = plan.dir_in(home.root());
-    if let Some(failure) = status["backup"]["failure"].as_str() {
-        return Check::failed("backup", format!("the last one failed: {failure}"));
+    let last = status.and_then(|status| status.backup.as_ref());
+    if let Some(failure) = last.and_then(|last| last.failure.as_ref()) {
+        return Check::failed("backup", format!("the last one failed: {}", failure.raw()));
     }
     let kept = match backup::kept(&dir, home.root()) {
         Ok(kept) => kept,
         Err(error) => return Check::failed("backup", error.to_string()),
     };
     // The daemon makes none while nothing happens, and says until when the newest one is good.
-    let good_until = status["backup"]["made_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    let good_until = last.and_then(|last| last.made_at.as_ref()?.moment());
     let newest = kept.first().map(|newest| newest.head.at).max(good_until);
     let age = newest.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
     let newest_words =
@@ -379,7 +382,7 @@ fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
     if plan.every.is_zero() {
         return Check::sound("backup", format!("none by the clock; in {} {newest_words}", dir.display()));
     }
-    let just_started = status["uptime_s"].as_u64().is_some_and(|seconds| seconds < SETTLED_SECONDS);
+    let just_started = status.is_some_and(|status| status.uptime_s < SETTLED_SECONDS);
     // The one that is due now may be under way.
     if !just_started && age.is_none_or(|age| age > plan.every * 2) {
         return Check::failed("backup", format!("one is overdue in {}: {newest_words}", dir.display()));
@@ -390,12 +393,16 @@ fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::backup::Last;
 
     #[test]
     fn another_version_is_a_finding() {
-        let answer = json!({ "schema_version": 1 });
-        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &answer).health, Health::Sound);
-        assert_eq!(versions(&json!({ "version": "0.0.1" }), &answer).health, Health::Failed);
+        let health = |version: &str| {
+            let status = Status { version: version.into(), ..Status::default() };
+            versions(Some(&status), 1).health
+        };
+        assert_eq!(health(daemon::VERSION), Health::Sound);
+        assert_eq!(health("0.0.1"), Health::Failed);
     }
 
     #[test]
@@ -415,31 +422,34 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&folder.path().join("h"))).unwrap();
         let config: Config = toml::from_str("[backup]\nevery = \"1h\"").unwrap();
-        let health = |status: Value| backups(&home, Some(&config), &status);
-        let up = SETTLED_SECONDS + 1;
-        assert_eq!(health(json!({ "uptime_s": up })).health, Health::Failed);
-        assert!(health(json!({ "uptime_s": up })).words.contains("overdue"));
-        assert_eq!(health(json!({ "uptime_s": 1 })).health, Health::Sound, "it may be under way");
-        let now = Timestamp::now().to_string();
-        assert_eq!(health(json!({ "uptime_s": up, "backup": { "made_at": now } })).health, Health::Sound);
-        let remote = json!({ "uptime_s": up, "database": "wss://db" });
-        assert_eq!(health(remote).health, Health::Sound);
+        let health = |status: &Status| backups(&home, Some(&config), Some(status));
+        let up = Status { uptime_s: SETTLED_SECONDS + 1, ..Status::default() };
+        assert_eq!(health(&up).health, Health::Failed);
+        assert!(health(&up).words.contains("overdue"));
+        let young = Status { uptime_s: 1, ..Status::default() };
+        assert_eq!(health(&young).health, Health::Sound, "it may be under way");
+        let last = Last { made_at: Some(Text::of(Timestamp::now())), ..Last::default() };
+        assert_eq!(health(&Status { backup: Some(last), ..up.clone() }).health, Health::Sound);
+        let remote = Status { database: Some("wss://db".into()), ..up };
+        assert_eq!(health(&remote).health, Health::Sound);
     }
 
     #[test]
     fn a_worker_in_trouble_is_a_finding() {
-        assert_eq!(worker(&json!({ "state": "off" })).health, Health::Sound);
-        assert_eq!(worker(&json!({ "state": "unusable", "detail": "no runtime" })).health, Health::Failed);
+        let worker = |state: &str| Worker { state: state.into(), ..Worker::default() };
+        assert_eq!(model(&worker("off")).health, Health::Sound);
+        assert_eq!(model(&worker("unusable")).health, Health::Failed);
     }
 
     #[test]
     fn what_the_daemon_says_is_taken_over() {
-        let row =
-            |state: &str| read_check(&json!({ "check": "index", "state": state, "words": "w" })).unwrap();
+        let row = |check: &str, state: &str| {
+            read_check(&upkeep::Check { check: check.into(), state: state.into(), words: "w".into() })
+        };
         for state in ["ok", "fault", "fixed", "unknown"] {
-            assert_eq!(row(state).health.as_str(), state);
+            assert_eq!(row("index", state).unwrap().health.as_str(), state);
         }
-        assert_eq!(read_check(&json!({ "check": "strange", "state": "ok" })), None);
+        assert_eq!(row("strange", "ok"), None);
         assert_eq!(unknown("x").len(), CHECKS.len());
     }
 }

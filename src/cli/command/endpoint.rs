@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CommandContext, Outcome};
+use crate::answer::{
+    Ask,
+    listeners::{Closed, Status},
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::platform;
-use cerebro_core::operation::Operation;
 
 /// How often the command checks whether the endpoint is still open.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The operations of an endpoint, and the messages about it.
-pub struct Endpoint {
+pub struct Endpoint<S, C> {
     /// Asks whether it is open.
-    pub status: Operation,
+    pub status: S,
     /// Closes it.
-    pub close: Operation,
+    pub close: C,
     /// Said while it is open.
     pub open: &'static str,
     /// Said when another command closed it.
@@ -27,35 +30,39 @@ pub struct Endpoint {
     pub closed: &'static str,
     /// Said when there was nothing to close.
     pub none: &'static str,
-    /// Said when another command holds it, and this one was let in too.
-    pub shared: Option<&'static str>,
 }
 
-impl Endpoint {
+impl<S, C> Endpoint<S, C>
+where
+    S: Ask<Answer = Status> + Copy,
+    C: Ask<Answer = Closed> + Copy,
+{
     /// Opens it, shows what the daemon says of it, and holds it until the command is interrupted.
-    pub async fn hold(
+    pub async fn hold<O: Ask>(
         &self,
         context: &CommandContext,
-        open: Request,
-        facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
+        open: Request<O>,
+        facts: impl Fn(&O::Answer) -> Vec<(&'static str, String)>,
     ) -> Result<Outcome> {
-        self.hold_and(context, open, facts, |_| {}).await
+        self.hold_and(context, open, facts, |_| None, |_| {}).await
     }
 
-    /// The same, and does something once it is open and shown.
-    pub async fn hold_and(
+    /// The same, and does something once it is open and shown. `shared` is what is said if another command holds it, and
+    /// this one was let in too.
+    pub async fn hold_and<O: Ask>(
         &self,
         context: &CommandContext,
-        open: Request,
-        facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
-        then: impl FnOnce(&Value),
+        open: Request<O>,
+        facts: impl Fn(&O::Answer) -> Vec<(&'static str, String)>,
+        shared: impl FnOnce(&O::Answer) -> Option<&'static str>,
+        then: impl FnOnce(&O::Answer),
     ) -> Result<Outcome> {
         // Before it opens, so that no signal falls between.
         let end = platform::termination().map_err(Error::internal)?;
         let daemon = Daemon::reach(&context.home()?).await?;
-        let access = daemon.ask(open).await?;
-        let shared = self.shared.filter(|_| access["already_open"] == json!(true));
-        if !context.output.json(&access)? {
+        let access = daemon.read(open).await?;
+        let shared = shared(&access);
+        if !context.output.json(access.raw())? {
             context.output.facts(&facts(&access))?;
             context.output.note(shared.unwrap_or(self.open));
         }
@@ -67,7 +74,7 @@ impl Endpoint {
         let outcome = tokio::select! {
             () = end => {
                 // It ends with the connection anyway; so it is gone when the command is.
-                daemon.ask(Request::new(self.close)).await?;
+                daemon.read(Request::new(self.close)).await?;
                 Outcome::Done
             }
             is_meant = self.gone(&daemon) => {
@@ -84,8 +91,8 @@ impl Endpoint {
     async fn gone(&self, daemon: &Daemon) -> bool {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            match daemon.ask(Request::new(self.status)).await {
-                Ok(status) if status["open"] == json!(true) => {}
+            match daemon.read(Request::new(self.status)).await {
+                Ok(status) if status.open => {}
                 answer => return answer.is_ok(),
             }
         }
@@ -96,9 +103,9 @@ impl Endpoint {
         let closed = match Daemon::running(&context.home()?).await? {
             None => false,
             Some(daemon) => {
-                let answer = daemon.ask(Request::new(self.close)).await?;
+                let answer = daemon.read(Request::new(self.close)).await?;
                 daemon.close().await;
-                answer["closed"] == json!(true)
+                answer.closed
             }
         };
         if !context.output.json(&json!({ "closed": closed }))? {

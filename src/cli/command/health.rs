@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome, suggest};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::view;
-use cerebro_core::operation::Operation;
 
 /// Show what is stale, due, flagged or alike, and what to do
 ///
@@ -22,14 +22,14 @@ pub struct HealthArgs {
 
 pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let request = Request::new(Operation::Health).with("project", args.project.as_deref());
-    let health = daemon.ask(request).await?;
+    let request = Request::new(of::Health).with("project", args.project.as_deref());
+    let report = daemon.read(request).await?;
     let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
-    if context.output.json(&health)? {
+    if context.output.json(report.raw())? {
         return Ok(Outcome::Done);
     }
-    let facts: Vec<view::Fact> = view::vitals(&health).into_iter().chain(view::spent(&health)).collect();
+    let facts = [view::vitals(&report.health), view::spent(&report.worker)].concat();
     let lines: Vec<(&str, String)> = facts.iter().map(|fact| (fact.name, fact.words.clone())).collect();
     context.output.facts(&lines)?;
     for (name, todo) in facts.iter().filter_map(|fact| Some((fact.name, fact.todo?))) {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::AsyncReadExt;
 
 use super::{CommandContext, Outcome};
+use crate::answer::{Ask, Received, Text, hooks::Hint, of};
 use crate::cli::error::Result;
 use crate::config::Config;
 use crate::daemon::client::{self, Autostart, Client};
@@ -18,7 +19,6 @@ use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed, world};
 use crate::{platform, project_dir};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
-use cerebro_core::operation::Operation;
 use cerebro_ledger::Step;
 
 /// Size of the first requested context, in bytes; escapes and the frame need the rest of the room.
@@ -88,7 +88,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     };
     if event.has_news {
         let transcript = event.transcript.as_ref().map(|path| path.to_string_lossy());
-        reporter.ask(Operation::HookTranscript, json!({ "transcript": transcript })).await;
+        reporter.ask(of::HookTranscript, json!({ "transcript": transcript })).await;
     }
     reporter.client.close().await;
     said
@@ -112,27 +112,32 @@ struct Reporter {
 }
 
 impl Reporter {
-    async fn ask(&self, operation: Operation, arguments: Value) -> Option<Value> {
+    async fn ask<O: Ask>(&self, operation: O, arguments: Value) -> Option<O::Answer> {
         let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         arguments.retain(|_, value| !value.is_null());
         arguments.insert("agent".to_owned(), json!(self.agent.client()));
-        self.client.call(operation, Value::Object(arguments)).await.ok()
+        self.client.ask(operation, Value::Object(arguments)).await.ok().map(Received::into_answer)
     }
 }
 
 /// Executes the event's deed for the session.
 async fn deed(reporter: &Reporter, event: &Event) {
-    let (operation, arguments) = match &event.deed {
+    match &event.deed {
         Some(Deed::Prompt(prompt)) => {
             let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
-            (Operation::HookPrompt, json!({ "content": prompt, "directory": directory }))
+            reporter.ask(of::HookPrompt, json!({ "content": prompt, "directory": directory })).await;
         }
-        Some(Deed::Message(text)) => (Operation::HookMessage, json!({ "content": text })),
-        Some(Deed::Compaction(text)) => (Operation::HookCompaction, json!({ "content": text })),
-        Some(Deed::End) => (Operation::HookEnd, json!({})),
-        Some(Deed::Context | Deed::Bind(_)) | None => return,
-    };
-    reporter.ask(operation, arguments).await;
+        Some(Deed::Message(text)) => {
+            reporter.ask(of::HookMessage, json!({ "content": text })).await;
+        }
+        Some(Deed::Compaction(text)) => {
+            reporter.ask(of::HookCompaction, json!({ "content": text })).await;
+        }
+        Some(Deed::End) => {
+            reporter.ask(of::HookEnd, json!({})).await;
+        }
+        Some(Deed::Context | Deed::Bind(_)) | None => {}
+    }
 }
 
 /// Reports the event to the journal.
@@ -172,8 +177,7 @@ async fn step(reporter: &Reporter, event: &Event, moment: &Moment, commit: Optio
     let arguments = json!({
         "steps": moment.steps, "once": moment.once, "ago_ms": ago, "directory": directory, "commit": commit,
     });
-    let answer = reporter.ask(Operation::HookStep, arguments).await;
-    let recorded = answer.and_then(|answer| answer["recorded"].as_u64());
+    let recorded = reporter.ask(of::HookStep, arguments).await.and_then(|answer| answer.recorded);
     tracing::debug!(once = moment.once, recorded, "reported to the journal");
     recorded.unwrap_or(0)
 }
@@ -246,9 +250,8 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
     let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
     for _ in 0..CONTEXT_TRIES {
         let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript });
-        let answer = reporter.ask(Operation::HookContext, arguments).await;
-        let stored = answer.as_ref().and_then(|answer| answer["text"].as_str());
-        let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored).collect();
+        let stored = reporter.ask(of::HookContext, arguments).await.and_then(|answer| answer.text);
+        let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored.as_ref().map(Text::raw)).collect();
         if parts.is_empty() {
             return None;
         }
@@ -263,24 +266,17 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
 
 /// What is unfinished, checked against the files as they are now.
 async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let found = reporter.ask(Operation::HookHint, json!({ "source": source })).await?;
-    let text = found["text"].as_str()?.to_owned();
+    let Hint { work, files: paths, text } = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+    let text = text?;
     let folder = event.cwd.clone();
-    let paths: Vec<String> = found["files"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
     let looked = looking(move || {
         let file =
             |path: &String| json!({ "path": path, "digest": world::digest(&place(folder.as_deref(), path)) });
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(world::commit))
     });
     // If the file system does not answer, the hint is shown unchecked.
-    let Some((files, commit)) = looked.await else { return Some(text) };
-    let arguments = json!({ "source": source, "work": found["work"], "files": files, "commit": commit });
-    let checked = reporter.ask(Operation::HookHint, arguments).await;
-    Some(checked.and_then(|checked| checked["text"].as_str().map(str::to_owned)).unwrap_or(text))
+    let Some((files, commit)) = looked.await else { return Some(text.raw().to_owned()) };
+    let arguments = json!({ "source": source, "work": work, "files": files, "commit": commit });
+    let checked = reporter.ask(of::HookHint, arguments).await.and_then(|checked| checked.text);
+    Some(checked.unwrap_or(text).raw().to_owned())
 }

@@ -66,6 +66,9 @@ use crate::daemon::WIND_DOWN;
 use crate::platform;
 use cerebro_core::operation::Operation;
 
+/// Most ids that are named on a terminal; the rest is counted.
+const IDS_SHOWN: usize = 20;
+
 /// Worker threads of a process that serves, and of one that only asks.
 const SERVING_THREADS: usize = 4;
 const ASKING_THREADS: usize = 2;
@@ -263,7 +266,16 @@ pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
     welcome::run(context)
 }
 
-/// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
+/// Reads a number within bounds. One beyond them is refused: the daemon, made for agents, would take the nearest
+/// without a word.
+/// Names the first of some ids; `--json` names all.
+fn some_of(ids: &[&str]) -> String {
+    let named = &ids[..ids.len().min(IDS_SHOWN)];
+    let more = ids.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more (--json names all)") } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
 fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
     let (least, most) = bounds.into_inner();
     RangedU64ValueParser::new().range(least as u64..=most as u64)

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::sieve::{PartArgs, Sieve};
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
 use super::{CommandContext, Outcome};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
@@ -88,14 +89,12 @@ fn is_live(line: &Value) -> bool {
 }
 
 async fn page(daemon: &Daemon, cursor: Option<&str>) -> Result<(Vec<Value>, Option<String>)> {
-    let page = daemon.ask(Request::new(Operation::Export).with("cursor", cursor)).await?;
-    let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let lines = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let next = page["next_cursor"].as_str().map(str::to_owned);
-    if next.is_some() && next.as_deref() == cursor {
+    let page = daemon.read(Request::new(of::Export).with("cursor", cursor)).await?.into_answer();
+    if page.next_cursor.is_some() && page.next_cursor.as_deref() == cursor {
         return Err(Error::internal("the daemon sends the same page of the export again and again"));
     }
-    Ok((lines, next))
+    let lines = page.lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok((lines, page.next_cursor))
 }
 
 async fn survey(daemon: &Daemon, mut sieve: Sieve) -> Result<Map> {

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::sieve::{PartArgs, Sieve};
 use super::{CommandContext, Outcome, adopt, backup, notes};
+use crate::answer::{Received, backup::Made, of, portable::Imported};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::foreign::Source;
 use crate::cli::table::shown;
 use crate::home::Home;
 use cerebro_core::domain::limits::LINE_BYTES_MAX;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -107,7 +107,7 @@ async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome>
     let target = std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?;
     check_replaceable(&target)?;
     let made = write_script(context, &home, &target).await?;
-    if !context.output.json(&made)? {
+    if !context.output.json(made.raw())? {
         context.output.note(&format!("{} is a script for SurrealDB", target.display()));
     }
     Ok(Outcome::Done)
@@ -127,9 +127,9 @@ async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> Result<Value> {
+async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> Result<Received<Made>> {
     let daemon = Daemon::reach_patiently(home).await?;
-    let request = Request::new(Operation::Backup).with("file", target.display().to_string());
+    let request = Request::new(of::Backup).with("file", target.display().to_string());
     let made = backup::with_progress(context, &daemon, request).await?;
     daemon.close().await;
     Ok(made)
@@ -225,17 +225,14 @@ impl Pages {
         if self.is_last {
             return Ok(None);
         }
-        let request = Request::new(Operation::Export).with("cursor", self.cursor.as_deref());
-        let page = daemon.ask(request).await?;
-        let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let lines = lines.map(str::to_owned).collect();
-        let next = page["next_cursor"].as_str().map(str::to_owned);
-        if next.is_some() && next == self.cursor {
+        let request = Request::new(of::Export).with("cursor", self.cursor.as_deref());
+        let page = daemon.read(request).await?.into_answer();
+        if page.next_cursor.is_some() && page.next_cursor == self.cursor {
             return Err(Error::internal("the daemon sends the same page of the export again and again"));
         }
-        (self.is_last, self.is_torn) = (next.is_none(), page["torn"] == true);
-        self.cursor = next;
-        Ok(Some(lines))
+        (self.is_last, self.is_torn) = (page.next_cursor.is_none(), page.torn);
+        self.cursor = page.next_cursor;
+        Ok(Some(page.lines))
     }
 }
 
@@ -281,12 +278,12 @@ struct Report {
 
 impl Report {
     /// Adds the daemon's answer about a batch.
-    fn add(&mut self, answer: &Value, batch: &Batch) {
-        self.created += answer["created"].as_u64().unwrap_or_default();
-        self.unchanged += answer["unchanged"].as_u64().unwrap_or_default();
-        for skipped in answer["skipped"].as_array().into_iter().flatten() {
-            let place = skipped["line"].as_u64().and_then(|at| batch.numbers.get(usize::try_from(at).ok()?));
-            self.skipped.push((place.copied().unwrap_or_default(), shown(&skipped["why"])));
+    fn add(&mut self, answer: &Imported, batch: &Batch) {
+        self.created += answer.created;
+        self.unchanged += answer.unchanged;
+        for skipped in &answer.skipped {
+            let place = usize::try_from(skipped.line).ok().and_then(|at| batch.numbers.get(at));
+            self.skipped.push((place.copied().unwrap_or_default(), shown(&skipped.why)));
         }
     }
 
@@ -337,8 +334,8 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
             batch.keep(|line| !["edge", "revision", "work_event"].iter().any(|kind| is_of_kind(line, kind)));
         }
         let sent = std::mem::take(&mut batch.lines);
-        let request = Request::new(Operation::Import).with("lines", sent).with("dry_run", args.dry_run);
-        let answer = daemon.ask(request).await.map_err(|error| {
+        let request = Request::new(of::Import).with("lines", sent).with("dry_run", args.dry_run);
+        let answer = daemon.read(request).await.map_err(|error| {
             error.hint(format!(
                 "the lines before {} are taken; the same import may be repeated",
                 batch.first()
@@ -467,6 +464,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::portable::Skipped;
 
     fn lines(text: &[u8]) -> Lines {
         Lines::new(Box::new(io::Cursor::new(text.to_vec())), PathBuf::from("-"))
@@ -481,8 +479,8 @@ mod tests {
         assert_eq!(batch.numbers, [1, 5]);
         assert_eq!(lines.bytes, 22);
         assert!(lines.batch(&mut report).unwrap().lines.is_empty());
-        report
-            .add(&json!({ "created": 1, "unchanged": 0, "skipped": [{ "line": 1, "why": "odd" }] }), &batch);
+        let skipped = vec![Skipped { line: 1, why: "odd".into() }];
+        report.add(&Imported { created: 1, unchanged: 0, skipped }, &batch);
         assert_eq!(report.skipped, [(3, "it is not text in UTF-8".to_owned()), (5, "odd".to_owned())]);
         assert_eq!((report.created, report.unchanged), (1, 0));
     }

@@ -1,13 +1,15 @@
 //! `cerebro projects`: lists, merges, renames and deletes projects.
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::list::name_personal;
-use super::{CommandContext, Outcome, change, selection, suggest};
+use super::{CommandContext, Outcome, change, selection, some_of, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 
 /// List, merge, rename or delete projects
 #[derive(Debug, Args)]
@@ -162,6 +164,15 @@ async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &s
     for kept in merged["kept"].as_array().into_iter().flatten() {
         let (id, holder) = (shown(&kept["id"]), shown(&kept["topic_held_by"]));
         context.output.note(&format!("{id} lost its topic key, which {holder} has already"));
+    }
+    let again: Vec<&str> =
+        merged["said_again"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !again.is_empty() {
+        context.output.note(&format!(
+            "{} say what the other project corrected or deleted, and stay until you decide: {}",
+            text::counted(again.len(), "memory"),
+            some_of(&again)
+        ));
     }
     Ok(Outcome::Done)
 }

@@ -1,15 +1,14 @@
 //! `cerebro serve`: MCP over HTTP, while the command runs.
 
 use clap::{Args, value_parser};
-use serde_json::Value;
 
 use super::endpoint::Endpoint;
 use super::{CommandContext, Outcome};
+use crate::answer::{listeners::Http, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
 use crate::cli::table::shown;
 use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
-use cerebro_core::operation::Operation;
 
 /// Names the token, instead of the home's file.
 const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
@@ -69,14 +68,13 @@ impl HttpArgs {
     }
 }
 
-const HTTP: Endpoint = Endpoint {
-    status: Operation::HttpStatus,
-    close: Operation::HttpClose,
+const HTTP: Endpoint<of::HttpStatus, of::HttpClose> = Endpoint {
+    status: of::HttpStatus,
+    close: of::HttpClose,
     open: "open until this command is interrupted (Ctrl-C)",
     ended: "it was closed by `cerebro serve --stop`",
     closed: "HTTP is no longer served",
     none: "HTTP was not served",
-    shared: None,
 };
 
 pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
@@ -90,14 +88,14 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
              in front where the network is not trusted",
         );
     }
-    let request = Request::new(Operation::HttpOpen)
+    let request = Request::new(of::HttpOpen)
         .with("address", options.address)
         .with("token", options.token)
         .with("no_token", options.no_token)
         .with("hosts", options.hosts)
         .with("origins", options.origins)
         .with("rate", options.rate);
-    HTTP.hold(context, request, |access| facts(access, options.no_token)).await
+    HTTP.hold(context, request, |http| facts(http, options.no_token)).await
 }
 
 /// Whether only this machine reaches an address. One that cannot be read is refused by the daemon.
@@ -106,17 +104,17 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {
-    let token = match access["token_file"].as_str() {
-        Some(file) => format!("in {file}"),
+fn facts(http: &Http, no_token: bool) -> Vec<(&'static str, String)> {
+    let token = match &http.token_file {
+        Some(file) => format!("in {}", file.raw()),
         None if no_token => "none is asked for: every user of this machine may call".to_owned(),
         None => format!("that of {TOKEN_VARIABLE}"),
     };
     vec![
-        ("MCP", shown(&access["url"])),
+        ("MCP", shown(&http.url)),
         ("token", token),
-        ("health", shown(&access["health"])),
-        ("metrics", shown(&access["metrics"])),
+        ("health", shown(&http.health)),
+        ("metrics", shown(&http.metrics)),
     ]
 }
 

@@ -43,8 +43,8 @@ pub struct SetupArgs {
     /// Show what would change, and change nothing
     #[arg(long, requires = "whom", conflicts_with = "check")]
     pub(super) dry_run: bool,
-    /// Show what is set up, and whether the configured server answers
-    #[arg(long, requires = "agent", conflicts_with_all = ["allow", "no_hooks", "no_instructions"])]
+    /// Show what is set up, and whether the configured server answers; without an agent, for every agent found here
+    #[arg(long, conflicts_with_all = ["all", "allow", "no_hooks", "no_instructions"])]
     check: bool,
     /// Let the agent read and save without asking you; deletions still ask, where the agent can tell them apart
     #[arg(long, requires = "whom")]
@@ -348,10 +348,16 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     if args.all {
         return super::setup_all::run(context, &args).await;
     }
-    let Some(name) = &args.agent else { return list(context) };
+    let Some(name) = &args.agent else {
+        return if args.check { check_all(context).await } else { list(context) };
+    };
     let site = Site::named(context, name)?;
     if args.check {
-        return check(context, &site).await;
+        let checked = check(&site).await?;
+        if !context.output.json(&checked.answer)? {
+            checked.show(context)?;
+        }
+        return Ok(checked.outcome());
     }
     let mut plan = site.plan(&args)?;
     if !args.dry_run {
@@ -424,8 +430,30 @@ fn list(context: &CommandContext) -> Result<Outcome> {
 const STATES: &[(&str, Layout)] =
     &[("part", Layout::Fixed), ("state", Layout::Fixed), ("file", Layout::Flexible)];
 
-/// Reports what is set up. Fails if the server does not list its tools, or if a part that was added is missing.
-async fn check(context: &CommandContext, site: &Site) -> Result<Outcome> {
+/// What a check of one agent found.
+struct Checked {
+    answer: Value,
+    table: Table,
+    /// What is to be said beside the table.
+    notes: Vec<String>,
+    /// Whether the server does not list its tools, or a part that was added is missing.
+    is_short: bool,
+}
+
+impl Checked {
+    fn outcome(&self) -> Outcome {
+        if self.is_short { Outcome::Short } else { Outcome::Done }
+    }
+
+    fn show(&self, context: &CommandContext) -> Result<()> {
+        context.output.table(&self.table, "nothing is set up")?;
+        context.output.notes(&self.notes);
+        Ok(())
+    }
+}
+
+/// Finds out what is set up in an agent, and whether its server answers.
+async fn check(site: &Site) -> Result<Checked> {
     let states = site.states()?;
     let is_missing = |state: &State| !state.held && (state.part == Part::Server || site.was_put(state.part));
     let mut table = Table::new(STATES);
@@ -455,21 +483,43 @@ async fn check(context: &CommandContext, site: &Site) -> Result<Outcome> {
         Ok(tools) => (Some(tools), None),
         Err(problem) => (None, Some(problem)),
     };
+    let mut notes = vec![match &problem {
+        None => format!("{} connects: {} tools", site.agent.title, tools.unwrap_or_default()),
+        Some(problem) => format!("{} does not connect: {problem}", site.agent.title),
+    }];
+    notes.extend(faults.into_iter().map(|(_, fault)| fault).filter(|fault| problem.as_ref() != Some(fault)));
     let answer = json!({
         "agent": site.agent.name, "parts": parts, "connected": problem.is_none(), "tools": tools,
         "problem": problem,
     });
-    if !context.output.json(&answer)? {
-        context.output.table(&table, "nothing is set up")?;
-        context.output.note(&match &problem {
-            None => format!("{} connects: {} tools", site.agent.title, tools.unwrap_or_default()),
-            Some(problem) => format!("{} does not connect: {problem}", site.agent.title),
-        });
-        for (_, fault) in faults.iter().filter(|(_, fault)| problem.as_ref() != Some(fault)) {
-            context.output.note(fault);
+    Ok(Checked { answer, table, notes, is_short })
+}
+
+/// Checks every agent found here into which Cerebro was put, and names the others.
+async fn check_all(context: &CommandContext) -> Result<Outcome> {
+    let folders = UserFolders::of(user_home().ok_or(HomeError::Unknown)?);
+    let (mut answers, mut is_short) = (Vec::new(), false);
+    for agent in &AGENTS {
+        let site = Site::of(context, agent)?;
+        // A file that cannot be read is reported by the check.
+        if site.record.is_none() && !site.is_set_up().unwrap_or(true) {
+            if agent.is_installed(&folders) {
+                context.output.note(&format!("{}: not set up; `cerebro setup {}`", agent.title, agent.name));
+            }
+            continue;
         }
+        let checked = check(&site).await?;
+        is_short |= checked.is_short;
+        if !context.output.is_json() {
+            checked.show(context)?;
+        }
+        answers.push(checked.answer);
     }
-    Ok(if is_short { Outcome::Short } else { Outcome::Done })
+    let is_none = answers.is_empty();
+    if !context.output.json(&json!({ "agents": answers }))? && is_none {
+        context.output.note("Cerebro is set up in no agent; `cerebro setup` lists them");
+    }
+    Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })
 }
 
 /// Starts the command in the agent's file and counts its tools.

@@ -7,11 +7,11 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::{CommandContext, Outcome, within};
+use crate::answer::{of, sql::Statement};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
-use cerebro_core::operation::Operation;
 
 /// Longest query that is read.
 const QUERY_BYTES_MAX: u64 = 256 * 1024;
@@ -42,27 +42,26 @@ pub struct SqlArgs {
 pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
-    let request = Request::new(Operation::Sql)
+    let request = Request::new(of::Sql)
         .with("query", query.as_str())
         .with("params", Value::Object(params))
         .with("rows", args.limit)
         .with("seconds", args.timeout);
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
+    let answer = daemon.read(request).await?;
     daemon.close().await;
-    let results = answer["results"].as_array().cloned().unwrap_or_default();
-    let failed = results.iter().any(|result| !result["error"].is_null());
-    if !context.output.json(&answer)? {
+    let results = &answer.results;
+    let failed = results.iter().any(|statement| statement.error.is_some());
+    if !context.output.json(answer.raw())? {
         let mut between = false;
-        for (at, result) in results.iter().enumerate() {
-            let has_lines =
-                !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
+        for (at, answered) in results.iter().enumerate() {
+            let has_lines = !answered.result.is_null() && answered.result != Value::Array(vec![]);
             if between && has_lines {
                 context.output.text("")?;
             }
             between |= has_lines;
             let statement = query.split(';').nth(at).unwrap_or(&query);
-            show(context, result, statement, at + 1, results.len())?;
+            show(context, answered, statement, at + 1, results.len())?;
         }
     }
     Ok(if failed { Outcome::Short } else { Outcome::Done })
@@ -111,25 +110,25 @@ fn params(given: &[String]) -> Result<Map<String, Value>> {
 }
 
 /// Prints one statement's answer: rows as a table, a single value as it is.
-fn show(context: &CommandContext, result: &Value, query: &str, number: usize, of: usize) -> Result<()> {
+fn show(context: &CommandContext, answered: &Statement, query: &str, number: usize, of: usize) -> Result<()> {
     let which = if of > 1 { format!("statement {number}: ") } else { String::new() };
-    if let Some(error) = result["error"].as_str() {
+    if let Some(error) = &answered.error {
         context.output.note(&format!("{which}{error}"));
         return Ok(());
     }
-    match &result["result"] {
+    match &answered.result {
         // Of several statements, some are only there for the others.
         Value::Null if of == 1 => context.output.note("NONE: the query has no value"),
         Value::Null => {}
         Value::Array(rows) if rows.is_empty() => {
-            let nothing = if result["wrote_nothing"].is_null() { "no rows" } else { READ_ONLY };
+            let nothing = if answered.wrote_nothing { READ_ONLY } else { "no rows" };
             context.output.note(&format!("{which}{nothing}"));
         }
         Value::Array(rows) => context.output.table(&table(rows, query), "no rows")?,
         row @ Value::Object(_) => context.output.table(&facts(row), "nothing")?,
         value => context.output.text(&cell(value))?,
     }
-    if !result["cut"].is_null() {
+    if answered.cut {
         context.output.note(&format!("{which}there is more; narrow the query, or give --limit"));
     }
     Ok(())

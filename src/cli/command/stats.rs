@@ -1,14 +1,13 @@
 //! `cerebro stats`: the amount of data, and the state of the service.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{CommandContext, Outcome, suggest};
+use crate::answer::{of, stats::Stats};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{bytes, duration, milliseconds, shown};
 use crate::home::{Home, bytes_below};
-use cerebro_core::operation::Operation;
 
 /// Count what is stored, and show the state of the service
 #[derive(Debug, Args)]
@@ -21,13 +20,13 @@ pub struct StatsArgs {
 pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let request = Request::new(Operation::Stats).with("project", args.project.as_deref());
-    let stats = daemon.ask(request).await?;
-    let is_empty = stats["memories"]["live"] == 0 && !context.output.is_json();
+    let request = Request::new(of::Stats).with("project", args.project.as_deref());
+    let stats = daemon.read(request).await?;
+    let is_empty = stats.memories.live == 0 && !context.output.is_json();
     let project = args.project.as_deref().filter(|_| is_empty);
     let meant = suggest::instead(&daemon, project, None).await?;
     daemon.close().await;
-    if !context.output.json(&stats)? {
+    if !context.output.json(stats.raw())? {
         context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
         for words in &meant {
             context.output.note(words);
@@ -50,62 +49,81 @@ impl Sizes {
     }
 }
 
-fn facts(stats: &Value, sizes: &Sizes) -> Vec<(&'static str, String)> {
+fn facts(stats: &Stats, sizes: &Sizes) -> Vec<(&'static str, String)> {
     // Edges are counted in all projects.
-    let edges =
-        |name: &str| if stats["project"].is_null() { shown(&stats["edges"][name]) } else { String::new() };
-    let size = |name: &str| stats[name].as_u64().map(bytes).unwrap_or_default();
-    let worker = &stats["worker"];
+    let edges = |count: u64| if stats.project.is_none() { count.to_string() } else { String::new() };
+    let worker = &stats.worker;
     vec![
-        ("project", shown(&stats["project"])),
-        ("memories", shown(&stats["memories"]["live"])),
-        ("deleted memories", shown(&stats["memories"]["deleted"])),
-        ("sessions", shown(&stats["sessions"])),
-        ("prompts", shown(&stats["prompts"])),
-        ("projects", shown(&stats["projects"])),
-        ("memories linked to sessions", edges("created_in")),
-        ("relations between memories", edges("relates_to")),
-        ("sessions that follow others", edges("follows")),
+        ("project", shown(&stats.project)),
+        ("memories", shown(&stats.memories.live)),
+        ("deleted memories", shown(&stats.memories.deleted)),
+        ("sessions", shown(&stats.sessions)),
+        ("prompts", shown(&stats.prompts)),
+        ("projects", shown(&stats.projects)),
+        ("memories linked to sessions", edges(stats.edges.created_in)),
+        ("relations between memories", edges(stats.edges.relates_to)),
+        ("sessions that follow others", edges(stats.edges.follows)),
         ("on disk", bytes(sizes.all)),
-        ("of it the store", size("store_bytes")),
-        ("of it the index", size("index_bytes")),
+        ("of it the store", bytes(stats.store_bytes)),
+        ("of it the index", bytes(stats.index_bytes)),
         ("of it models and their runtime", bytes(sizes.models)),
-        ("schema version", shown(&stats["schema_version"])),
-        ("worker", shown(&worker["state"])),
-        ("worker's provider", shown(&worker["provider"])),
-        ("worker's model", shown(&worker["model"])),
-        ("worker's queue", shown(&worker["queue_depth"])),
-        ("worker's failures", shown(&worker["failures"])),
-        ("jobs given up", shown(&worker["dead"])),
-        ("time from save to vector, median", milliseconds(&worker["lag_p50_ms"])),
-        ("time from save to vector, 99 %", milliseconds(&worker["lag_p99_ms"])),
-        ("tokens spent today", shown(&worker["tokens_today"])),
-        ("requests today", shown(&worker["requests_today"])),
-        ("worker says", shown(&worker["detail"])),
-        ("clients", shown(&stats["clients"])),
-        ("daemon version", shown(&stats["version"])),
-        ("daemon up for", stats["uptime_s"].as_u64().map(duration).unwrap_or_default()),
+        ("schema version", shown(&stats.schema_version)),
+        ("worker", shown(&worker.state)),
+        ("worker's provider", shown(&worker.provider)),
+        ("worker's model", shown(&worker.model)),
+        ("worker's queue", shown(&worker.queue_depth)),
+        ("worker's failures", shown(&worker.failures)),
+        ("jobs given up", shown(&worker.dead)),
+        ("time from save to vector, median", milliseconds(worker.lag_p50_ms)),
+        ("time from save to vector, 99 %", milliseconds(worker.lag_p99_ms)),
+        ("tokens spent today", shown(&worker.tokens_today)),
+        ("requests today", shown(&worker.requests_today)),
+        ("worker says", shown(&worker.detail)),
+        ("clients", shown(&stats.clients)),
+        ("daemon version", shown(&stats.version)),
+        ("daemon up for", duration(stats.uptime_s)),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::list::tests::facts_at_three_widths;
     use super::*;
+    use crate::answer::{
+        stats::{Edges, Memories},
+        worker::Worker,
+    };
 
     #[test]
     fn figures_are_readable_at_three_widths() {
-        let stats = json!({
-            "memories": { "live": 20_000, "deleted": 3 }, "sessions": 410, "prompts": 1, "projects": 12,
-            "edges": { "created_in": 20_000, "relates_to": 81_000, "follows": 40 }, "store_bytes": 91_000_000,
-            "index_bytes": 12_000_000, "schema_version": 16, "clients": 2, "version": "1.2.3", "uptime_s": 4_000,
-            "worker": { "state": "waiting", "provider": "openai", "model": "text-embedding-3-small",
-                "queue_depth": 7, "failures": 2, "dead": 1, "lag_p50_ms": 812, "lag_p99_ms": 61_000,
-                "tokens_today": 12_345, "requests_today": 90,
-                "detail": "today's budget is spent; it goes on at midnight UTC" },
-        });
+        let stats = Stats {
+            memories: Memories { live: 20_000, deleted: 3 },
+            sessions: 410,
+            prompts: 1,
+            projects: 12,
+            edges: Edges { created_in: 20_000, relates_to: 81_000, follows: 40 },
+            store_bytes: 91_000_000,
+            index_bytes: 12_000_000,
+            schema_version: 16,
+            clients: 2,
+            version: "1.2.3".into(),
+            uptime_s: 4_000,
+            worker: Worker {
+                state: "waiting".into(),
+                provider: Some("openai".into()),
+                model: Some("text-embedding-3-small".into()),
+                queue_depth: 7,
+                failures: 2,
+                dead: 1,
+                lag_p50_ms: Some(812),
+                lag_p99_ms: Some(61_000),
+                tokens_today: Some(12_345),
+                requests_today: Some(90),
+                detail: Some("today's budget is spent; it goes on at midnight UTC".into()),
+                ..Worker::default()
+            },
+            ..Stats::default()
+        };
         let sizes = Sizes { all: 240_000_000, models: 130_000_000 };
         facts_at_three_widths("stats", &facts(&stats, &sizes));
     }

@@ -1,14 +1,13 @@
 //! `cerebro studio`: an endpoint for Surrealist and other SurrealDB clients, while the command runs.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::endpoint::Endpoint;
 use super::{CommandContext, Outcome};
+use crate::answer::{listeners::Studio, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
 use crate::cli::table::shown;
-use cerebro_core::operation::Operation;
 
 /// Open the database to Surrealist and other clients, read-only
 ///
@@ -27,33 +26,32 @@ pub struct StudioArgs {
     stop: bool,
 }
 
-const STUDIO: Endpoint = Endpoint {
-    status: Operation::StudioStatus,
-    close: Operation::StudioClose,
+const STUDIO: Endpoint<of::StudioStatus, of::StudioClose> = Endpoint {
+    status: of::StudioStatus,
+    close: of::StudioClose,
     open: "read-only; open until this command is interrupted (Ctrl-C)",
     ended: "the endpoint was closed by `cerebro studio --stop`",
     closed: "the endpoint is closed",
     none: "no endpoint was open",
-    shared: None,
 };
 
 pub async fn run(context: &CommandContext, args: StudioArgs) -> Result<Outcome> {
     if args.stop {
         return STUDIO.stop(context).await;
     }
-    let request = Request::new(Operation::StudioOpen).with("port", args.port).with("origins", args.origins);
+    let request = Request::new(of::StudioOpen).with("port", args.port).with("origins", args.origins);
     STUDIO.hold(context, request, facts).await
 }
 
-fn facts(access: &Value) -> Vec<(&'static str, String)> {
+fn facts(Studio { access, file }: &Studio) -> Vec<(&'static str, String)> {
     vec![
-        ("endpoint", shown(&access["endpoint"])),
-        ("for clients", shown(&access["rpc"])),
-        ("namespace", shown(&access["namespace"])),
-        ("database", shown(&access["database"])),
+        ("endpoint", shown(&access.endpoint)),
+        ("for clients", shown(&access.rpc)),
+        ("namespace", shown(&access.namespace)),
+        ("database", shown(&access.database)),
         ("sign in as", "database user".to_owned()),
-        ("user", shown(&access["user"])),
-        ("password", shown(&access["password"])),
-        ("also in", shown(&access["file"])),
+        ("user", shown(&access.user)),
+        ("password", shown(&access.password)),
+        ("also in", shown(file)),
     ]
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome, within};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table};
-use cerebro_core::operation::Operation;
+use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::text;
 use cerebro_service::TOMBSTONES_LISTED_MAX;
 
@@ -39,11 +39,13 @@ const COLUMNS: &[(&str, Layout)] = &[
 pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outcome> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let Some(id) = args.forget else {
-        let listed = daemon.ask(Request::new(Operation::Tombstones).with("limit", args.limit)).await?;
+        let listed = daemon.read(Request::new(of::Tombstones).with("limit", args.limit)).await?;
         daemon.close().await;
-        if !context.output.json(&listed)? {
-            let fields = ["at", "why", "id", "title", "replaced_by"];
-            let table = Table::of(COLUMNS, &fields, &listed["tombstones"]);
+        if !context.output.json(listed.raw())? {
+            let table = Table::listing(COLUMNS, &listed.tombstones, |text| {
+                let (at, why, id) = (shown(&text.at), shown(&text.why), shown(&text.id));
+                vec![at, why, id, shown(&text.title), shown(&text.replaced_by)]
+            });
             context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
         }
         return Ok(Outcome::Done);
@@ -56,11 +58,11 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
         context.output.note("nothing was forgotten");
         return Ok(Outcome::Short);
     }
-    let forgotten = daemon.ask(Request::new(Operation::ForgetTombstones).with("id", id.as_str())).await?;
+    let gone = daemon.read(Request::new(of::ForgetTombstones).with("id", id.as_str())).await?;
     daemon.close().await;
-    if !context.output.json(&forgotten)? {
-        let count = forgotten["forgotten"].as_u64().unwrap_or_default();
-        context.output.outcome(&id, "forgotten", &format!(": {}", text::counted(count, "tombstone")))?;
+    if !context.output.json(gone.raw())? {
+        let detail = format!(": {}", text::counted(gone.forgotten, "tombstone"));
+        context.output.outcome(&id, "forgotten", &detail)?;
     }
     Ok(Outcome::Done)
 }

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{CommandContext, Outcome, daemon, portable, within};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::work::KEYS_FILE;
@@ -147,8 +147,8 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
     let mut pages = portable::Pages::default();
     while let Some(page) = pages.next(&from).await? {
         lines += page.len() as u64;
-        let answer = into.ask(Request::new(Operation::Import).with("lines", page)).await?;
-        skipped += answer["skipped"].as_array().map_or(0, Vec::len) as u64;
+        let answer = into.read(Request::new(of::Import).with("lines", page)).await?;
+        skipped += answer.skipped.len() as u64;
     }
     into.close().await;
     from.close().await;

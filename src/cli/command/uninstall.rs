@@ -68,8 +68,8 @@ pub struct UninstallArgs {
     /// Destroy the memory too, for good: the database, the models and the logs; `config.toml` and backups stay
     #[arg(long)]
     memory: bool,
-    /// With `--memory`: do not ask first
-    #[arg(long, requires = "memory")]
+    /// Do not ask first. Only `--memory` asks
+    #[arg(long)]
     yes: bool,
 }
 

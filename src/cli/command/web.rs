@@ -3,14 +3,13 @@
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::endpoint::Endpoint;
 use super::{CommandContext, Outcome};
+use crate::answer::{listeners::Web, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
 use crate::cli::table::shown;
-use cerebro_core::operation::Operation;
 
 /// What opens a link on this system, by the person's own choice of browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -33,31 +32,31 @@ pub struct WebArgs {
     stop: bool,
 }
 
-const WEB: Endpoint = Endpoint {
-    status: Operation::WebStatus,
-    close: Operation::WebClose,
+const WEB: Endpoint<of::WebStatus, of::WebClose> = Endpoint {
+    status: of::WebStatus,
+    close: of::WebClose,
     open: "the link works once; the page is open until this command is interrupted (Ctrl-C)",
     ended: "the page was closed by `cerebro web --stop`",
     closed: "the page is closed",
     none: "no page was open",
-    shared: Some(
-        "the page was open already: this link works once, and the page closes with the command that opened it",
-    ),
 };
+const SHARED: &str =
+    "the page was open already: this link works once, and the page closes with the command that opened it";
 
 pub async fn run(context: &CommandContext, args: WebArgs) -> Result<Outcome> {
     if args.stop {
         return WEB.stop(context).await;
     }
     let opens = !args.no_open && !context.output.is_json();
-    let request = Request::new(Operation::WebOpen).with("port", args.port);
-    let facts = |access: &Value| vec![("open", shown(&access["link"]))];
-    WEB.hold_and(context, request, facts, |access| {
-        if let Some(link) = access["link"].as_str().filter(|_| opens) {
-            open(context, link);
+    let request = Request::new(of::WebOpen).with("port", args.port);
+    let facts = |page: &Web| vec![("open", shown(&page.link))];
+    let shared = |page: &Web| page.already_open.then_some(SHARED);
+    let then = |page: &Web| {
+        if opens {
+            open(context, page.link.raw());
         }
-    })
-    .await
+    };
+    WEB.hold_and(context, request, facts, shared, then).await
 }
 
 /// Opens the link in the person's browser; where there is none, the printed link is enough.

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::sql::text;
 use super::{CommandContext, Outcome, trial, within};
+use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table};
+use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
-use cerebro_core::operation::Operation;
 
 #[derive(Debug, Subcommand)]
 pub enum WhatIfCommand {
@@ -54,24 +55,26 @@ pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<Out
 
 async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     let file = args.file.filter(|file| file.as_os_str() != "-");
-    let request = Request::new(Operation::WhatIf)
+    let request = Request::new(of::WhatIf)
         .with("query", text(None, file)?)
         .with("rows", args.limit)
         .with("seconds", args.timeout);
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.ask(request).await?;
+    let trial = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(&answer)? {
+    if context.output.json(trial.raw())? {
         return Ok(Outcome::Done);
     }
-    let tables = Table::of(TABLES, &["place", "deed", "rows"], &answer["tables"]);
+    let fields = |row: &Value, names: &[&str]| names.iter().map(|name| shown(&row[*name])).collect();
+    let tables = Table::listing(TABLES, &trial.tables, |row| fields(row, &["place", "deed", "rows"]));
     context.output.table(&tables, "nothing would change")?;
     if !tables.is_empty() {
         context.output.text("")?;
-        context.output.table(&Table::of(CHANGES, &["deed", "row"], &answer["changes"]), "")?;
+        let changes = Table::listing(CHANGES, &trial.changes, |row| fields(row, &["deed", "row"]));
+        context.output.table(&changes, "")?;
         context.output.note("all of it was undone");
     }
-    if answer["more"] == true {
+    if trial.more {
         context.output.note("there is more; give --limit");
     }
     Ok(Outcome::Done)

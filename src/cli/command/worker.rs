@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CommandContext, Outcome, within};
+use crate::answer::{
+    Received, of,
+    worker::{Jobs, Worker},
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
 use cerebro_core::domain::limits::LISTING_MAX;
-use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// How often the progress is polled.
@@ -99,73 +102,70 @@ const JOBS: &[(&str, Layout)] = &[
 
 pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let (request, wait) = match args.action {
-        Some(Action::Pause) => (Operation::WorkerPause, false),
-        Some(Action::Resume(args)) => (Operation::WorkerResume, args.wait),
-        Some(Action::Status(args)) => (Operation::Worker, args.wait),
-        None => (Operation::Worker, false),
+    let is_pause = matches!(args.action, Some(Action::Pause));
+    let (told, wait) = match args.action {
+        Some(Action::Pause) => (daemon.read(Request::new(of::WorkerPause)).await?, false),
+        Some(Action::Resume(args)) => (daemon.read(Request::new(of::WorkerResume)).await?, args.wait),
+        Some(Action::Status(args)) => (daemon.read(Request::new(of::Worker)).await?, args.wait),
+        None => (daemon.read(Request::new(of::Worker)).await?, false),
     };
-    let mut facts = daemon.ask(Request::new(request)).await?["worker"].take();
-    if wait {
-        facts = watch(context, &daemon).await?;
-    }
+    let worker = if wait { watch(context, &daemon).await? } else { told.into_answer().worker };
     daemon.close().await;
-    show(context, &facts)?;
-    if request == Operation::WorkerPause && facts["state"] != "paused" {
+    show(context, &worker)?;
+    if is_pause && worker.state != "paused" {
         context.output.note("it pauses as soon as what it is at is done");
     }
-    Ok(if wait && !is_done(&facts) { Outcome::Short } else { Outcome::Done })
+    Ok(if wait && !is_done(&worker) { Outcome::Short } else { Outcome::Done })
 }
 
-fn show(context: &CommandContext, facts: &Value) -> Result<()> {
-    if context.output.json(facts)? {
+fn show(context: &CommandContext, worker: &Worker) -> Result<()> {
+    if context.output.json(&json!(worker))? {
         return Ok(());
     }
     context.output.facts(&[
-        ("worker", shown(&facts["state"])),
-        ("provider", shown(&facts["provider"])),
-        ("model", shown(&facts["model"])),
-        ("searches ask", shown(&facts["searched_model"])),
-        ("queue", shown(&facts["queue_depth"])),
-        ("embedded", shown(&facts["embedded"])),
-        ("failed attempts", shown(&facts["failures"])),
-        ("given up", shown(&facts["dead"])),
-        ("time from save to vector, median", milliseconds(&facts["lag_p50_ms"])),
-        ("time from save to vector, 99 %", milliseconds(&facts["lag_p99_ms"])),
-        ("tokens today", shown(&facts["tokens_today"])),
-        ("requests today", shown(&facts["requests_today"])),
-        ("note", shown(&facts["detail"])),
-        ("relations ask", shown(&facts["relations"])),
-        ("relations fault", shown(&facts["relations_fault"])),
+        ("worker", shown(&worker.state)),
+        ("provider", shown(&worker.provider)),
+        ("model", shown(&worker.model)),
+        ("searches ask", shown(&worker.searched_model)),
+        ("queue", shown(&worker.queue_depth)),
+        ("embedded", shown(&worker.embedded)),
+        ("failed attempts", shown(&worker.failures)),
+        ("given up", shown(&worker.dead)),
+        ("time from save to vector, median", milliseconds(worker.lag_p50_ms)),
+        ("time from save to vector, 99 %", milliseconds(worker.lag_p99_ms)),
+        ("tokens today", shown(&worker.tokens_today)),
+        ("requests today", shown(&worker.requests_today)),
+        ("note", shown(&worker.detail)),
+        ("relations ask", shown(&worker.relations)),
+        ("relations fault", shown(&worker.relations_fault)),
     ])
 }
 
 /// Whether every memory has vectors of the model that searches use.
-fn is_done(facts: &Value) -> bool {
-    facts["state"] == "idle" && facts["queue_depth"] == 0 && facts["filling"].is_null()
+fn is_done(worker: &Worker) -> bool {
+    worker.state == "idle" && worker.queue_depth == 0 && !worker.filling
 }
 
 /// Whether the worker cannot continue until the user does something.
-fn is_stuck(facts: &Value) -> bool {
-    matches!(facts["state"].as_str(), Some("off" | "paused" | "disagrees" | "unusable"))
+fn is_stuck(worker: &Worker) -> bool {
+    matches!(worker.state.raw(), "off" | "paused" | "disagrees" | "unusable")
 }
 
 /// Shows the progress until nothing is left to do or the worker cannot continue. Returns its last state.
-async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
+async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Worker> {
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let mut most = 0;
     let mut stuck = 0;
     loop {
-        let facts = daemon.ask(Request::new(Operation::Worker)).await?["worker"].take();
-        let depth = facts["queue_depth"].as_u64().unwrap_or_default();
-        most = most.max(depth);
+        let worker = daemon.read(Request::new(of::Worker)).await?.into_answer().worker;
+        most = most.max(worker.queue_depth);
         bar.set_length(most);
-        bar.set_position(most - depth);
+        bar.set_position(most - worker.queue_depth);
         // Polls a few more times, because a worker that was just notified may not have reacted yet.
-        stuck = if is_stuck(&facts) { stuck + 1 } else { 0 };
-        if is_done(&facts) || stuck > 4 {
+        stuck = if is_stuck(&worker) { stuck + 1 } else { 0 };
+        if is_done(&worker) || stuck > 4 {
             bar.finish_and_clear();
-            return Ok(facts);
+            return Ok(worker);
         }
         tokio::time::sleep(GLANCE).await;
     }
@@ -175,74 +175,70 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let list = match args.action {
         Some(JobsAction::Retry) => {
-            let answer = daemon.ask(Request::new(Operation::JobsRetry)).await?;
+            let retried = daemon.read(Request::new(of::JobsRetry)).await?;
             daemon.close().await;
-            if !context.output.json(&answer)? {
-                context.output.note(&format!(
-                    "tried again: {}",
-                    text::counted(answer["revived"].as_u64().unwrap_or_default(), "job")
-                ));
+            if !context.output.json(retried.raw())? {
+                context.output.note(&format!("tried again: {}", text::counted(retried.revived, "job")));
             }
             return Ok(Outcome::Done);
         }
         Some(JobsAction::List(list)) => list,
         None => ListArgs { state: None, limit: JOBS_DEFAULT },
     };
-    let answer = match list.state {
-        Some(state) => daemon.ask(jobs_in(state, list.limit)).await?,
-        None => all_jobs(&daemon, list.limit).await?,
-    };
+    let listed = jobs_in(&daemon, list.state.unwrap_or(State::Dead), list.limit).await?;
+    let mut raw = listed.raw().clone();
+    let mut all = listed.into_answer();
+    if list.state.is_none() {
+        // The field `jobs` holds those that were given up, for scripts.
+        for (name, state) in [("under_way", State::Leased), ("waiting", State::Queued)] {
+            let room = list.limit.saturating_sub(all.jobs.len());
+            let more = match room {
+                0 => Vec::new(),
+                _ => jobs_in(&daemon, state, room).await?.into_answer().jobs,
+            };
+            raw[name] = json!(more);
+            all.jobs.extend(more);
+        }
+    }
     daemon.close().await;
-    if context.output.json(&answer)? {
+    if context.output.json(&raw)? {
         return Ok(Outcome::Done);
     }
-    let (queued, leased, dead) = (&answer["queued"], &answer["leased"], &answer["dead"]);
+    let Jobs { queued, leased, dead, jobs } = all;
     context.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
-    let fields = ["memory", "state", "attempts", "due_at", "title", "error"];
-    let rows = ["jobs", "under_way", "waiting"].into_iter().filter_map(|name| answer[name].as_array());
-    let rows = Value::Array(rows.flatten().cloned().collect());
-    context.output.table(&Table::of(JOBS, &fields, &rows), "none to list")?;
+    let table = Table::listing(JOBS, &jobs, |job| {
+        let (memory, state, attempts) = (shown(&job.memory), shown(&job.state), shown(&job.attempts));
+        vec![memory, state, attempts, shown(&job.due_at), shown(&job.title), shown(&job.error)]
+    });
+    context.output.table(&table, "none to list")?;
     Ok(Outcome::Done)
 }
 
-fn jobs_in(state: State, limit: usize) -> Request {
+async fn jobs_in(daemon: &Daemon, state: State, limit: usize) -> Result<Received<Jobs>> {
     let state = state.to_possible_value().map(|value| value.get_name().to_owned());
-    Request::new(Operation::Jobs).with("state", state).with("limit", limit)
-}
-
-/// At most `limit` jobs of all states. The field `jobs` holds those that were given up, for scripts.
-async fn all_jobs(daemon: &Daemon, limit: usize) -> Result<Value> {
-    let count = |rows: &Value| rows.as_array().map_or(0, Vec::len);
-    let mut answer = daemon.ask(jobs_in(State::Dead, limit)).await?;
-    let mut room = limit - count(&answer["jobs"]).min(limit);
-    for (name, state) in [("under_way", State::Leased), ("waiting", State::Queued)] {
-        let rows = if room == 0 { json!([]) } else { daemon.ask(jobs_in(state, room)).await?["jobs"].take() };
-        room -= count(&rows).min(room);
-        answer[name] = rows;
-    }
-    Ok(answer)
+    daemon.read(Request::new(of::Jobs).with("state", state).with("limit", limit)).await
 }
 
 pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let begun = daemon.ask(Request::new(Operation::Reindex)).await?;
+    let begun = daemon.read(Request::new(of::Reindex)).await?;
     if args.no_wait {
         daemon.close().await;
-        if !context.output.json(&begun)? {
+        if !context.output.json(begun.raw())? {
             context.output.note("it has begun; `cerebro worker status --wait` shows how it goes");
         }
         return Ok(Outcome::Done);
     }
-    let facts = watch(context, &daemon).await?;
+    let worker = watch(context, &daemon).await?;
     daemon.close().await;
-    if !is_done(&facts) {
-        let (state, why) = (shown(&facts["state"]), shown(&facts["detail"]));
+    if !is_done(&worker) {
+        let (state, why) = (shown(&worker.state), shown(&worker.detail));
         let hint = if state == "paused" { "`cerebro worker resume` lets it go on" } else { why.as_str() };
         return Err(Error::user(format!("the worker cannot go on: it is {state}")).hint(hint));
     }
-    if !context.output.json(&json!({ "model": begun["model"], "worker": facts }))? {
-        context.output.note(&format!("every live memory has its vectors of {}", shown(&begun["model"])));
-        if facts["dead"].as_u64().unwrap_or_default() > 0 {
+    if !context.output.json(&json!({ "model": begun.model, "worker": worker }))? {
+        context.output.note(&format!("every live memory has its vectors of {}", shown(&begun.model)));
+        if worker.dead > 0 {
             context.output.note("but some were given up: `cerebro jobs` names them");
         }
     }

@@ -28,11 +28,12 @@ use tokio_util::sync::CancellationToken;
 use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
 use super::{
     arguments::ArgumentError,
-    call::{Answer, Call},
+    call::{AnswerTo, Call},
     context::{Context, Listening},
     metrics,
     reply::Reply,
 };
+use crate::answer::{Text, listeners, of};
 use cerebro_net::{BoundedListener, Guard};
 
 const MCP: &str = "/mcp";
@@ -69,19 +70,20 @@ pub struct HttpOptions {
 }
 
 /// Closes the listener that a command opened.
-pub(super) async fn close_for(call: &mut Call) -> Answer {
+pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::HttpClose> {
     let closed = close(&call.context).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
+        .answering(listeners::Closed { closed }))
 }
 
 /// Whether the listener that this connection opened is open.
-pub(super) async fn status_for(call: &mut Call) -> Answer {
+pub(super) async fn status_for(call: &mut Call) -> AnswerTo<of::HttpStatus> {
     let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
-    Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
+    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
 }
 
 /// Opens the listener for as long as the command runs.
-pub(super) async fn open_for(call: &mut Call) -> Answer {
+pub(super) async fn open_for(call: &mut Call) -> AnswerTo<of::HttpOpen> {
     let arguments = &mut call.arguments;
     let rate = arguments.count("rate")?.unwrap_or_default();
     let options = HttpOptions {
@@ -96,12 +98,14 @@ pub(super) async fn open_for(call: &mut Call) -> Answer {
     let has_file = options.token.is_none() && !options.no_token;
     let (address, stop) = open(&context, options).await?;
     call.connection.listens(stop);
-    let file = has_file.then(|| context.home().token_file().display().to_string());
-    Ok(Reply::saying(format!("listening on {address}"))
-        .fact("url", format!("http://{address}{MCP}"))
-        .fact("health", format!("http://{address}{HEALTH}"))
-        .fact("metrics", format!("http://{address}{METRICS}"))
-        .fact("token_file", file))
+    let at = |path: &str| format!("http://{address}{path}").into();
+    let answer = listeners::Http {
+        url: at(MCP),
+        health: at(HEALTH),
+        metrics: at(METRICS),
+        token_file: has_file.then(|| Text::of(context.home().token_file().display())),
+    };
+    Ok(Reply::saying(format!("listening on {address}")).answering(answer))
 }
 
 /// Listens until the returned token is cancelled, [`close`] is called or the daemon ends.

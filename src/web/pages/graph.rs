@@ -1,5 +1,7 @@
 //! A graph of memories and their relations: around one memory, of a project, or about a name.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use axum::{
     extract::{Path, Query, State},
@@ -21,6 +23,7 @@ use crate::web::{
     },
 };
 use cerebro_core::operation::Operation;
+use cerebro_core::relate::RelationKind;
 
 /// Most memories in a graph, including the centre.
 const NODES: usize = 36;
@@ -232,7 +235,8 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         kind: view::text(one, "kind").replace('_', " "),
         weight: one["weight"].as_f64().unwrap_or(0.0),
     };
-    let edges: Vec<Edge> = items(answer, "relations").map(edge).collect();
+    let relations = each_once(answer);
+    let edges: Vec<Edge> = relations.iter().copied().map(edge).collect();
     if !has_middle {
         layout::spread(&mut nodes, &edges);
     }
@@ -255,7 +259,7 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         let title = rows.iter().find(|row| row.id == id).map(|row| super::titled(&row.title));
         byte_budget::cut(&title.unwrap_or_default(), TITLE_BYTES_MAX).into_owned()
     };
-    let line = |(edge, one): (&Edge, &Value)| Line {
+    let line = |(edge, one): (&Edge, &&Value)| Line {
         from: title(&edge.from),
         from_href: link::memory(&edge.from),
         kind: edge.kind.clone(),
@@ -264,7 +268,7 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
         to_href: link::memory(&edge.to),
         evidence: byte_budget::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
     };
-    let shown = edges.iter().zip(items(answer, "relations")).skip(from).map(line);
+    let shown = edges.iter().zip(&relations).skip(from).map(line);
     let lines = ByteBudget(TABLE_BYTES).fill(shown, Line::weight);
     let next = from + lines.len();
     Picture {
@@ -281,7 +285,19 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
     }
 }
 
-/// The type of a memory, and its strongest relation to a memory closer to the centre.
+/// The relations of an answer, the strongest first. One that holds both ways is there once.
+fn each_once(answer: &Value) -> Vec<&Value> {
+    let mut seen = BTreeSet::new();
+    let is_first = |one: &&Value| {
+        let (from, to, kind) = (view::text(one, "from"), view::text(one, "to"), view::text(one, "kind"));
+        let is_mutual = RelationKind::parse(&kind).is_some_and(RelationKind::is_mutual);
+        let ends = if is_mutual && to < from { (to, from) } else { (from, to) };
+        seen.insert((ends, kind))
+    };
+    items(answer, "relations").filter(is_first).collect()
+}
+
+/// The type of a memory, and its strongest relation to a memory nearer to the centre.
 fn words(row: &Row, n: usize, nodes: &[Node], edges: &[Edge]) -> String {
     let distance = |id: &str| nodes.iter().find(|node| node.id == id).map(|node| node.distance);
     let own = nodes[n].distance;
@@ -304,7 +320,7 @@ mod tests {
         let id = |n: usize| format!("k{n:011}");
         let node = |n: usize| json!({ "id": id(n), "title": "<".repeat(300), "type": "x".repeat(40), "distance": n.min(2) });
         let relation = |n: usize| {
-            json!({ "from": id(n % 36), "to": id(n / 36), "kind": "contradicts", "weight": 0.5,
+            json!({ "from": id(n % 36), "to": id(n / 36), "kind": "depends_on", "weight": 0.5,
                 "evidence": "日".repeat(300) })
         };
         let nodes: Vec<Value> = (0..36).map(node).collect();

@@ -11,7 +11,8 @@ use super::{
     FACT_BYTES_MAX, Parts,
     overview::{FactLine, facts, spend},
 };
-use crate::view::{self, Fact, items};
+use crate::answer::{self, of};
+use crate::view::{self, Fact};
 use crate::web::{
     Shared,
     access::Posted,
@@ -26,7 +27,7 @@ const JOBS_MAX: usize = 20;
 
 struct Job {
     title: String,
-    attempts: u64,
+    attempts: u32,
     error: String,
 }
 
@@ -57,24 +58,25 @@ async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure>
     let backend = &shared.backend;
     backend.count_now().await?;
     let figures = backend.figures().await?;
-    let dead = figures.counts.stats["worker"]["dead"].as_u64().unwrap_or(0);
-    let jobs = backend.ask(Operation::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
-    let job = |job: &serde_json::Value| Job {
-        title: super::titled(&view::text(job, "title")),
-        attempts: job["attempts"].as_u64().unwrap_or(0),
-        error: byte_budget::cut(&view::text(job, "error"), FACT_BYTES_MAX).into_owned(),
+    let stats = figures.counts.stats.as_ref();
+    let dead = stats.map_or(0, |stats| stats.worker.dead);
+    let jobs = backend.read(of::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
+    let job = |job: &answer::worker::Job| Job {
+        title: super::titled(&job.title.line()),
+        attempts: job.attempts,
+        error: byte_budget::cut(&answer::line(job.error.as_ref()), FACT_BYTES_MAX).into_owned(),
     };
     Ok(HealthPage {
         shell: Shell::titled("Health", "/").token(shared.access.token()),
         facts: facts(&figures)
             .into_iter()
-            .chain(spend(&figures.counts.stats))
-            .chain(view::vitals(&figures.counts.stats))
+            .chain(stats.and_then(spend))
+            .chain(stats.map(|stats| view::vitals(&stats.health)).unwrap_or_default())
             .map(FactLine::of)
             .collect(),
-        is_paused: figures.counts.stats["worker"]["state"] == "paused",
+        is_paused: stats.is_some_and(|stats| stats.worker.state == "paused"),
         dead: if dead > 0 { locale.count(dead) } else { String::new() },
-        jobs: items(&jobs, "jobs").map(job).collect(),
+        jobs: jobs.jobs.iter().map(job).collect(),
         checks: Vec::new(),
         is_mended: false,
     })
@@ -87,18 +89,18 @@ pub(in crate::web) async fn examine(
     form: Posted,
 ) -> Result<Response, Failure> {
     let is_mended = form.field("fix") == "1";
-    let examined = shared.backend.change(Operation::Examine, json!({ "fix": is_mended })).await?;
+    let examined = shared.backend.change_and_read(of::Examine, json!({ "fix": is_mended })).await?;
     let mut page = health(&shared, &locale).await?;
-    let check = |check: &serde_json::Value| {
-        let well = match view::text(check, "state").as_str() {
+    let check = |found: &answer::upkeep::Check| {
+        let well = match found.state.raw() {
             "ok" | "fixed" => Some(true),
             "unknown" => None,
             _ => Some(false),
         };
-        let words = format!("{}: {}", view::text(check, "check"), view::text(check, "words"));
+        let words = format!("{}: {}", found.check.line(), found.words.line());
         FactLine::of(Fact::new(well, "", words))
     };
-    page.checks = items(&examined, "checks").map(check).collect();
+    page.checks = examined.checks.iter().map(check).collect();
     page.is_mended = is_mended;
     Ok(shell::ok(&page))
 }

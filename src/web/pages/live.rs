@@ -13,9 +13,10 @@ use axum::{
     },
 };
 use futures::stream;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::view::{self, Call, items};
+use crate::answer::{daemon, of};
+use crate::view::{self, Call};
 use crate::web::{
     Shared,
     failure::Failure,
@@ -25,7 +26,6 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::operation::Operation;
 
 /// Most calls on the page, and in one round of the stream.
 const CALLS: usize = 60;
@@ -78,16 +78,10 @@ impl CallLine {
 }
 
 pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
-    let answer = shared.backend.ask(Operation::Live, json!({ "after": 0, "limit": CALLS })).await?;
-    let mut calls: Vec<CallLine> =
-        items(&answer, "calls").map(|call| CallLine::of(&Call::read(call), &locale)).collect();
-    calls.reverse();
-    Ok(shell::ok(&LivePage {
-        shell: Shell::titled("Live", "/live"),
-        calls,
-        last: answer["last"].as_u64().unwrap_or(0),
-        most: CALLS,
-    }))
+    let answer = shared.backend.read(of::Live, json!({ "after": 0, "limit": CALLS })).await?;
+    let calls = answer.calls.iter().rev();
+    let calls: Vec<CallLine> = calls.map(|call| CallLine::of(&Call::read(call), &locale)).collect();
+    Ok(shell::ok(&LivePage { shell: Shell::titled("Live", "/live"), calls, last: answer.last, most: CALLS }))
 }
 
 /// Streams each call after the last one that the browser received, until the page closes.
@@ -103,20 +97,19 @@ pub(in crate::web) async fn stream(
     let rounds = stream::unfold((shared, locale, after), |(shared, locale, after)| async move {
         let question = json!({ "after": after, "limit": CALLS, "wait_ms": WAIT_MS });
         let answer = tokio::select! {
-            answer = shared.backend.ask(Operation::Live, question) => answer.ok()?,
+            answer = shared.backend.read(of::Live, question) => answer.ok()?,
             () = shared.stop.cancelled() => return None,
         };
-        let last = answer["last"].as_u64().unwrap_or(after);
         let events: Vec<Result<Event, Infallible>> =
-            items(&answer, "calls").filter_map(|call| event(call, &locale)).map(Ok).collect();
-        Some((stream::iter(events), (shared, locale, last)))
+            answer.calls.iter().filter_map(|call| event(call, &locale)).map(Ok).collect();
+        Some((stream::iter(events), (shared, locale, answer.last)))
     });
     use futures::StreamExt as _;
     Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// A call as an event: its line in the table, and its number, from which the browser resumes.
-fn event(call: &Value, locale: &Locale) -> Option<Event> {
+/// A call as an event: its line of the page, and its number, from which the browser resumes.
+fn event(call: &daemon::Call, locale: &Locale) -> Option<Event> {
     let call = Call::read(call);
     let line = CallLine::of(&call, locale).render().ok()?;
     Some(Event::default().id(call.number.to_string()).data(view::clean(&line)))

@@ -11,6 +11,7 @@ use axum::{
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::{Item, Parts};
+use crate::answer::{Text, daemon::Client, stats::Stats};
 use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
 use crate::web::{
     Shared,
@@ -109,11 +110,11 @@ pub(in crate::web) async fn show(
     let counts = Arc::clone(&figures.counts);
     let (saves, saves_said) = saves(&counts, &locale);
     let (calls, calls_said) = calls(&figures.calls, Timestamp::now(), &locale);
-    let agent = |client: &view::Client| Agent {
-        name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.clone() },
-        project: super::named(&client.project),
+    let agent = |client: &Client| Agent {
+        name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.line() },
+        project: super::named(&client.project.line()),
         calls: super::counted(&locale, usize::try_from(client.calls).unwrap_or(usize::MAX), "call", "calls"),
-        last: locale.clock(client.last_at),
+        last: locale.clock(client.last_at.as_ref().and_then(Text::moment)),
     };
     let project = |project: &crate::web::backend::Project| ProjectLine {
         name: if project.name.is_empty() { "personal".to_owned() } else { super::named(&project.name) },
@@ -129,8 +130,8 @@ pub(in crate::web) async fn show(
         calls_said,
         facts: facts(&figures)
             .into_iter()
-            .chain(spend(&figures.counts.stats))
-            .chain(view::ills(&figures.counts.stats))
+            .chain(counts.stats.as_ref().and_then(spend))
+            .chain(counts.stats.iter().flat_map(|stats| view::ills(&stats.health)))
             .map(FactLine::of)
             .collect(),
         agents: figures.clients.iter().take(AGENTS_MAX).map(agent).collect(),
@@ -151,17 +152,16 @@ pub(super) fn place_of(project: &str) -> String {
 }
 
 fn numbers(counts: &Counts, locale: &Locale) -> Vec<Number> {
-    let stats = &counts.stats;
-    let count =
-        |value: &serde_json::Value| value.as_u64().map_or("–".to_owned(), |number| locale.count(number));
+    let shown = |words: &dyn Fn(&Stats) -> String| counts.stats.as_ref().map_or("–".to_owned(), words);
+    let count = |count: fn(&Stats) -> u64| shown(&|stats| locale.count(count(stats)));
     let number = |value, name, href| Number { value, name, href };
     vec![
-        number(count(&stats["memories"]["live"]), "memories", "/memories"),
-        number(count(&stats["sessions"]), "sessions", "/sessions"),
-        number(count(&stats["prompts"]), "prompts", ""),
-        number(count(&stats["edges"]["relates_to"]), "relations", "/graph"),
-        number(count(&stats["memories"]["deleted"]), "deleted", "/memories?deleted=1"),
-        number(stats["disk_bytes"].as_u64().map_or("–".to_owned(), bytes), "on disk", ""),
+        number(count(|stats| stats.memories.live), "memories", "/memories"),
+        number(count(|stats| stats.sessions), "sessions", "/sessions"),
+        number(count(|stats| stats.prompts), "prompts", ""),
+        number(count(|stats| stats.edges.relates_to), "relations", "/graph"),
+        number(count(|stats| stats.memories.deleted), "deleted", "/memories?deleted=1"),
+        number(shown(&|stats| bytes(stats.disk_bytes)), "on disk", ""),
     ]
 }
 
@@ -219,47 +219,39 @@ fn calls(calls: &[Call], now: Timestamp, locale: &Locale) -> (Chart, String) {
 /// The facts: first the daemon, then those of the screens, then backups.
 pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
     let status = &figures.status;
-    let up = status["uptime_s"].as_u64().map(span).unwrap_or_default();
-    let words = format!(
-        "{}, up {up}, process {}",
-        view::text(status, "version"),
-        status["pid"].as_u64().unwrap_or(0)
-    );
-    let daemon = Fact::new(Some(true), "daemon", words);
-    let backup = match (view::moment(&status["backup"], "made_at"), view::text(&status["backup"], "failure"))
-    {
-        (_, failure) if !failure.is_empty() => {
-            let mut fact = Fact::new(Some(false), "backup", failure);
-            fact.todo = Some("cerebro backup tries again");
-            fact
+    let (version, up) = (status.version.line(), span(status.uptime_s));
+    let daemon = Fact::new(Some(true), "daemon", format!("{version}, up {up}, process {}", status.pid));
+    let last = status.backup.clone().unwrap_or_default();
+    let backup = match (last.made_at.as_ref().and_then(Text::moment), last.failure) {
+        (_, Some(failure)) => {
+            Fact::new(Some(false), "backup", failure.line()).todo(Some("cerebro backup tries again"))
         }
-        (Some(at), _) => {
+        (Some(at), None) => {
             Fact::new(Some(true), "backup", format!("made {}", view::ago(Some(at), Timestamp::now())))
         }
-        (None, _) => Fact::new(None, "backup", "none since the daemon started"),
+        (None, None) => Fact::new(None, "backup", "none since the daemon started"),
     };
-    [daemon].into_iter().chain(view::facts(&figures.counts.stats)).chain([backup]).collect()
+    [daemon].into_iter().chain(view::facts(figures.counts.stats.as_ref())).chain([backup]).collect()
 }
 
-/// Today's cost of models, if one is used. The other facts already include lag and jobs.
-pub(super) fn spend(stats: &serde_json::Value) -> impl Iterator<Item = Fact> {
-    view::spent(stats)
-        .into_iter()
-        .filter(|fact| fact.name == "spent today")
-        .map(|fact| Fact { name: "spend", ..fact })
+/// Today's cost of models, if one is used. Lag and jobs are among the facts already.
+pub(super) fn spend(stats: &Stats) -> Option<Fact> {
+    let fact = view::spent(&stats.worker).into_iter().find(|fact| fact.name == "spent today")?;
+    Some(Fact { name: "spend", ..fact })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::answer::daemon;
     use crate::web::view::locale::Language;
 
     #[test]
     fn calls_are_counted_by_hour_and_kind() {
         let now: Timestamp = "2026-11-22T10:30:00Z".parse().unwrap();
-        let call = |at: &str, tool: &str| Call::read(&json!({ "at": at, "tool": tool }));
+        let call = |at: &str, tool: &str| {
+            Call::read(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
+        };
         let seen = [
             call("2026-11-22T10:05:00Z", "mem_search"),
             call("2026-11-22T10:06:00Z", "mem_save"),

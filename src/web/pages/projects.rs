@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Parts, counted, known_projects, named, overview::place_of, part};
 use crate::web::{
@@ -22,14 +22,16 @@ use crate::web::{
         locale::{Locale, When},
     },
 };
-use cerebro_core::domain;
+use cerebro_core::domain::{self, MemoryId};
 use cerebro_core::operation::Operation;
 
 /// How many projects a page shows, their size, and the size of the HTML around each, in bytes.
 const PAGE: usize = 100;
 const LINES_BYTES: usize = 48_000;
 const AROUND_BYTES: usize = 420;
-/// Length of the longest bar, in units of its picture.
+/// Most memories that are named after a merge because they say what the other project no longer says.
+const AGAIN: usize = 20;
+/// The longest bar beside a name, in units of its picture.
 const BAR: f64 = 100.0;
 
 struct Line {
@@ -63,6 +65,8 @@ struct ProjectsPage {
     first: bool,
     later: Option<String>,
     names: Vec<String>,
+    /// Memories that say what the project that was merged with theirs no longer says.
+    again: Vec<MemoryId>,
 }
 
 #[derive(Template)]
@@ -100,6 +104,7 @@ pub(in crate::web) async fn show(
         last: locale.moment(project.last_at),
         bar: tenths(BAR * project.memories as f64 / most as f64),
     };
+    let again = parts.get("again").map(String::as_str).unwrap_or_default().split(' ');
     let lines = counts.projects.iter().skip(from).take(PAGE).map(line);
     let lines = ByteBudget(LINES_BYTES).fill(lines, Line::weight);
     let (next, all) = (from + lines.len(), counts.projects.len());
@@ -111,6 +116,7 @@ pub(in crate::web) async fn show(
         first: from == 0,
         later: (next < all).then(|| link::onward("/projects", next)),
         names: known_projects(&counts),
+        again: again.filter_map(|id| MemoryId::parse(id).ok()).take(AGAIN).collect(),
     }))
 }
 
@@ -160,10 +166,18 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
         let words = format!("There is now a project {}.", crate::view::clean_line(&into));
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
-    shared.backend.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
-    // Counts first, so that the next page shows the result.
+    let merged =
+        shared.backend.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
+    // So that the list that follows shows it.
     shared.backend.count_now().await?;
-    Ok(Redirect::to(if is_new { "/projects?done=renamed" } else { "/projects?done=merged" }).into_response())
+    let again: Vec<&str> =
+        merged["said_again"].as_array().into_iter().flatten().filter_map(Value::as_str).take(AGAIN).collect();
+    let place = match (is_new, again.is_empty()) {
+        (true, _) => "/projects?done=renamed".to_owned(),
+        (false, true) => "/projects?done=merged".to_owned(),
+        (false, false) => link::with_query("/projects", &[("done", "merged"), ("again", &again.join(" "))]),
+    };
+    Ok(Redirect::to(&place).into_response())
 }
 
 #[cfg(test)]
@@ -191,6 +205,7 @@ mod tests {
             first: true,
             later: None,
             names: Vec::new(),
+            again: Vec::new(),
         };
         let html = page.render().unwrap();
         assert!(html.len() < 55_000 && page.lines.len() > 5, "{} of {}", html.len(), page.lines.len());

@@ -72,6 +72,8 @@ event_kinds! {
     SessionImported = "session.imported",
     PromptSaved = "prompt.saved",
     PromptImported = "prompt.imported",
+    /// A prompt was removed for good, because a person forgot its session, or a text.
+    PromptForgotten = "prompt.forgotten",
     WorkBegun = "work.begun",
     WorkNoted = "work.noted",
     WorkClosed = "work.closed",

@@ -141,6 +141,17 @@ pub struct FullExchange {
 }
 
 impl FullExchange {
+    /// Whether some text of it meets a condition.
+    pub fn any_text(&self, holds: impl Fn(&str) -> bool) -> bool {
+        let exchange = &self.exchange;
+        let mut beside = exchange.files.iter().chain(&exchange.errors);
+        holds(&self.text)
+            || holds(&exchange.title)
+            || beside.any(|text| holds(text))
+            || exchange.commands.iter().any(|command| holds(&command.line))
+            || self.proven.any(|text| holds(text))
+    }
+
     /// Computes the digest, once all other fields are set.
     #[must_use]
     pub fn sealed(mut self) -> Self {
@@ -257,6 +268,13 @@ impl HistoryTombstone {
         Self(digest(&["session", session.as_str()]))
     }
 
+    /// Those of which each keeps a session out: its own, and for a sub-agent's session those of the sessions that it
+    /// works for.
+    pub fn of_whole(session: &SessionId) -> Vec<Self> {
+        let parents = session.as_str().match_indices('/').map(|(end, _)| &session.as_str()[..end]);
+        parents.chain([session.as_str()]).map(|id| Self(digest(&["session", id]))).collect()
+    }
+
     /// Of an exchange: by the native id of its first turn, so that copies are covered, else by its place.
     pub fn of_exchange(exchange: &Exchange) -> Self {
         let by_seq = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
@@ -314,6 +332,9 @@ mod tests {
         assert_eq!(HistoryTombstone::parse(of_session.as_str()), Some(of_session.clone()));
         assert_ne!(of_session.as_str(), native_digest("s"));
         assert_ne!(of_session, HistoryTombstone::of_typed(&session));
+        assert_eq!(HistoryTombstone::of_whole(&session), std::slice::from_ref(&of_session));
+        let of_sub_agent = HistoryTombstone::of_whole(&SessionId::parse("s/agent").unwrap());
+        assert_eq!((of_sub_agent.len(), &of_sub_agent[0]), (2, &of_session));
         assert_ne!(
             HistoryTombstone::of_name(&session, "title"),
             HistoryTombstone::of_name(&session, "branch")

@@ -457,6 +457,11 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is this session's own, or that of a sub-agent of it (`parent/agent`).
+    pub fn is_part_of(&self, session: &Self) -> bool {
+        self.0.strip_prefix(&session.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 impl fmt::Display for SessionId {

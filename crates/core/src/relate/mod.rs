@@ -64,6 +64,11 @@ impl RelationKind {
         Self::CausedBy,
     ];
 
+    /// Whether it holds both ways; then it may be drawn in both directions.
+    pub fn is_mutual(self) -> bool {
+        matches!(self, Self::Similar | Self::MentionsSame | Self::Contradicts)
+    }
+
     /// Its name in the store and in answers.
     pub fn as_str(self) -> &'static str {
         match self {

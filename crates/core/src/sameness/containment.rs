@@ -3,7 +3,7 @@
 //!
 //! Likeness cannot decide this: texts that differ in one decisive word are as alike as texts that say the same.
 
-use super::{is_self_contained, normal};
+use super::normal;
 
 /// Words that do not change a statement.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
@@ -43,20 +43,9 @@ pub fn denies(text: &str) -> bool {
     words(text).iter().any(|word| NEGATIONS.contains(&word.as_str()))
 }
 
-/// The sentences and lines of a text that say the same wherever they stand, as they are written.
-pub fn statements(text: &str) -> impl Iterator<Item = &str> {
-    sentences(text).into_iter().map(|one| one.raw).filter(|raw| is_self_contained("", raw))
-}
-
-/// Whether a text says a statement among others.
-pub fn says(text: &str, statement: &str) -> bool {
-    let statement = normal(statement);
-    sentences(text).iter().any(|one| normal(one.raw) == statement)
-}
-
 /// A sentence, or a line of its own such as an item of a list.
-struct Sentence<'a> {
-    raw: &'a str,
+pub(super) struct Sentence<'a> {
+    pub raw: &'a str,
     /// Its words in the form of [`normal`], without articles.
     words: Vec<String>,
 }
@@ -84,7 +73,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The sentences of a text that have words. A line that continues on the next one is joined with it.
-fn sentences(text: &str) -> Vec<Sentence<'_>> {
+pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let mut found = Vec::new();
     let mut start = 0;
     for (at, c) in text.char_indices() {
@@ -138,21 +127,6 @@ mod tests {
             assert!(all(text, other) && all(other, text), "{other}");
         }
         assert!(!all("The cache keeps 10 entries.", text), "a part of it is not the whole");
-    }
-
-    #[test]
-    fn statements_are_the_long_sentences_and_lines() {
-        let text = "## Goal\nShort.\n- the ledger of the second shop listens on port 5432\n- no.\nAnd the gateway of it has had no port of its own. So.";
-        let found: Vec<&str> = statements(text).collect();
-        assert_eq!(
-            found,
-            [
-                "- the ledger of the second shop listens on port 5432\n",
-                "\nAnd the gateway of it has had no port of its own.",
-            ]
-        );
-        assert!(says(text, "The ledger of the second shop listens on port 5432."));
-        assert!(!says(text, "The ledger of the second shop listens on port 5433."));
     }
 
     #[test]

@@ -31,6 +31,8 @@ const SHOWN_MAX: usize = 12;
 const SHOWN_BYTES_MAX: usize = 1_500;
 /// Most insights of one answer.
 const ANSWER_MAX: usize = 3;
+/// What separates an insight from its sources in the content of its memory.
+const NAMES_SOURCES: &str = "\n\nDerived from ";
 /// Longest insight, and longest title, in characters.
 const TEXT_CHARS_MAX: usize = 400;
 const TITLE_CHARS_MAX: usize = 120;
@@ -62,7 +64,7 @@ impl Insight {
     /// Its text as a memory: the statement and its sources.
     pub fn content(&self) -> RedactedText {
         let sources: Vec<String> = self.sources.iter().map(|id| format!("`{id}`")).collect();
-        RedactedText::derived(format!("{}\n\nDerived from {}.", self.text, sources.join(", ")))
+        RedactedText::derived(format!("{}{NAMES_SOURCES}{}.", self.text, sources.join(", ")))
     }
 
     /// Whether it still holds: its sources exist, and each number and name in it occurs in one of them.
@@ -77,6 +79,12 @@ impl Insight {
     pub fn emptied(&self) -> Self {
         Self { title: RedactedText::default(), text: RedactedText::default(), ..self.clone() }
     }
+}
+
+/// The sources that the content of an insight names; see [`Insight::content`].
+pub fn sources_of(content: &str) -> Vec<MemoryId> {
+    let (_, named) = content.rsplit_once(NAMES_SOURCES).unwrap_or_default();
+    named.split('`').filter_map(|id| MemoryId::parse(id).ok()).collect()
 }
 
 /// Memories that a model sees together.

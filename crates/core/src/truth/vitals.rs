@@ -13,6 +13,8 @@ const FADED_BELOW: f64 = 0.5;
 pub struct Vital {
     /// Whether it counts at all.
     pub is_live: bool,
+    /// When its text was written.
+    pub updated_at: Timestamp,
     nature: Nature,
     scope: ScopeName,
     /// Since when it loses strength, if it does not take another's place; `None` if it never does.
@@ -27,6 +29,7 @@ impl From<&Memory> for Vital {
     fn from(memory: &Memory) -> Self {
         Self {
             is_live: memory.is_live(),
+            updated_at: memory.updated_at,
             nature: nature(memory),
             scope: memory.scope.name(),
             fades_since: (!is_exempt(memory, false)).then_some(memory.last_seen_at),

@@ -13,7 +13,7 @@ use tantivy::{
 use super::{
     fold::fold,
     schema::{Fields, Key},
-    tokenizer::{Run, runs, short_hash, words_analyzer},
+    tokenizer::{Run, is_decoration, query_analyzer, runs, short_hash},
 };
 use cerebro_core::domain::{Kind, Project, Scope, ScopeName, Timestamp, limits::QUERY_CHARS_MAX};
 use cerebro_core::recall::{ExternalSignals, Weights};
@@ -164,7 +164,7 @@ impl Query {
         let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();
         let mut query_terms = QueryTerms {
             fields,
-            words: words_analyzer(),
+            words: query_analyzer(),
             seen: HashSet::new(),
             list: Vec::new(),
             concepts: 0,
@@ -230,7 +230,7 @@ impl QueryTerms<'_> {
 
 /// Whether a word says nothing about the subject.
 pub fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.binary_search(&fold(word).as_str()).is_ok()
+    is_decoration(word) || STOP_WORDS.binary_search(&fold(word).as_str()).is_ok()
 }
 
 /// English words that say nothing about the subject, folded (so without apostrophes), in order.

@@ -314,6 +314,17 @@ fn near_looks_at_segments_and_at_the_queue() {
     assert_eq!(near("alpha", &[1], 9), "");
 }
 
+#[test]
+fn one_character_of_a_script_without_blanks_is_found_anywhere_in_a_word() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "连接 🚀", "数据库连接池满了"), 1);
+    put(&index, doc(B, "walrus", "walrus"), 2);
+    for text in ["库", "池", "了", "库连", "🚀", "🐛 库", "the 🚀"] {
+        assert_eq!(ids(&index, &query(text)), [A], "{text}");
+        index.flush().unwrap();
+    }
+}
+
 fn holds(dir: &Path, marker: &str) -> bool {
     fs::read_dir(dir).unwrap().any(|entry| {
         let bytes = fs::read(entry.unwrap().path()).unwrap();

@@ -7,7 +7,8 @@
 //! - *names*, if it is more than a plain word: the whole run as written (folded), its tails after
 //!   each `/`, `.`, `:` and the names between them, never stemmed.
 //!
-//! Scripts written without blanks (Han, Kana, Hangul, Thai and related ones) give pairs of characters.
+//! Scripts written without blanks (Han, Kana, Hangul, Thai and related ones) give pairs of characters, and in a stored
+//! text each character as well, so that a query of one character finds it.
 
 use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_normalization::char::is_combining_mark;
@@ -26,9 +27,18 @@ const SHORT_HASH_CHARS: usize = 7;
 /// The name of [`words_analyzer`] in the schema.
 pub const WORDS: &str = "words";
 
-/// The analyser of prose: words of every run, stemmed as English or Russian by their script.
+/// The analyser of stored prose: words of every run, stemmed as English or Russian by their script.
 pub fn words_analyzer() -> TextAnalyzer {
-    TextAnalyzer::builder(Words)
+    analyzer(Words { singles: true })
+}
+
+/// The same for a query, in which a character of a dense script counts only when it stands alone: pairs say more.
+pub fn query_analyzer() -> TextAnalyzer {
+    analyzer(Words { singles: false })
+}
+
+fn analyzer(words: Words) -> TextAnalyzer {
+    TextAnalyzer::builder(words)
         .filter(Stemmer::new(Language::English))
         .filter(Stemmer::new(Language::Russian))
         .build()
@@ -40,8 +50,11 @@ pub fn names(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Cuts every run of a text into words.
-#[derive(Clone)]
-struct Words;
+#[derive(Clone, Copy)]
+struct Words {
+    /// Whether pairs of a dense script are followed by their characters.
+    singles: bool,
+}
 
 impl Tokenizer for Words {
     type TokenStream<'a> = Tokens;
@@ -49,7 +62,7 @@ impl Tokenizer for Words {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
         let mut tokens = Vec::new();
         for run in runs(text) {
-            cut_words(&run, &mut tokens);
+            self.cut_words(&run, &mut tokens);
         }
         Tokens { tokens, next: 0 }
     }
@@ -98,12 +111,24 @@ fn is_apostrophe(c: char) -> bool {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c))
+    c.is_ascii_alphanumeric()
+        || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c) || is_pictograph(c))
 }
 
-/// Whether a script has no blanks between words, or too many endings on them.
+/// Whether a run has symbols and emoji only.
+pub fn is_decoration(run: &str) -> bool {
+    run.chars().all(|c| is_pictograph(c) || is_combining_mark(c))
+}
+
+/// Whether it is a symbol or an emoji, by which people mark commits and titles.
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}')
+}
+
+/// Whether a script has no blanks between words, or too many endings on them; pictographs are one.
 fn is_dense(c: char) -> bool {
-    matches!(c,
+    is_pictograph(c)
+        || matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9d}' | '\u{20000}'..='\u{323af}')
@@ -206,18 +231,51 @@ fn push(tokens: &mut Vec<Token>, run: Run<'_>, text: String) {
     tokens.push(Token { offset_from, offset_to, position, text, position_length: 1 });
 }
 
-fn cut_words(run: &Run<'_>, tokens: &mut Vec<Token>) {
-    for piece in run.pieces(|c| is_joiner(c) && !is_apostrophe(c)) {
-        if piece.text.chars().any(is_dense) {
-            cut_dense(&piece, tokens);
-            continue;
+impl Words {
+    fn cut_words(self, run: &Run<'_>, tokens: &mut Vec<Token>) {
+        for piece in run.pieces(|c| is_joiner(c) && !is_apostrophe(c)) {
+            if piece.text.chars().any(is_dense) {
+                self.cut_dense(&piece, tokens);
+                continue;
+            }
+            push(tokens, piece, fold(without_possessive(piece.text)));
+            let parts: Vec<_> = humps(piece.text).collect();
+            if parts.len() > 1 {
+                for (from, to) in parts {
+                    let part = piece.part(from, to);
+                    push(tokens, part, fold(part.text));
+                }
+            }
         }
-        push(tokens, piece, fold(without_possessive(piece.text)));
-        let parts: Vec<_> = humps(piece.text).collect();
-        if parts.len() > 1 {
-            for (from, to) in parts {
-                let part = piece.part(from, to);
+    }
+
+    /// The pairs of neighbouring characters of a dense script, and its single characters. Other letters between them
+    /// stay words.
+    fn cut_dense(self, piece: &Run<'_>, tokens: &mut Vec<Token>) {
+        let mut at = 0;
+        while let Some(first) = piece.text[at..].chars().next() {
+            let dense = is_dense(first);
+            let end = piece.text[at..].find(|c| is_dense(c) != dense).map_or(piece.text.len(), |n| at + n);
+            let part = piece.part(at, end);
+            at = end;
+            if !dense {
                 push(tokens, part, fold(part.text));
+                continue;
+            }
+            let starts: Vec<usize> =
+                part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
+            let alone = starts.len() == 2;
+            let mut push_each = |width: usize| {
+                for ends in starts.windows(width + 1) {
+                    let characters = part.part(ends[0], ends[width]);
+                    push(tokens, characters, fold(characters.text));
+                }
+            };
+            if !alone {
+                push_each(2);
+            }
+            if alone || self.singles {
+                push_each(1);
             }
         }
     }
@@ -225,27 +283,6 @@ fn cut_words(run: &Run<'_>, tokens: &mut Vec<Token>) {
 
 fn without_possessive(word: &str) -> &str {
     ["'s", "’s", "'S", "’S"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word)
-}
-
-/// Pairs of neighbouring characters of a dense script; other letters between them stay words.
-fn cut_dense(piece: &Run<'_>, tokens: &mut Vec<Token>) {
-    let mut at = 0;
-    while let Some(first) = piece.text[at..].chars().next() {
-        let dense = is_dense(first);
-        let end = piece.text[at..].find(|c| is_dense(c) != dense).map_or(piece.text.len(), |n| at + n);
-        let part = piece.part(at, end);
-        at = end;
-        if !dense {
-            push(tokens, part, fold(part.text));
-            continue;
-        }
-        let starts: Vec<usize> = part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
-        let width = 2.min(starts.len() - 1);
-        for pair in starts.windows(width + 1) {
-            let pair = part.part(pair[0], pair[width]);
-            push(tokens, pair, fold(pair.text));
-        }
-    }
 }
 
 /// The start of a likely commit hash, by which its short and long forms match.
@@ -261,10 +298,14 @@ pub fn short_hash(word: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
+        let mut tokens = Vec::new();
+        analyzer.token_stream(text).process(&mut |token| tokens.push(token.text.clone()));
+        tokens
+    }
+
     fn words(text: &str) -> Vec<String> {
-        let mut words = Vec::new();
-        words_analyzer().token_stream(text).process(&mut |token| words.push(token.text.clone()));
-        words
+        tokens(&mut words_analyzer(), text)
     }
 
     #[test]
@@ -280,11 +321,20 @@ mod tests {
             ("Crème BRÛLÉE naïve", "creme brule naiv"),
             ("cafe\u{301}", "cafe"),
             ("книги книга", "книг книг"),
-            ("数据库", "数据 据库"),
+            ("数据库", "数据 据库 数 据 库"),
             ("カ", "カ"),
+            ("🐛 fix⚠️ v2", "🐛 fix ⚠ v2"),
             ("...---'''", ""),
         ] {
             assert_eq!(words(text).join(" "), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_has_single_characters_only_where_they_stand_alone() {
+        for (text, want) in [("数据库", "数据 据库"), ("库", "库"), ("库 v2", "库 v2"), ("the 库", "the 库")]
+        {
+            assert_eq!(tokens(&mut query_analyzer(), text).join(" "), want, "{text}");
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Consolidating, Door, ServiceError,
+    Consolidating, ServiceError,
     jobs::{JobError, Payer, Question, REPAIRS_MAX, ask},
     memories::{guard, update},
 };
@@ -136,7 +136,7 @@ impl Decision for KeepInsights<'_> {
                 .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
             let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
             let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
-            let is_refused = !write.tombstones(saying, None).await?.is_empty();
+            let is_refused = !guard::admits(write, saying, Origin::Derived).await?;
             if is_planned || is_refused || !insight.is_supported(&present) {
                 cycle.asked.dropped += 1;
                 continue;
@@ -200,10 +200,8 @@ pub(crate) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
     }
     let scope = Scope::Project(insight.project);
     let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
-    match guard::admit(write, saying, None, Door::Brought(Origin::Derived)).await {
-        Ok(_) => {}
-        Err(ServiceError::Corrected(_)) => return Ok(false),
-        Err(error) => return Err(error),
+    if !guard::admits(write, saying, Origin::Derived).await? {
+        return Ok(false);
     }
     let taint = taint::of(&insight.title, &content, Origin::Derived);
     let body = Body {

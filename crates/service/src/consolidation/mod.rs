@@ -451,5 +451,5 @@ impl Decision for Undo {
 /// Whether another memory that says the same was corrected, deleted or purged since.
 async fn is_outdated(write: &Write<'_>, memory: &Memory) -> Result<bool, ServiceError> {
     let tombstones = write.tombstones(SaidText::from(memory), None).await?;
-    Ok(tombstones.iter().any(|tombstone| tombstone.memory != memory.id))
+    Ok(tombstones.against_unasked().any(|tombstone| tombstone.memory != memory.id))
 }

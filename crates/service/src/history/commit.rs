@@ -219,7 +219,7 @@ impl Draft {
     /// The row of the source, without names that were forgotten: the reader's state contains names.
     fn source(&self, buried: &BTreeSet<HistoryTombstone>) -> Source {
         let id = &self.session.id;
-        let is_whole = buried.contains(&HistoryTombstone::of_session(id));
+        let is_whole = HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole));
         let is_forgotten = |name: &str| is_whole || buried.contains(&HistoryTombstone::of_name(id, name));
         let mut source = self.source.clone();
         if ["title", "directory", "branch"].into_iter().any(is_forgotten) {
@@ -237,7 +237,7 @@ impl Draft {
     ) -> Result<Option<Decided>, StoreError> {
         let id = &self.session.id;
         let forgotten = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
-        if buried.contains(&HistoryTombstone::of_session(id)) {
+        if HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole)) {
             return Ok(Some(Decided {
                 done: forgotten,
                 source: Some(self.source(buried)),
@@ -254,15 +254,24 @@ impl Draft {
         Ok(is_elsewhere.then(Decided::default))
     }
 
-    /// The tombstones of the batch's exchanges and of its session's names.
+    /// The tombstones of the batch's exchanges and of its session's names, and those of what has a text that was forgotten
+    /// everywhere.
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
         asked.extend(self.session.tombstones_of_names());
-        asked.extend(
-            [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
-        );
-        write.store().history().tombstones_among(&asked).await
+        asked.extend(HistoryTombstone::of_whole(&self.session.id));
+        asked.push(HistoryTombstone::of_typed(&self.session.id));
+        let mut buried = write.store().history().tombstones_among(&asked).await?;
+        let forgotten = write.store().history().forgotten_texts().await?;
+        let holds = |text: &str| forgotten.are_in(text);
+        let exchanges = self.exchanges.iter().filter(|full| !forgotten.is_empty() && full.any_text(holds));
+        buried.extend(exchanges.map(|full| HistoryTombstone::of_exchange(&full.exchange)));
+        let mut session = self.session.clone();
+        let id = session.id.clone();
+        let names = session.names().into_iter().filter(|(_, text)| text.as_deref().is_some_and(holds));
+        buried.extend(names.map(|(name, _)| HistoryTombstone::of_name(&id, name)));
+        Ok(buried)
     }
 
     /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.

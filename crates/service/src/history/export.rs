@@ -7,7 +7,7 @@ use crate::moment::storable;
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,
-    limits::{EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
+    limits::{AGENT_NAME_CHARS_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
 use cerebro_store::Write;
@@ -99,8 +99,11 @@ pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -
         return Ok(Ok(false));
     }
     let id = session.id.clone();
+    let forgotten = write.store().history().forgotten_texts().await?;
     for (name, text) in session.names() {
-        if text.is_some() && write.has_history_tombstone(&[HistoryTombstone::of_name(&id, name)]).await? {
+        let Some(named) = text.as_deref() else { continue };
+        let is_buried = write.has_history_tombstone(&[HistoryTombstone::of_name(&id, name)]).await?;
+        if is_buried || forgotten.are_in(named) {
             *text = None;
         }
     }
@@ -121,7 +124,10 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
         Ok(full) => full,
         Err(why) => return Ok(Err(why)),
     };
-    if write.has_history_tombstone(&[HistoryTombstone::of_exchange(&full.exchange)]).await? {
+    let forgotten = write.store().history().forgotten_texts().await?;
+    if write.has_history_tombstone(&[HistoryTombstone::of_exchange(&full.exchange)]).await?
+        || !forgotten.is_empty() && full.any_text(|text| forgotten.are_in(text))
+    {
         return Ok(Err(format!("exchange `{}` was forgotten here", full.exchange.id)));
     }
     if let Some(here) = write.exchange_digest(&full.exchange.id).await? {
@@ -192,7 +198,7 @@ impl TryFrom<PastSessionLine> for PastSession {
         };
         Ok(Self {
             id: session_id(&line.id)?,
-            agent: name(&line.agent),
+            agent: clean(&line.agent).cut_chars(AGENT_NAME_CHARS_MAX),
             project: Project::parse(&redact_name(&line.project))
                 .ok_or_else(|| format!("`{}` is no project name", redact_secrets(&line.project)))?,
             title: text(line.title),

@@ -3,6 +3,7 @@
 use crate::{History, ServiceError};
 use cerebro_core::domain::{Exchange, ExchangeId, FullExchange, PastSession, SessionId};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::text;
 use cerebro_store::Table;
 
 /// Which part of which exchange.
@@ -86,13 +87,16 @@ impl History {
     /// Reads an exchange, or a part of a long one.
     ///
     /// # Errors
-    /// [`ServiceError::NoExchange`]
+    /// [`ServiceError::NoExchange`]; [`ServiceError::Invalid`] for an offset beyond the end.
     pub async fn exchange(&self, request: &ExchangeRequest) -> Result<ExchangePart, ServiceError> {
         let none = || ServiceError::NoExchange(request.id);
         let FullExchange { exchange, text, .. } =
             self.base.store.exchanges().by_id(&request.id).await?.ok_or_else(none)?;
         let session = self.base.store.past_sessions().by_id(&exchange.session).await?.ok_or_else(none)?;
         let text_bytes = text.len();
+        if request.offset > 0 && request.offset >= text_bytes {
+            return Err(ServiceError::beyond(request.offset, &text::counted(text_bytes, "byte")));
+        }
         let (text, next_offset) = text.slice_bytes(request.offset, request.max_bytes);
         Ok(ExchangePart { exchange, session, text, text_bytes, next_offset })
     }

@@ -6,15 +6,18 @@ use crate::{History, ServiceError, distil::retract, index::Evidence};
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp,
 };
+use cerebro_core::text::comparable;
 use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
+/// Shortest text that keeps exchanges of later sessions out, in characters: a shorter one stands in too many of them.
+const KEPT_OUT_CHARS_MIN: usize = 8;
 
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forget {
-    /// Of this session.
+    /// Of this session, and of those of its sub-agents.
     pub session: Option<SessionId>,
     /// Of this project.
     pub project: Option<Project>,
@@ -22,7 +25,7 @@ pub struct Forget {
     pub since: Option<Timestamp>,
     /// Begun before.
     pub before: Option<Timestamp>,
-    /// With this in their text, whatever the case.
+    /// With this in their text, as [`comparable`] reads both.
     pub text: Option<String>,
 }
 
@@ -33,6 +36,12 @@ pub struct Forgotten {
     pub sessions: usize,
     /// Exchanges.
     pub exchanges: usize,
+    /// Prompts that hooks reported.
+    pub prompts: usize,
+    /// Summaries that hooks reported.
+    pub summaries: usize,
+    /// Texts in the journal of work.
+    pub events: usize,
 }
 
 impl Forget {
@@ -41,43 +50,57 @@ impl Forget {
         self.since.is_none() && self.before.is_none() && self.text.is_none()
     }
 
+    /// Whether it covers a session of a project; a session that is not known is not the one to forget.
+    pub(crate) fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
+        let is_of = |meant: &SessionId| session.is_some_and(|session| session.is_part_of(meant));
+        self.session.as_ref().is_none_or(is_of) && self.project.as_ref().is_none_or(|meant| meant == project)
+    }
+
+    /// Whether it covers a moment.
+    pub(crate) fn is_at(&self, at: Timestamp) -> bool {
+        self.since.is_none_or(|since| at >= since) && self.before.is_none_or(|before| at < before)
+    }
+
     /// Whether it covers something of a session at this moment.
     fn is_about(&self, session: &PastSession, at: Timestamp) -> bool {
-        self.session.as_ref().is_none_or(|id| *id == session.id)
-            && self.project.as_ref().is_none_or(|project| *project == session.project)
-            && self.since.is_none_or(|since| at >= since)
-            && self.before.is_none_or(|before| at < before)
+        self.is_of(Some(&session.id), &session.project) && self.is_at(at)
     }
 
     /// Whether a text contains the text to forget; always true if none is given.
-    fn holds(&self, text: &str) -> bool {
-        let folded = |needle: &String| text.to_lowercase().contains(&needle.to_lowercase());
-        self.text.as_ref().is_none_or(folded)
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        self.text.as_ref().is_none_or(|needle| comparable(text).contains(&comparable(needle)))
     }
 
     fn is_met_by(&self, full: &FullExchange) -> bool {
-        let exchange = &full.exchange;
-        let mut beside = exchange.files.iter().chain(&exchange.errors);
-        self.holds(&full.text)
-            || self.holds(&exchange.title)
-            || beside.any(|text| self.holds(text))
-            || exchange.commands.iter().any(|command| self.holds(&command.line))
-            || full.proven.any(|text| self.holds(text))
+        full.any_text(|text| self.holds(text))
+    }
+
+    /// The text that is to be forgotten wherever it is, also in sessions that are read later: it is the only condition, and
+    /// long enough to mean one thing.
+    fn everywhere(&self) -> Option<&str> {
+        let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
+        let text = self.text.as_deref().filter(|_| alone)?;
+        (text.chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
     }
 }
 
 impl History {
-    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. It works
+    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. A text
+    /// that is the only condition keeps all later exchanges with it out, whatever their session. It works
     /// page by page: if it is stopped half-way, it can be repeated. Backups and old files of the database may still
     /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only
     /// counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
-    pub async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
-        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+    pub(crate) async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
+        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| comparable(text).is_empty()) {
             let problem = "say what to forget: a session, a project, a time or a text";
             return Err(ServiceError::invalid("text", "", problem));
+        }
+        if let (false, Some(text)) = (dry_run, what.everywhere()) {
+            // First, so that no session that is read meanwhile brings it back.
+            self.base.store.transact(&KeepOut { text }).await?;
         }
         let mut forgotten = Forgotten::default();
         let mut projects = std::collections::BTreeSet::new();
@@ -152,6 +175,21 @@ impl History {
             by_session.entry(exchange.session.clone()).or_default().push(exchange);
         }
         Ok(by_session)
+    }
+}
+
+/// Keeps a text out of whatever is read later.
+struct KeepOut<'a> {
+    text: &'a str,
+}
+
+impl Decision for KeepOut<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        write.forget_text(self.text);
+        Ok(())
     }
 }
 

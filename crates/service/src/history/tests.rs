@@ -377,7 +377,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         assert!(service.history.forget(&Forget::default(), false).await.is_err());
 
         let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
-        let one = Forgotten { sessions: 0, exchanges: 1 };
+        let one = Forgotten { exchanges: 1, ..Forgotten::default() };
         assert_eq!(service.history.forget(&by_text, true).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
         assert_eq!(service.history.forget(&by_text, false).await.unwrap(), one);
@@ -389,7 +389,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         assert_eq!((copied.added, copied.forgotten), (0, 1));
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
-        let whole = Forgotten { sessions: 1, exchanges: 2 };
+        let whole = Forgotten { sessions: 1, exchanges: 2, ..Forgotten::default() };
         assert_eq!(service.history.forget(&by_session, false).await.unwrap(), whole);
         let grown = service.history.commit(batch("s2", talk(10..20))).await.unwrap();
         assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");
@@ -408,6 +408,42 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         })
         .await;
+    });
+}
+
+#[test]
+fn a_text_that_was_forgotten_stays_out_of_every_session() {
+    with_service(async |service| {
+        const TEXT: &str = "embarrassingquokka";
+        let others = |from: u32| {
+            let with_it = exchange(from, "An EmbarrassingQuokka again", "a reply");
+            vec![with_it, exchange(from + 1, "another prompt", "another reply")]
+        };
+        service.history.commit(batch("s1", others(0))).await.unwrap();
+        // Of one session only: it may be in others.
+        let session_only =
+            Forget { session: Some(session("s1")), text: Some(TEXT.to_owned()), ..Forget::default() };
+        service.history.forget(&session_only, false).await.unwrap();
+        let by_text = Forget { text: Some(TEXT.to_uppercase()), ..Forget::default() };
+        let done = service.history.commit(batch("s2", others(10))).await.unwrap();
+        assert_eq!((done.added, done.forgotten), (2, 0));
+        assert_eq!(service.history.forget(&by_text, true).await.unwrap().exchanges, 1, "a dry run");
+        let done = service.history.commit(batch("s3", others(20))).await.unwrap();
+        assert_eq!((done.added, done.forgotten), (2, 0));
+
+        assert_eq!(service.history.forget(&by_text, false).await.unwrap().exchanges, 2);
+        let done =
+            service.history.commit(titled("s4", "The EmbarrassingQuokka plan", others(30))).await.unwrap();
+        assert_eq!((done.added, done.forgotten), (1, 1));
+        with_other(async |other| {
+            other.history.commit(titled("s5", "The EmbarrassingQuokka plan", others(40))).await.unwrap();
+            let imported = service.import(&exported(&other).await, false).await.unwrap();
+            assert_eq!((imported.created, imported.skipped.len()), (2, 1), "{imported:?}");
+        })
+        .await;
+        let kept = exported(&service).await;
+        assert!(!kept.iter().any(|line| line.to_lowercase().contains(TEXT)), "{kept:?}");
+        assert_eq!(kept.iter().filter(|line| line.contains("another prompt")).count(), 5);
     });
 }
 

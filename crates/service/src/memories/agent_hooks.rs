@@ -2,13 +2,18 @@
 
 use super::guard;
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
-use cerebro_core::domain::{Origin, Scope, SessionId};
-use cerebro_core::hygiene::{summary_key, summary_title};
+use cerebro_core::domain::{Memory, Origin, Scope, SessionId};
+use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_store::{Decision, SaidText, Write};
+use cerebro_store::{Decision, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
+
+/// Whether a session's summary is what a compaction left.
+pub(super) fn is_of_compaction(summary: &Memory) -> bool {
+    summary.tags.iter().any(|tag| tag == COMPACTION)
+}
 
 impl Memories {
     /// Keeps the last message of a session as its summary while there is no better one. Returns whether it did.
@@ -60,14 +65,11 @@ impl Decision for NoteLastMessage<'_> {
         memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
-        let Some(message) = guard::without_outdated(write, &scope, message).await? else { return Ok(false) };
+        let Some(message) = guard::still_held(write, &scope, message, Origin::Hook).await? else {
+            return Ok(false);
+        };
         let better = write.store().topics().holder(&scope, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_ref() == Some(&message) {
-            return Ok(false);
-        }
-        let title = summary_title(&message);
-        let saying = SaidText { scope: &scope, title: &title, content: &message };
-        if !write.tombstones(saying, None).await?.is_empty() {
             return Ok(false);
         }
         session.summary = Some(message);
@@ -96,10 +98,12 @@ impl Decision for NoteCompaction<'_> {
         };
         let scope = Scope::Project(project);
         let standing = write.store().topics().holder(&scope, &summary_key(id)).await?;
-        if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
+        if standing.is_some_and(|memory| !is_of_compaction(&memory)) {
             return Ok(false);
         }
-        let Some(summary) = guard::without_outdated(write, &scope, summary).await? else { return Ok(false) };
+        let Some(summary) = guard::still_held(write, &scope, summary, Origin::Hook).await? else {
+            return Ok(false);
+        };
         let tags = vec![redact_text(COMPACTION).value];
         match memories.put_summary(write, caller, id, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),

@@ -1,20 +1,19 @@
 //! The guard: a text that no longer holds does not come back by itself, and whoever saves it again gets a notice.
 
-use std::{fs, io, path::Path};
+use std::{collections::BTreeSet, fs, io, path::Path};
 
 use crate::{Caller, ServiceError};
-use cerebro_core::domain::{Memory, Origin, Scope, SessionId};
+use cerebro_core::domain::{Memory, MemoryId, Origin, Scope, SessionId};
+use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_core::sameness;
+use cerebro_core::sameness::{self, Part};
 use cerebro_durable as durable;
-use cerebro_store::{SaidText, Tombstone, Write};
+use cerebro_store::{SaidText, Tombstone, Why, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
 pub const SECRET_FILE: &str = "tombstone.key";
 const SECRET_BYTES: usize = 32;
-/// Most statements of one text that are looked up; a compaction's summary has some dozens.
-const STATEMENTS_MAX: usize = 200;
 
 /// The door: how a text comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,66 +73,121 @@ impl Admitted {
 /// a memory may return to what it said before.
 ///
 /// # Errors
-/// [`ServiceError::Corrected`] if the text was corrected or superseded and nobody revives it; or if the text does not hold
-/// for any reason and nobody decided on it now.
+/// [`ServiceError::Corrected`] if the text was corrected or superseded and nobody revives it; or, if nobody decided on it
+/// now, if the text or a part of it does not hold for any reason.
 pub(crate) async fn admit(
     write: &mut Write<'_>,
     saying: SaidText<'_>,
     own: Option<&Memory>,
     door: Door,
 ) -> Result<Admitted, ServiceError> {
-    let lifted = write.tombstones(saying, own).await?;
-    let is_own =
-        |tombstone: &&Tombstone| !door.is_automatic() && own.is_some_and(|own| own.id == tombstone.memory);
-    let against = lifted.iter().filter(|tombstone| !is_own(tombstone));
-    let noted = against.max_by_key(|tombstone| (tombstone.why.is_correction(), tombstone.at)).cloned();
-    match (noted, door) {
-        (Some(tombstone), Door::Brought(_)) => Err(ServiceError::Corrected(Box::new(tombstone))),
-        (Some(tombstone), Door::Explicit { revive: false }) if tombstone.why.is_correction() => {
+    let found = write.tombstones(saying, own).await?;
+    let most_telling = |tombstone: &&Tombstone| (tombstone.why.is_correction(), tombstone.at);
+    if door.is_automatic() {
+        let mut against = found.against_unasked().max_by_key(most_telling).cloned();
+        if against.is_none() {
+            against = outdated_within(write, saying, own).await?;
+        }
+        return match against {
+            Some(tombstone) => Err(ServiceError::Corrected(Box::new(tombstone))),
+            None => Ok(Admitted { lifted: found.into_lifted(), noted: None }),
+        };
+    }
+    let is_own = |tombstone: &&Tombstone| own.is_some_and(|own| own.id == tombstone.memory);
+    let noted = found.here.iter().filter(|tombstone| !is_own(tombstone)).max_by_key(most_telling).cloned();
+    match noted {
+        Some(tombstone) if tombstone.why.is_correction() && door == Door::EXPLICIT => {
             Err(ServiceError::Corrected(Box::new(tombstone)))
         }
-        (noted, _) => Ok(Admitted { lifted, noted }),
+        noted => Ok(Admitted { lifted: found.into_lifted(), noted }),
     }
 }
 
-/// A text that a hook brings, without the statements that a correction made outdated: inside a longer text, they would
-/// pass the guard. `None` if nothing is left.
+/// Whether a text that nobody decided on is let in.
 ///
 /// # Errors
 /// A failing store.
-pub(crate) async fn without_outdated(
-    write: &Write<'_>,
-    scope: &Scope,
-    text: &RedactedText,
-) -> Result<Option<RedactedText>, ServiceError> {
-    let mut current = text.to_string();
-    for statement in sameness::statements(text).take(STATEMENTS_MAX) {
-        if is_outdated(write, scope, statement).await? {
-            current = current.replace(statement, "");
-        }
+pub(crate) async fn admits(
+    write: &mut Write<'_>,
+    saying: SaidText<'_>,
+    origin: Origin,
+) -> Result<bool, ServiceError> {
+    match admit(write, saying, None, Door::Brought(origin)).await {
+        Ok(_) => Ok(true),
+        Err(ServiceError::Corrected(_)) => Ok(false),
+        Err(error) => Err(error),
     }
-    if current == text.as_str() {
-        return Ok(Some(text.clone()));
-    }
-    let is_empty = sameness::normal(&current).is_empty();
-    Ok((!is_empty).then(|| redact_text(current.trim()).value))
 }
 
-/// Whether a statement was the whole content of a memory, and neither that memory nor the one that took its place says it
-/// now. A correction may only have added to it.
-async fn is_outdated(write: &Write<'_>, scope: &Scope, statement: &str) -> Result<bool, ServiceError> {
-    let said = SaidText { scope, title: "", content: statement };
-    let tombstones = write.tombstones(said, None).await?;
-    if tombstones.is_empty() {
-        return Ok(false);
+/// What of a session's summary still holds, if nobody decided on it now: the summary without the parts that do not hold.
+/// `None` if nothing is left.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn still_held(
+    write: &mut Write<'_>,
+    scope: &Scope,
+    summary: &RedactedText,
+    origin: Origin,
+) -> Result<Option<RedactedText>, ServiceError> {
+    let outdated = outdated(write, scope, sameness::parts(summary)).await?;
+    let mut current = summary.clone();
+    if !outdated.is_empty() {
+        let mut text = summary.to_string();
+        for (part, _) in outdated {
+            if !text.contains(&part.raw) {
+                text = sameness::set_apart(&text).into_owned();
+            }
+            text = text.replace(&part.raw, "");
+        }
+        current = redact_text(text.trim()).value;
     }
-    let present: Vec<_> = tombstones
-        .iter()
-        .flat_map(|tombstone| [Some(tombstone.memory), tombstone.replaced_by])
-        .flatten()
-        .collect();
-    let present = write.store().memories().by_ids(&present).await?;
-    Ok(!present.iter().any(|memory| memory.is_live() && sameness::says(&memory.content, statement)))
+    let title = summary_title(&current);
+    let saying = SaidText { scope, title: &title, content: &current };
+    let is_held = !sameness::says_nothing(&current) && admits(write, saying, origin).await?;
+    Ok(is_held.then_some(current))
+}
+
+/// The tombstone of a part of a text, or of its title, that does not hold and that `own` does not say already.
+async fn outdated_within(
+    write: &Write<'_>,
+    saying: SaidText<'_>,
+    own: Option<&Memory>,
+) -> Result<Option<Tombstone>, ServiceError> {
+    let mut parts = sameness::parts(saying.title);
+    parts.extend(sameness::parts(saying.content));
+    let outdated = outdated(write, saying.scope, parts).await?;
+    let says_already = |part: &Part| {
+        own.is_some_and(|own| [&own.title, &own.content].iter().any(|text| sameness::says(text, &part.forms)))
+    };
+    Ok(outdated.into_iter().find(|(part, _)| !says_already(part)).map(|(_, tombstone)| tombstone))
+}
+
+/// Those of some parts that were the whole content of a memory, while neither that memory nor the one that took its place
+/// says them now: a correction may only have added to a text. Each with its tombstone.
+async fn outdated(
+    write: &Write<'_>,
+    scope: &Scope,
+    parts: Vec<Part>,
+) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
+    let found = write.tombstones_of_parts(scope, &parts).await?;
+    // A superseded memory stays as it is and says its text, so only what took its place counts.
+    let sources = |tombstone: &Tombstone| {
+        let own = (tombstone.why != Why::Superseded).then_some(tombstone.memory);
+        own.into_iter().chain(tombstone.replaced_by)
+    };
+    let ids: BTreeSet<MemoryId> = found.iter().flatten().flat_map(sources).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let present = write.store().memories().by_ids(&Vec::from_iter(ids)).await?;
+    let holds = |part: &Part, tombstones: &[Tombstone]| {
+        let is_source = |memory: &&Memory| tombstones.iter().flat_map(sources).any(|id| id == memory.id);
+        let mut live = present.iter().filter(is_source).filter(|memory| memory.is_live());
+        live.any(|memory| sameness::says(&memory.content, &part.forms))
+    };
+    let outdated = parts.into_iter().zip(found).filter(|(part, tombstones)| !holds(part, tombstones));
+    Ok(outdated.filter_map(|(part, tombstones)| Some((part, tombstones.into_iter().next()?))).collect())
 }
 
 /// The secret of the home with this index, and whether it was made just now because there was none.

@@ -4,6 +4,7 @@
 //! it; every write goes through [`cerebro_store::Store::transact`], and no text that no longer holds passes [`guard`].
 
 mod agent_hooks;
+mod forget;
 pub(crate) mod guard;
 pub(crate) mod handbook;
 mod note;
@@ -24,6 +25,7 @@ pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use summary::Summarised;
 pub use tombstones::{ListedTombstone, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
 pub use topic::Suggestion;
+pub(crate) use update::Findings;
 pub use update::{Change, DeleteOutcome, Patch, Updated};
 
 use crate::{

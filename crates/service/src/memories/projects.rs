@@ -2,7 +2,7 @@
 
 use super::Memories;
 use crate::{ServiceError, index::Evidence, lock};
-use cerebro_core::domain::{MemoryId, Project, Timestamp};
+use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -25,6 +25,8 @@ pub struct Merged {
     pub documents: usize,
     /// Memories that gave up their topic key, and the one that holds it in the other project.
     pub kept: Vec<(MemoryId, MemoryId)>,
+    /// Live memories of either project that say what the other one no longer says. They stay: a person decides.
+    pub said_again: Vec<MemoryId>,
 }
 
 impl Memories {
@@ -41,6 +43,9 @@ impl Memories {
                 "it is the project to merge; name another one",
             ));
         }
+        // Afterwards all tombstones are those of one project.
+        let mut said_again = self.said_again(from, into).await?;
+        said_again.extend(self.said_again(into, from).await?);
         let mut merged = Merged::default();
         loop {
             let batch = self.base.store.transact(&MergeBatch { from, into }).await?;
@@ -67,7 +72,19 @@ impl Memories {
         let mut known = lock(self.projects.all().await?);
         known.remove(from);
         known.insert(into.clone());
-        Ok(merged)
+        Ok(Merged { said_again, ..merged })
+    }
+
+    /// The live memories of a project that say what another project no longer says.
+    async fn said_again(&self, of: &Project, other: &Project) -> Result<Vec<MemoryId>, ServiceError> {
+        let other = Scope::Project(other.clone());
+        let (mut again, mut before) = (Vec::new(), Timestamp::MAX);
+        loop {
+            let page = self.base.store.memories().latest(Some(of), before, BATCH).await?;
+            let Some(last) = page.last() else { return Ok(again) };
+            before = last.updated_at;
+            again.extend(self.base.store.tombstones().said_in(&other, &page).await?);
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write}
 pub const TOMBSTONES_MAX: usize = 100_000;
 /// Most notes of one page for people, and of one memory.
 pub const TOMBSTONES_LISTED_MAX: usize = 1_000;
+/// Most notes of one text, which are made at one moment: with its title, under any title, and among those of all projects.
+const NOTES_MAX: usize = 3;
 /// How many rows are read or written at once.
 const BATCH: usize = 200;
 
@@ -36,8 +38,7 @@ impl Memories {
     /// A failing store.
     pub async fn tombstones(&self, limit: usize) -> Result<(Vec<ListedTombstone>, usize), ServiceError> {
         let limit = limit.min(TOMBSTONES_LISTED_MAX);
-        // A text has up to two notes, made at one moment.
-        let mut tombstones = self.base.store.tombstones().latest(None, 2 * limit).await?;
+        let mut tombstones = self.base.store.tombstones().latest(None, NOTES_MAX * limit).await?;
         tombstones.dedup_by_key(|tombstone| (tombstone.memory, tombstone.at, tombstone.why));
         tombstones.truncate(limit);
         let ids: BTreeSet<MemoryId> = tombstones.iter().map(|tombstone| tombstone.memory).collect();

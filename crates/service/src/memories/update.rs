@@ -10,12 +10,15 @@ use crate::{
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, ScopeName, SessionId, Timestamp, Trigger,
-    Validity,
+    Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId, Timestamp,
+    Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_store::{Decision, SaidText, Write};
+
+/// Most prompts that are named because they contain the text of a purged memory.
+const PROMPTS_NAMED_MAX: usize = 20;
 
 /// A change of an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,6 +120,13 @@ impl DeleteOutcome {
     }
 }
 
+/// The findings of a piece of work that say the text of a memory, by the numbers of their events.
+#[derive(Debug, Clone)]
+pub(crate) struct Findings {
+    pub work: WorkId,
+    pub numbers: Vec<u64>,
+}
+
 /// A patch, validated, redacted and normalised.
 #[derive(Debug, Clone)]
 struct CleanPatch {
@@ -167,7 +177,7 @@ impl CleanPatch {
 enum Edit {
     Patch(Box<CleanPatch>),
     Delete,
-    Purge,
+    Purge(Vec<Findings>),
     Restore,
     Pin(bool),
     Archive(bool),
@@ -209,18 +219,41 @@ impl Memories {
         hard: bool,
     ) -> Result<DeleteOutcome, ServiceError> {
         if hard {
-            self.may_purge(caller, id)?;
+            return self.purge(caller, session, id, Vec::new()).await;
         }
-        let edit = if hard { Edit::Purge } else { Edit::Delete };
-        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, edit).await?;
+        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, Edit::Delete).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
-        if hard {
-            // So that no byte of the text stays in the index until the next search.
-            self.index.ask(cerebro_search::lexical::Index::flush).await?;
-            Box::pin(self.past.purge_past()).await?;
-            return Ok(DeleteOutcome::Purged);
-        }
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
+    }
+
+    /// Destroys the text and the revisions of a memory, and in the same transaction the findings of work with its text.
+    pub(crate) async fn purge(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        findings: Vec<Findings>,
+    ) -> Result<DeleteOutcome, ServiceError> {
+        self.may_purge(caller, id)?;
+        let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
+        self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+        // So that no byte of the text stays in the index until the next search.
+        self.index.ask(cerebro_search::lexical::Index::flush).await?;
+        Box::pin(self.past.purge_past()).await?;
+        Ok(DeleteOutcome::Purged)
+    }
+
+    /// The prompts that contain what a memory says: a purge leaves them, so whoever purges it is told.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn prompts_with(&self, id: &MemoryId) -> Result<Vec<PromptId>, ServiceError> {
+        let Some(memory) = self.base.store.memories().by_id(id).await? else { return Ok(Vec::new()) };
+        let text = memory.content.trim();
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.base.store.prompts().with_text(text, PROMPTS_NAMED_MAX).await?)
     }
 
     /// Checks that a caller may purge a memory.
@@ -295,7 +328,7 @@ impl Memories {
         edit: Edit,
     ) -> Result<Edited, ServiceError> {
         // A purged item's text may be in the rendered handbooks, which are purged with it and rendered again.
-        let going = matches!(edit, Edit::Purge) && handbook::is_item(&self.base.store, id).await?;
+        let going = matches!(edit, Edit::Purge(_)) && handbook::is_item(&self.base.store, id).await?;
         let memory = if going { self.base.store.memories().by_id(id).await? } else { None };
         let there = match memory {
             Some(memory) => self.rendered_handbooks(memory.scope.project()).await?,
@@ -386,7 +419,7 @@ impl Decision for EditMemory<'_> {
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => memories.patch(write, caller, session, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
-            Edit::Purge => purge(write, session, memory).await?,
+            Edit::Purge(findings) => purge(write, session, memory, findings).await?,
             Edit::Restore => restore(write, session, memory).await?,
             Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
             Edit::Archive(archived) => archive(write, session, memory, *archived)?,
@@ -465,15 +498,22 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
     (memory, true)
 }
 
-/// Purges a memory together with everything that may contain its text: the insights that rest on it, and, if it is an item
-/// of a handbook, the rendered handbooks with their revisions.
+/// Purges a memory together with everything that may contain its text: the insights that rest on it, the findings of work
+/// that say it, and, if it is an item of a handbook, the rendered handbooks with their revisions.
 async fn purge(
     write: &mut Write<'_>,
     session: &SessionId,
     before: Memory,
+    findings: &[Findings],
 ) -> Result<(Memory, bool), ServiceError> {
     if before.purged {
         return Ok((before, false));
+    }
+    for Findings { work, numbers } in findings {
+        if let Some(stored) = write.work(work).await? {
+            let forks = write.store().checkpoints().forks().await?;
+            write.purge_texts(&stored, numbers, &forks);
+        }
     }
     let mut with_it = resting_on(write, &before.id).await?;
     if handbook::is_item(write.store(), &before.id).await? {
@@ -520,7 +560,7 @@ async fn restore(
     topic_is_free(write, &memory).await?;
     let tombstones = write.tombstones(SaidText::from(&memory), None).await?;
     memory.deleted_at = None;
-    write.restore_memory(&memory, &tombstones, session);
+    write.restore_memory(&memory, &tombstones.into_lifted(), session);
     Ok((memory, true))
 }
 

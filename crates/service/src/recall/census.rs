@@ -1,16 +1,16 @@
 //! What figures need of every memory, so that they are told without walking the store: read once, when somebody asks, and
 //! kept up to date with each commit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::{Recall, ServiceError, lock};
-use cerebro_core::domain::{Memory, MemoryId, Project, Scope};
+use cerebro_core::domain::{MemoryId, Project, Scope};
 use cerebro_core::truth::Vital;
-use cerebro_store::Committed;
+use cerebro_store::{Committed, CountedMemory, ProjectCount};
 
-/// Memories that are read at once.
-const PAGE: usize = 1_000;
+/// Memories that are read at once, some 2 kB each: a page first passes over all that come before it.
+const PAGE: usize = 5_000;
 /// Most memories that are kept in mind, some 100 bytes each; of a larger store they are read each time.
 const HELD_MAX: usize = 200_000;
 
@@ -24,7 +24,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: CountedMemory) {
         let next = self.scopes.len();
         let scope = *self.scopes.entry(entry.scope).or_insert(next);
         self.memories.insert(entry.id, (scope, entry.vital));
@@ -37,18 +37,17 @@ impl Census {
         let found = self.memories.iter().filter(move |(_, (scope, _))| is_of(*scope));
         found.map(|(id, (_, vital))| (id, vital))
     }
-}
 
-/// A memory as it is counted.
-struct Entry {
-    id: MemoryId,
-    scope: Scope,
-    vital: Vital,
-}
-
-impl From<&Memory> for Entry {
-    fn from(memory: &Memory) -> Self {
-        Self { id: memory.id, scope: memory.scope.clone(), vital: memory.into() }
+    /// The live memories of every project that has any.
+    pub fn projects(&self) -> BTreeMap<Project, ProjectCount> {
+        let mut counts: Vec<ProjectCount> = vec![ProjectCount::default(); self.scopes.len()];
+        for (scope, vital) in self.memories.values().filter(|(_, vital)| vital.is_live) {
+            let one =
+                ProjectCount { memories: 1, last_at: Some(vital.updated_at), ..ProjectCount::default() };
+            counts[*scope].add(&one);
+        }
+        let own = |(scope, at): (&Scope, &usize)| Some((scope.project()?.clone(), counts[*at].clone()));
+        self.scopes.iter().filter_map(own).filter(|(_, count)| count.memories > 0).collect()
     }
 }
 
@@ -58,7 +57,7 @@ enum Taken {
     #[default]
     No,
     /// It is being read; here is what is committed meanwhile.
-    Reading(Vec<Entry>),
+    Reading(Vec<CountedMemory>),
     Yes(Arc<Census>),
 }
 
@@ -73,7 +72,7 @@ pub(crate) struct CensusCache {
 impl CensusCache {
     /// Hears of a commit.
     pub(crate) fn follow(&self, committed: &Committed) {
-        let entries = committed.memories.iter().map(Entry::from);
+        let entries = committed.memories.iter().map(CountedMemory::from);
         match &mut *lock(&self.taken) {
             Taken::No => {}
             Taken::Reading(meanwhile) => meanwhile.extend(entries),
@@ -89,7 +88,8 @@ impl CensusCache {
         *lock(&self.taken) = Taken::No;
     }
 
-    fn get(&self) -> Option<Arc<Census>> {
+    /// The census, if it is at hand.
+    pub(super) fn get(&self) -> Option<Arc<Census>> {
         match &*lock(&self.taken) {
             Taken::Yes(census) => Some(Arc::clone(census)),
             _ => None,
@@ -133,11 +133,11 @@ impl Recall {
         let mut census = Census::default();
         let mut after: Option<MemoryId> = None;
         loop {
-            let page = self.base.store.memories().page_without_texts(after.as_ref(), PAGE).await?;
+            let page = self.base.store.memories().counted_page(after.as_ref(), PAGE).await?;
             let Some(last) = page.last() else { return Ok(census) };
             after = Some(last.id);
-            for memory in &page {
-                census.take(memory.into());
+            for memory in page {
+                census.take(memory);
             }
         }
     }

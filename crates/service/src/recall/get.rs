@@ -2,7 +2,7 @@
 
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
-use cerebro_core::truth;
+use cerebro_core::{text, truth};
 use cerebro_store::{Neighbour, Supersession};
 
 /// Most neighbours that are shown.
@@ -61,7 +61,7 @@ impl Recall {
     /// Reads a live memory; a person sees deleted ones too.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]; [`ServiceError::Invalid`] for an offset beyond the end.
     pub async fn observation(
         &self,
         request: &ObservationRequest,
@@ -76,11 +76,18 @@ impl Recall {
             return Err(ServiceError::gone(&memory));
         }
         let content_bytes = memory.content.len();
-        let content_offset = if request.history && request.as_of.is_none() { 0 } else { request.offset };
+        let has_history = request.history && request.as_of.is_none();
+        let content_offset = if has_history { 0 } else { request.offset };
+        if content_offset > 0 && content_offset >= content_bytes {
+            return Err(ServiceError::beyond(content_offset, &text::counted(content_bytes, "byte")));
+        }
         let (piece, mut next_offset) = memory.content.slice_bytes(content_offset, request.max_bytes);
         memory.content = piece;
-        let revisions = if request.history && request.as_of.is_none() {
+        let revisions = if has_history {
             let (page, next) = self.revisions(&memory, request).await?;
+            if page.is_empty() && request.offset > 0 {
+                return Err(ServiceError::beyond(request.offset, "its earlier revisions"));
+            }
             next_offset = next;
             Some(page)
         } else {

@@ -2,12 +2,16 @@
 //!
 //! A mark annotates a memory; it never hides, reorders or deletes one. To add one, add a case to [`Recall::marks`].
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Flag, MemoryId, Timestamp};
+use cerebro_store::Footing;
 
 /// Something to know about a memory before its text is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +81,17 @@ impl Recall {
     /// A failing store.
     pub async fn marks(&self, ids: &[MemoryId]) -> Result<Marks, ServiceError> {
         let mut marks = self.old_marks(ids, None).await?;
-        for (id, footing) in self.footings(ids).await? {
+        let footings = self.footings(ids).await?;
+        for (id, footing) in &footings {
             if footing.archived {
-                marks.entry(id).or_default().push(Mark::new("archived", MarkDetail::Yes));
+                marks.entry(*id).or_default().push(Mark::new("archived", MarkDetail::Yes));
             }
             if let Some(mark) = flag_mark(&footing.flags) {
-                marks.entry(id).or_default().push(mark);
+                marks.entry(*id).or_default().push(mark);
             }
+        }
+        for (id, mark) in self.source_marks(&footings).await? {
+            marks.entry(id).or_default().push(mark);
         }
         for (id, claimed) in self.claimed(ids).await? {
             for (name, ids) in claimed.by_mark() {
@@ -91,6 +99,31 @@ impl Recall {
             }
         }
         Ok(marks)
+    }
+
+    /// The marks of insights of which a source was corrected, superseded or deleted since.
+    async fn source_marks(
+        &self,
+        footings: &BTreeMap<MemoryId, Arc<Footing>>,
+    ) -> Result<Vec<(MemoryId, Mark)>, ServiceError> {
+        let derived = || footings.iter().filter_map(|(id, footing)| Some((*id, footing.derived.as_ref()?)));
+        let sources: BTreeSet<MemoryId> = derived().flat_map(|(_, (sources, _))| sources).copied().collect();
+        let last = self.base.store.tombstones().last_of(&Vec::from_iter(sources)).await?;
+        let corrected = |(id, (sources, since)): (MemoryId, &(Vec<MemoryId>, Timestamp))| {
+            let is_corrected = |source: &&MemoryId| last.get(*source).is_some_and(|at| at > since);
+            let words = format!("source {} no longer holds", sources.iter().find(is_corrected)?);
+            Some((id, Mark::new("stale", MarkDetail::Words(words))))
+        };
+        Ok(derived().filter_map(corrected).collect())
+    }
+
+    /// The mark of a memory that is an insight of which a source was corrected, superseded or deleted since.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn source_mark(&self, id: &MemoryId) -> Result<Option<Mark>, ServiceError> {
+        let footings = self.footings(std::slice::from_ref(id)).await?;
+        Ok(self.source_marks(&footings).await?.into_iter().next().map(|(_, mark)| mark))
     }
 
     /// Which memories were superseded, now or at an earlier moment.

@@ -25,12 +25,16 @@ impl Recall {
         self.index.memories_indexed()
     }
 
-    /// Every project that has anything, with its counts.
+    /// Every project that has anything, with its counts. It walks all memories, unless the census is at hand.
     ///
     /// # Errors
     /// A failing store.
     pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
-        Ok(self.base.store.projects().all().await?)
+        let store = self.base.store.projects();
+        Ok(match self.census.get() {
+            Some(census) => store.beside(census.projects()).await?,
+            None => store.all().await?,
+        })
     }
 
     /// The log after a number, in order.
@@ -48,7 +52,7 @@ impl Recall {
     pub async fn stats(&self, project: Option<&Project>) -> Result<Stats, ServiceError> {
         Ok(Stats {
             counts: self.base.store.projects().counts(project).await?,
-            projects: self.base.store.projects().all().await?.len(),
+            projects: self.projects().await?.len(),
             schema_version: Store::schema_version(),
             index_bytes: self.index.index().bytes_on_disk(),
         })

@@ -120,7 +120,13 @@ impl Journal {
         let stored = match target {
             Target::Work(id) if self.held.remembers(id) => None,
             Target::Work(id) => Some(self.stored_work(&actor.owner, id).await?),
-            Target::Session => self.base.store.works().by_name(&actor.session_name()).await?,
+            Target::Session => {
+                let name = actor.session_name();
+                match self.base.store.works().held(&name) {
+                    Some(stored) => Some(stored),
+                    None => self.base.store.works().by_name(&name).await?,
+                }
+            }
         };
         if let Some(stored) = stored {
             self.state_of(&stored).await?;
@@ -197,7 +203,8 @@ impl Append<'_> {
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
         match target {
             Target::Work(id) => {
-                let stored = journal.stored_work(&actor.owner, id).await?;
+                let found = write.work(id).await?.filter(|stored| stored.work.owner == actor.owner);
+                let stored = found.ok_or(ServiceError::NoWork(*id))?;
                 if stored.work.seq > room {
                     let problem = "it has as many events as a piece of work may have; fork it";
                     return Err(ServiceError::invalid("work", id.as_str(), problem));
@@ -207,7 +214,7 @@ impl Append<'_> {
             }
             Target::Session => {
                 let name = actor.session_name();
-                let Some(stored) = write.store().works().by_name(&name).await? else {
+                let Some(stored) = write.named_work(&name).await? else {
                     return self.begin(write, name, None);
                 };
                 let state = journal.state_of(&stored).await?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
 use cerebro_ledger::{Entry, Step, limits, work::session_name};
 use cerebro_store::StoredWork;
@@ -50,7 +50,7 @@ impl Reading {
 impl Journal {
     /// Adds to a session's piece of work what its hooks did not report, as far as its transcript has it. If hooks
     /// should have reported it, a gap records that. A session without any report of a hook has no piece of work and
-    /// gets none.
+    /// gets none, and a session that a person forgot gets nothing back.
     ///
     /// # Errors
     /// A failing store.
@@ -60,6 +60,10 @@ impl Journal {
             return Ok(());
         }
         let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
+        let forgotten = [HistoryTombstone::of_session(&id)];
+        if !self.base.store.history().tombstones_among(&forgotten).await?.is_empty() {
+            return Ok(());
+        }
         let Some(stored) = self.base.store.works().by_name(&session_name(LOCAL_OWNER, id.as_str())).await?
         else {
             return Ok(());

@@ -12,7 +12,7 @@ use crate::{
     Journal, ServiceError,
     moment::{storable, storable_if_any},
 };
-use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
+use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
 use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
@@ -145,7 +145,7 @@ impl TryFrom<WorkLine> for StoredWork {
             key: line.key.map(|key| plain("key", key, limits::KEY_CHARS_MAX)).transpose()?,
             name: None,
             session: line.session.as_deref().map(session).transpose()?,
-            agent: redact_text(&line.agent).value.one_line().cut_chars(NAME_CHARS_MAX),
+            agent: redact_text(&line.agent).value.one_line().cut_chars(AGENT_NAME_CHARS_MAX),
             parent: line.parent.as_deref().map(work_id).transpose()?,
             forked_from: forked.map(|id| (id, line.forked_at.unwrap_or_default())),
             status: status.ok_or_else(|| format!("`{}` is no status", redact_secrets(&line.status)))?,

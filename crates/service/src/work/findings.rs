@@ -9,14 +9,12 @@ use cerebro_ledger::{Entry, Step};
 use cerebro_store::{Decision, Write};
 
 use super::Actor;
-use crate::{Caller, DeleteOutcome, Door, Journal, SaveRequest, ServiceError};
+use crate::{Caller, DeleteOutcome, Door, Journal, SaveRequest, ServiceError, memories::Findings};
 
 /// Most findings of one piece of work that become memories: the last ones.
 const FINDINGS_MAX: usize = 32;
 /// Most memories that are shown of a piece of work, and the other way round.
 const TIED_MAX: usize = 100;
-/// Most revisions that are read at once.
-const REVISIONS_PAGE: usize = 100;
 /// Longest title of a finding's memory, in characters.
 const TITLE_CHARS_MAX: usize = 100;
 
@@ -62,8 +60,7 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Purges a memory, and before it the findings with its text: what the work found out is what the memory says. The
-    /// findings come first, because the purge removes the edges that lead to them.
+    /// Purges a memory and the findings with its text: what the work found out is what the memory says.
     ///
     /// # Errors
     /// As [`Memories::delete`](crate::Memories::delete).
@@ -75,42 +72,31 @@ impl Journal {
     ) -> Result<DeleteOutcome, ServiceError> {
         self.memories.may_purge(caller, id)?;
         let works = self.base.store.edges().works_of(id, TIED_MAX).await?;
-        if !works.is_empty() {
-            let texts = self.texts_of(id).await?;
-            for work in &works {
-                self.purge_findings(work, &texts).await?;
+        let texts = match self.base.store.memories().by_id(id).await? {
+            Some(memory) if !works.is_empty() => self.memories.texts_of(&memory).await?,
+            _ => BTreeSet::new(),
+        };
+        let mut findings = Vec::new();
+        for work in works {
+            let numbers = self.findings_with(&work, &texts).await?;
+            if !numbers.is_empty() {
+                findings.push(Findings { work, numbers });
             }
+        }
+        let had_findings = !findings.is_empty();
+        let outcome = self.memories.purge(caller, session, id, findings).await?;
+        if had_findings {
+            self.held.forget();
             self.drop_unnamed_artifacts().await?;
         }
-        self.memories.delete(caller, session, id, true).await
+        Ok(outcome)
     }
 
-    /// The contents of a memory and of its revisions.
-    async fn texts_of(&self, id: &MemoryId) -> Result<BTreeSet<String>, ServiceError> {
-        let mut texts = BTreeSet::new();
-        let Some(memory) = self.base.store.memories().by_id(id).await? else { return Ok(texts) };
-        texts.insert(memory.content.trim().to_owned());
-        let mut before = memory.revision;
-        loop {
-            let page = self.base.store.revisions().before(id, before, REVISIONS_PAGE).await?;
-            texts.extend(page.iter().map(|revision| revision.content.trim().to_owned()));
-            match page.last() {
-                Some(last) if page.len() == REVISIONS_PAGE => before = last.revision,
-                _ => return Ok(texts),
-            }
-        }
-    }
-
-    /// Purges the findings of a piece of work that say one of some texts.
-    async fn purge_findings(&self, id: &WorkId, texts: &BTreeSet<String>) -> Result<(), ServiceError> {
+    /// The numbers of the findings of a piece of work that say one of some texts.
+    async fn findings_with(&self, id: &WorkId, texts: &BTreeSet<String>) -> Result<Vec<u64>, ServiceError> {
         let kept = self.all_events(id, u64::MAX).await?;
         let says = |entry: &Entry| matches!(&entry.step, Some(Step::Finding { text }) if texts.contains(text.trim()));
-        let numbers: Vec<u64> = kept.iter().map(Entry::from).filter(says).map(|entry| entry.seq).collect();
-        if !numbers.is_empty() {
-            self.base.store.transact(&PurgeFindings { work: id, numbers: &numbers }).await?;
-            self.held.forget();
-        }
-        Ok(())
+        Ok(kept.iter().map(Entry::from).filter(says).map(|entry| entry.seq).collect())
     }
 
     /// The live memories that were made of a piece of work's findings.
@@ -156,24 +142,6 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         trigger: None,
         // The origin is an agent, whoever closes the work.
         door: Door::Brought(Origin::Agent),
-    }
-}
-
-struct PurgeFindings<'a> {
-    work: &'a WorkId,
-    numbers: &'a [u64],
-}
-
-impl Decision for PurgeFindings<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if let Some(stored) = write.work(self.work).await? {
-            let forks = write.store().checkpoints().forks().await?;
-            write.purge_texts(&stored, self.numbers, &forks);
-        }
-        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`draft`] | the events of one write, before it is committed |
 //! | [`reader`] | lists, one piece, and the hint for the agent that continues it |
 //! | [`findings`] | findings, which become memories |
+//! | [`forget`] | forgetting the texts of past sessions |
 //! | [`backfill`], [`reported`] | what hooks did not report, from transcripts; what a hook or a transcript says, as steps |
 //! | [`slow`] | how long callers wait, and the gaps that are left when they stop waiting |
 //! | [`keeping`], [`prune`] | the background task, and what it removes |
@@ -24,6 +25,7 @@ mod claim;
 mod draft;
 pub(crate) mod export;
 mod findings;
+mod forget;
 mod keeping;
 mod keys;
 mod prune;

@@ -220,6 +220,9 @@ impl Journal {
 
     /// Other live sessions of the project, with what they edited.
     async fn live_beside(&self, actor: &Actor, work: &Work) -> Result<Vec<LiveSession>, ServiceError> {
+        if !self.sessions.is_any_connected_but(actor.session.as_ref()) {
+            return Ok(Vec::new());
+        }
         let latest =
             self.base.store.works().latest(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
         let mut live = Vec::new();

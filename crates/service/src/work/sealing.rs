@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
 use cerebro_ledger::{
-    Status,
+    Status, Work,
     seal::{Leaf, Log, Seal, verifier},
 };
 use cerebro_store::{Decision, StoredWork, Write};
@@ -121,8 +121,11 @@ impl Journal {
     /// [`ServiceError::NoWork`], or as [`Self::head`].
     pub async fn prove(&self, actor: &Actor, id: &WorkId) -> Result<Option<WorkProof>, ServiceError> {
         self.needs_journal()?;
-        self.stored_work(&actor.owner, id).await?;
-        self.head().await?;
+        let work = self.stored_work(&actor.owner, id).await?.work;
+        // Sealing looks at every piece of work. What is under a seal as it is now needs no new one.
+        if !self.is_under_seal(&work).await? {
+            self.head().await?;
+        }
         let mut slot = self.held.sealed.lock().await;
         let sealed = self.sealed(&mut slot).await?;
         let (Some((leaf, inclusion)), Some(seal)) = (sealed.log.prove(id), &sealed.last) else {
@@ -140,13 +143,20 @@ impl Journal {
         }))
     }
 
+    /// Whether a piece of work is under a seal as it is now.
+    async fn is_under_seal(&self, work: &Work) -> Result<bool, ServiceError> {
+        let mut slot = self.held.sealed.lock().await;
+        let proven = self.sealed(&mut slot).await?.log.prove(&work.id);
+        Ok(proven.is_some_and(|(leaf, _)| (leaf.seq, leaf.head) == (work.seq, work.head)))
+    }
+
     /// The leaf of a piece of work as it is now, if it verifies.
     pub(super) async fn sound_leaf(
         &self,
         stored: StoredWork,
         pruned: bool,
     ) -> Result<Option<Leaf>, ServiceError> {
-        let verified = self.verified(&stored, &[].into()).await?;
+        let verified = self.verified(&stored, &[].into()).await?.0;
         let work = stored.work;
         let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned };
         Ok(verified.findings.is_empty().then_some(leaf))

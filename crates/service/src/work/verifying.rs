@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
 use cerebro_ledger::{
-    Anchor, Finding, Mac, Status, Verified, is_of_key,
+    Anchor, ChainedEvent, Finding, Mac, Status, Verified, is_of_key,
     seal::{Leaf, Log},
     verify,
 };
@@ -154,7 +154,8 @@ impl Journal {
             return self.verify_foreign(stored, claims, report).await;
         }
         let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
-        let Verified { events, purged, mut findings, heads } = self.verified(stored, &sealed).await?;
+        let (verified, rows) = self.verified(stored, &sealed).await?;
+        let Verified { events, purged, mut findings, heads } = verified;
         report.events += events;
         report.purged += purged;
         if findings.is_empty() {
@@ -167,7 +168,7 @@ impl Journal {
         for finding in findings {
             report.find(Some(id), finding);
         }
-        if is_sound { self.verify_artifacts(&id, work.seq, report).await } else { Ok(()) }
+        if is_sound { self.verify_artifacts(&id, rows, report).await } else { Ok(()) }
     }
 
     /// The work of another home cannot be verified. But a row that merely names another home does not make it that home's.
@@ -208,29 +209,31 @@ impl Journal {
         }
     }
 
-    /// The result of verifying a piece of work's events, as of when its row was read.
+    /// The result of verifying a piece of work's events, as of when its row was read, and these events.
     pub(super) async fn verified(
         &self,
         stored: &StoredWork,
         sealed: &BTreeSet<u64>,
-    ) -> Result<Verified, ServiceError> {
+    ) -> Result<(Verified, Vec<ChainedEvent>), ServiceError> {
         let work = &stored.work;
         let mut rows = self.all_events(&work.id, u64::MAX).await?;
-        let present = self.base.store.works().by_ids(&[work.id]).await;
-        // Later events are for the next time; but events beyond the present row were not written by this program.
-        if let Some(present) = present.ok().and_then(|works| works.into_iter().next()) {
-            rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
+        if rows.last().is_some_and(|last| last.seq > work.seq) {
+            let present = self.base.store.works().by_id(&work.id).await;
+            // Later events are for the next time; but events beyond the present row were not written by this program.
+            if let Ok(Some(present)) = present {
+                rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
+            }
         }
-        Ok(verify(&self.held.key.of(&work.id), work, &rows, sealed))
+        Ok((verify(&self.held.key.of(&work.id), work, &rows, sealed), rows))
     }
 
     async fn verify_artifacts(
         &self,
         id: &WorkId,
-        upto: u64,
+        events: Vec<ChainedEvent>,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
-        for kept in self.all_events(id, upto).await? {
+        for kept in events {
             // A purged event names an artifact that may be gone too.
             let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { continue };
             report.artifacts += 1;

@@ -1,11 +1,13 @@
 //! History: past sessions, their exchanges, transcript sources and history tombstones.
 
 mod exchange;
+mod forgotten;
 mod session;
 mod source;
 mod vector;
 
 pub use exchange::Exchanges;
+pub use forgotten::ForgottenTexts;
 pub use session::PastSessions;
 pub use source::Sources;
 pub use vector::ExchangeVectors;
@@ -39,12 +41,18 @@ pub(super) struct HistoryChanges {
     gone_exchanges: Vec<ExchangeId>,
     sources: Vec<Source>,
     tombstones: Vec<HistoryTombstone>,
+    forgotten: Vec<forgotten::ForgottenText>,
 }
 
 impl HistoryChanges {
     /// Whether any exchange changes or goes, and its vector with it.
     pub fn touches_vectors(&self) -> bool {
         !self.exchanges.is_empty() || !self.gone_exchanges.is_empty()
+    }
+
+    /// Whether a text is forgotten in all sessions.
+    pub fn forgets_texts(&self) -> bool {
+        !self.forgotten.is_empty()
     }
 
     /// Writes a session. If it is written twice, the last state counts, together with the first `before`.
@@ -99,6 +107,8 @@ impl Part for HistoryChanges {
             &self.tombstones,
             |tombstone| At { id: history_tombstone_record(tombstone), at: datetime(at) },
         );
+        commit
+            .add(statement::COMMIT_FORGOTTEN_TEXTS, "forgotten_texts", &self.forgotten, |text| text.row(at));
     }
 }
 

@@ -3,20 +3,23 @@
 use clap::{ArgGroup, Args};
 
 use super::super::{CommandContext, Outcome};
-use crate::answer::of;
+use crate::answer::{history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
+use cerebro_core::text;
 
 /// Destroy past sessions, or parts of them, for good
 ///
-/// No import brings them back. `cerebro compact` then removes their last bytes from the database's files.
+/// Also destroys what hooks reported of them: prompts, summaries, and texts in the journal of work. Memories that were saved
+/// stay. No import brings them back, and a text alone comes back in no later session. `cerebro compact` then removes their
+/// last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
 ))]
 pub struct ForgetArgs {
-    /// Forget this session
+    /// Forget this session and those of its sub-agents; the beginning of an id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Forget all sessions of this project
@@ -34,22 +37,63 @@ pub struct ForgetArgs {
 }
 
 pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> {
-    let question = "Destroy this part of the history? It cannot be undone, and no import brings it back.";
-    if !args.yes && !context.output.confirm(question)? {
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let request = |dry_run: bool| {
+        Request::new(of::HistoryForget)
+            .with("session", args.session.clone())
+            .with("project", args.project.clone())
+            .with("before", args.before.clone())
+            .with("text", args.text.clone())
+            .with("dry_run", dry_run)
+    };
+    let meant = daemon.read(request(true)).await?;
+    // A text is kept out of what is read later, even if nothing has it yet.
+    if args.text.is_none() && counts(&meant).iter().all(|(_, count)| *count == 0) {
+        daemon.close().await;
+        if !context.output.json(meant.raw())? {
+            context
+                .output
+                .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
+        }
+        return Ok(Outcome::Done);
+    }
+    if !args.yes && !context.output.confirm(&question(&meant))? {
+        daemon.close().await;
         context.output.note("nothing was destroyed");
         return Ok(Outcome::Short);
     }
-    let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let request = Request::new(of::HistoryForget)
-        .with("session", args.session)
-        .with("project", args.project)
-        .with("before", args.before)
-        .with("text", args.text);
-    let answer = daemon.read(request).await?;
+    let gone = daemon.read(request(false)).await?;
     daemon.close().await;
-    if !context.output.json(answer.raw())? {
-        let facts = [("sessions", shown(&answer.sessions)), ("exchanges", shown(&answer.exchanges))];
-        context.output.facts(&facts)?;
+    if !context.output.json(gone.raw())? {
+        let counts = counts(&gone).map(|(noun, count)| (noun, shown(&count)));
+        context.output.facts(&counts)?;
     }
     Ok(Outcome::Done)
+}
+
+/// What was forgotten, or would be, by noun.
+fn counts(forgotten: &Forgotten) -> [(&'static str, u64); 5] {
+    [
+        ("sessions", forgotten.sessions),
+        ("exchanges", forgotten.exchanges),
+        ("prompts", forgotten.prompts),
+        ("summaries", forgotten.summaries),
+        ("journal texts", forgotten.events),
+    ]
+}
+
+fn question(meant: &Forgotten) -> String {
+    let parts = [
+        (meant.exchanges, "exchange"),
+        (meant.prompts, "prompt"),
+        (meant.summaries, "summary"),
+        (meant.events, "journal text"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, noun)| text::counted(count, noun))
+        .collect();
+    let parts = if parts.is_empty() { "what later sessions bring".to_owned() } else { parts.join(", ") };
+    format!("Destroy {parts}? It cannot be undone, and no import brings it back.")
 }

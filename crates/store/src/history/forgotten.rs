@@ -1,0 +1,227 @@
+//! Texts that were forgotten in all sessions: each is recognised inside another text by a key and its length, made with the
+//! secret of the home. The text itself is not kept.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+
+use super::History;
+use crate::{
+    StoreError, Write,
+    changes::NewEvent,
+    read::{Vars, take},
+    row::{datetime, malformed, unsigned},
+    statement,
+    tombstone::KeyMaker,
+};
+use cerebro_core::domain::{EventKind, Timestamp};
+use cerebro_core::text::comparable;
+
+/// Most forgotten texts that are looked for, the latest first: each length of them costs a pass over every text.
+const TEXTS_MAX: usize = 1_000;
+const TABLE: &str = "forgotten_text";
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct Row {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    /// Its length in characters.
+    chars: i64,
+    /// Its rolling sum, which finds the few places where the key is worth computing.
+    sum: i64,
+    at: Datetime,
+}
+
+/// A forgotten text, as it is recorded.
+pub(super) struct ForgottenText {
+    key: String,
+    chars: usize,
+    sum: u32,
+}
+
+impl ForgottenText {
+    fn of(key_maker: &KeyMaker, text: &str) -> Self {
+        let chars = folded(text);
+        let sum = Rolling::new(key_maker, chars.len()).sum_of(&chars);
+        Self { key: key_of(key_maker, &chars), chars: chars.len(), sum }
+    }
+
+    pub fn row(&self, at: Timestamp) -> Row {
+        Row {
+            id: Some(RecordId::new(TABLE, self.key.as_str())),
+            chars: i64::try_from(self.chars).unwrap_or(i64::MAX),
+            sum: i64::from(self.sum),
+            at: datetime(at),
+        }
+    }
+}
+
+impl TryFrom<Row> for ForgottenText {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let Some(RecordIdKey::String(key)) = row.id.map(|id| id.key) else {
+            return Err(malformed(TABLE, "missing", "id"));
+        };
+        let sum = u32::try_from(row.sum).map_err(|_| malformed(TABLE, "sum", &row.sum.to_string()))?;
+        Ok(Self { key, chars: usize::try_from(unsigned(row.chars)).unwrap_or(usize::MAX), sum })
+    }
+}
+
+/// The texts that were forgotten in all sessions.
+#[derive(Default)]
+pub struct ForgottenTexts {
+    key_maker: KeyMaker,
+    /// The keys by length and sum.
+    by_length: BTreeMap<usize, BTreeMap<u32, BTreeSet<String>>>,
+}
+
+impl ForgottenTexts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_length.is_empty()
+    }
+
+    /// Whether one of them is in a text, as [`comparable`] reads both.
+    pub fn are_in(&self, text: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let chars = folded(text);
+        self.by_length.iter().any(|(length, sums)| {
+            let is_one = |window: &[char], sum| {
+                sums.get(&sum).is_some_and(|keys| keys.contains(&key_of(&self.key_maker, window)))
+            };
+            Rolling::new(&self.key_maker, *length).any_window(&chars, is_one)
+        })
+    }
+}
+
+/// The characters of a text that count when a part of it is looked for.
+fn folded(text: &str) -> Vec<char> {
+    comparable(text).chars().collect()
+}
+
+fn key_of(key_maker: &KeyMaker, chars: &[char]) -> String {
+    key_maker.digest(&format!("forgotten\u{1f}{}", chars.iter().collect::<String>()))
+}
+
+/// Sums of all stretches of one length in a text, each computed from the one before. The base is a secret, so a sum tells
+/// nothing of its text.
+struct Rolling {
+    length: usize,
+    base: u64,
+    /// The base to the power of the length less one.
+    first: u64,
+}
+
+impl Rolling {
+    fn new(key_maker: &KeyMaker, length: usize) -> Self {
+        let base = u64::from_str_radix(&key_maker.digest("rolling")[..16], 16).unwrap_or_default() | 1;
+        let first = (1..length).fold(1_u64, |power, _| power.wrapping_mul(base));
+        Self { length, base, first }
+    }
+
+    fn sum_of(&self, chars: &[char]) -> u32 {
+        Self::upper(chars.iter().fold(0, |sum, c| self.with(sum, *c)))
+    }
+
+    fn with(&self, sum: u64, c: char) -> u64 {
+        sum.wrapping_mul(self.base).wrapping_add(u64::from(c))
+    }
+
+    /// The upper half, which depends on all characters.
+    fn upper(sum: u64) -> u32 {
+        u32::try_from(sum >> 32).unwrap_or_default()
+    }
+
+    /// Whether a stretch and its sum meet a condition.
+    fn any_window(&self, chars: &[char], is_one: impl Fn(&[char], u32) -> bool) -> bool {
+        let mut sum = 0_u64;
+        for (at, c) in chars.iter().enumerate() {
+            if at >= self.length {
+                sum = sum.wrapping_sub(u64::from(chars[at - self.length]).wrapping_mul(self.first));
+            }
+            sum = self.with(sum, *c);
+            let end = at + 1;
+            if end >= self.length && is_one(&chars[end - self.length..end], Self::upper(sum)) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Write<'_> {
+    /// No session that is read from now on brings this text.
+    pub fn forget_text(&mut self, text: &str) {
+        let forgotten = ForgottenText::of(&self.store().key_maker, text);
+        let event =
+            NewEvent { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
+        self.record(event).history.forgotten.push(forgotten);
+    }
+}
+
+impl History<'_> {
+    /// The texts that were forgotten in all sessions.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn forgotten_texts(self) -> Result<Arc<ForgottenTexts>, StoreError> {
+        if let Some(known) = self.0.forgotten_texts.held() {
+            return Ok(known);
+        }
+        let vars = Vars::new().limit(TEXTS_MAX);
+        let mut results = self.0.engine()?.run(statement::FORGOTTEN_TEXT_LIST, vars.0).await?;
+        let mut by_length: BTreeMap<usize, BTreeMap<u32, BTreeSet<String>>> = BTreeMap::new();
+        for row in take::<Row>(TABLE, &mut results, 0)? {
+            let ForgottenText { key, chars, sum } = row.try_into()?;
+            by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
+        }
+        let texts = Arc::new(ForgottenTexts { key_maker: self.0.key_maker.clone(), by_length });
+        // Another home may forget a text at any time.
+        if !self.0.is_shared() {
+            self.0.forgotten_texts.hold(&texts);
+        }
+        Ok(texts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(forgotten: &[&str]) -> ForgottenTexts {
+        let mut texts = ForgottenTexts { key_maker: KeyMaker::new(b"secret"), by_length: BTreeMap::new() };
+        for text in forgotten {
+            let ForgottenText { key, chars, sum } = ForgottenText::of(&texts.key_maker, text);
+            texts.by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
+        }
+        texts
+    }
+
+    #[test]
+    fn a_forgotten_text_is_found_anywhere_and_in_any_case() {
+        let forgotten = texts(&["Secret Quokka", "größe 5432"]);
+        for text in [
+            "secret quokka",
+            "a SECRET QUOKKA b",
+            "xsecret quokkax",
+            "die GRÖSSE, größe 5432.",
+            "\nGröße 5432",
+            "the secret\n  **quokka**",
+        ] {
+            assert!(forgotten.are_in(text), "{text}");
+        }
+        for text in ["", "secret", "secretquokka", "secret quokk", "größe 543", "ecret quokka"] {
+            assert!(!forgotten.are_in(text), "{text}");
+        }
+        assert!(!ForgottenTexts::default().are_in("secret quokka"));
+        let other = ForgottenTexts { key_maker: KeyMaker::new(b"another"), ..texts(&["secret quokka"]) };
+        assert!(!other.are_in("secret quokka"), "the secret is part of it");
+    }
+}

@@ -1,0 +1,74 @@
+//! The amount of data, and the state of the daemon and its worker: `mem_stats`.
+
+use super::{
+    call::{AnswerTo, Call},
+    health,
+    reply::{Reply, day},
+    worker,
+};
+use crate::answer::{
+    Text, of,
+    stats::{Edges, Memories, Stats},
+};
+use cerebro_core::domain::Project;
+use cerebro_core::text;
+
+pub(super) async fn stats(call: &mut Call) -> AnswerTo<of::Stats> {
+    let project = call.arguments.project()?;
+    // Health takes the census, from which the projects are counted.
+    let (health, health_line) = health::block(call, project.as_ref()).await?;
+    let stats = call.service.recall.stats(project.as_ref()).await?;
+    let worker = worker::facts(&call.service).await?;
+    let store_bytes = crate::home::bytes_below(&call.context.home().store_dir());
+    let control = call.context.control();
+    let (counts, count) = (&stats.counts, |count: i64| u64::try_from(count).unwrap_or_default());
+    let answer = Stats {
+        project: project.as_ref().map(Text::of),
+        memories: Memories { live: count(counts.memories), deleted: count(counts.deleted) },
+        sessions: count(counts.sessions),
+        prompts: count(counts.prompts),
+        projects: stats.projects as u64,
+        edges: Edges {
+            created_in: count(counts.created_in),
+            relates_to: count(counts.relates_to),
+            follows: count(counts.follows),
+        },
+        disk_bytes: store_bytes + stats.index_bytes,
+        store_bytes,
+        index_bytes: stats.index_bytes,
+        schema_version: stats.schema_version,
+        worker,
+        health,
+        clients: control.clients() as u64,
+        version: control.version().into(),
+        uptime_s: control.uptime().as_secs(),
+    };
+    let Stats { memories, edges, .. } = &answer;
+    Ok(Reply::saying(format!(
+        "{}: {}, {} deleted, {}, {}; {}",
+        project.as_ref().map_or("all projects", Project::as_str),
+        text::counted(memories.live, "live memory"),
+        memories.deleted,
+        text::counted(answer.sessions, "session"),
+        text::counted(answer.prompts, "prompt"),
+        text::counted(answer.projects, "project")
+    ))
+    .line(format!(
+        "edges: {} created_in, {} relates_to, {} follows",
+        edges.created_in, edges.relates_to, edges.follows
+    ))
+    .line(format!(
+        "disk: {} bytes ({store_bytes} store, {} index); schema version {}",
+        answer.disk_bytes, answer.index_bytes, answer.schema_version
+    ))
+    .line(worker::line(&answer.worker))
+    .line(health_line)
+    .line(format!(
+        "daemon: version {}, up {} s, {}, since {}",
+        control.version(),
+        answer.uptime_s,
+        text::counted(answer.clients, "client"),
+        day(control.started_at())
+    ))
+    .answering(answer))
+}

@@ -1,0 +1,195 @@
+//! Corrected texts in an import: as personal ones, inside longer texts, and in whatever wraps them.
+
+use std::fs;
+
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
+
+const TITLE: &str = "Upload retries";
+const TEXT: &str =
+    "The deploy job retries uploads 17 times because the storage answers \"slow down\" under load";
+
+/// The text among others and in wrappers.
+fn wrapped(text: &str) -> Vec<String> {
+    vec![
+        format!("What: {text}"),
+        format!("**What**: {text}\n**Where**: src/upload.rs"),
+        format!("## What\n\n{text}"),
+        format!("<p>{text}</p>"),
+        format!("<ul><li>One more thing to say</li><li>{text}</li></ul>"),
+        format!("[{text}](https://example.com/a)"),
+        format!("1. {text}"),
+        format!("- looked at the dashboards\n- {text}\n- nothing else"),
+        format!("We looked at the dashboards.\n\n> {text}\n\nNothing else was decided."),
+        format!("# {text}\n\nWe looked at the dashboards."),
+        format!("Notes of Monday. {text}. Nothing else was decided."),
+    ]
+}
+
+/// Imports memories with these titles and contents; returns those that were let in.
+fn let_in(home: &Home, name: &str, scope: &str, texts: &[(String, String)]) -> Vec<String> {
+    let at = "2026-01-01T00:00:00Z";
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
+    let line = |n: usize, (title, content): &(String, String)| {
+        let id = format!("{name:a<9}{}{}{}", &scope[1..2], letter(n / 26), letter(n));
+        let project = if scope == "personal" { "" } else { "demo" };
+        let memory = json!({
+            "kind": "memory", "id": id, "project": project, "scope": scope, "type": "manual",
+            "title": title, "content": content, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at,
+            "updated_at": at, "last_seen_at": at,
+        });
+        format!("{memory}\n")
+    };
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    let lines: String = texts.iter().enumerate().map(|(n, text)| line(n, text)).collect();
+    let file = home.work().join(format!("{name}-{scope}.jsonl"));
+    fs::write(&file, format!("{header}\n{lines}")).unwrap();
+    let before: Vec<Value> = home.export();
+    home.run(&["import", &file.to_string_lossy(), "--json"]);
+    let memories =
+        home.export().into_iter().filter(|line| line["kind"] == "memory" && !before.contains(line));
+    memories
+        .map(|line| format!("{}: {}", line["title"].as_str().unwrap(), line["content"].as_str().unwrap()))
+        .collect()
+}
+
+fn entitled(texts: &[String]) -> Vec<(String, String)> {
+    texts.iter().map(|text| ("Something else".to_owned(), text.clone())).collect()
+}
+
+/// A home in which the text no longer holds for this reason.
+fn without(why: &str) -> (Home, Agent) {
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.agent();
+    let id = agent.save(TITLE, TEXT);
+    match why {
+        "corrected" => drop(agent.ok("mem_update", json!({ "id": id, "content": "A queue takes uploads." }))),
+        "superseded" => {
+            let newer = json!({ "title": "Queue", "content": "A queue takes uploads.", "supersedes": [id] });
+            agent.ok("mem_save", newer);
+        }
+        "deleted" => drop(agent.ok("mem_delete", json!({ "id": id }))),
+        _ => drop(agent.ok("mem_delete", json!({ "id": id, "hard": true }))),
+    }
+    (home, agent)
+}
+
+#[test]
+fn a_corrected_text_comes_in_neither_inside_another_nor_in_wrappers_nor_as_a_personal_one() {
+    for why in ["corrected", "superseded", "deleted", "purged"] {
+        let (home, _agent) = without(why);
+        let mut texts = entitled(&wrapped(TEXT));
+        texts.push(("Something else".to_owned(), TEXT.to_owned()));
+        texts.push((TEXT.to_owned(), "See the title.".to_owned()));
+        for scope in ["project", "personal"] {
+            assert_eq!(let_in(&home, "forms", scope, &texts), [] as [String; 0], "{why}, {scope}");
+        }
+        // Whatever differs in what it says comes in.
+        let others: Vec<String> = [
+            TEXT.replace("17", "18"),
+            TEXT.replace("retries", "does not retry"),
+            TEXT.replace("storage", "storage-2"),
+            format!("Before: {TEXT}"),
+        ]
+        .into_iter()
+        .flat_map(|text| wrapped(&text))
+        .collect();
+        let count = others.len();
+        assert_eq!(let_in(&home, "others", "project", &entitled(&others)).len(), count, "{why}");
+        home.run(&["doctor"]).success();
+    }
+}
+
+#[test]
+fn a_text_that_somebody_says_as_a_personal_one_may_be_imported_too() {
+    let (home, mut agent) = without("corrected");
+    let texts = entitled(&[TEXT.to_owned()]);
+    assert_eq!(let_in(&home, "before", "personal", &texts).len(), 0);
+    // What the project corrected may be a rule of the person's, if somebody says so.
+    agent.ok("mem_save", json!({ "title": "Everywhere", "content": TEXT, "scope": "personal" }));
+    assert_eq!(let_in(&home, "after", "personal", &texts).len(), 1);
+    assert_eq!(let_in(&home, "project", "project", &texts).len(), 0);
+}
+
+#[test]
+fn what_a_correction_only_added_to_comes_in_inside_a_longer_text() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save(TITLE, TEXT);
+    agent.ok(
+        "mem_update",
+        json!({ "id": id, "content": format!("{TEXT}. Since March it does so at night.") }),
+    );
+    let longer = entitled(&[format!("We met on Monday.\n\n{TEXT}\n\nNothing else was decided.")]);
+    assert_eq!(let_in(&home, "longer", "project", &longer).len(), 1);
+    let alone = entitled(&[TEXT.to_owned()]);
+    assert_eq!(let_in(&home, "alone", "project", &alone).len(), 0);
+}
+
+#[test]
+fn whoever_saves_a_corrected_text_in_wrappers_is_told() {
+    let (_home, mut agent) = without("corrected");
+    for text in
+        [format!("**What**: {TEXT}"), format!("<p>{TEXT}</p>"), format!("[{TEXT}](https://example.com)")]
+    {
+        let refused = agent.refused("mem_save", json!({ "title": "Otherwise", "content": text }));
+        assert!(refused.contains("revive"), "{refused}");
+    }
+    // A longer text of one's own may quote it.
+    agent.save("Meeting", &format!("We met on Monday and no longer say this:\n\n{TEXT}\n\nNothing else."));
+}
+
+#[test]
+fn a_summary_in_an_import_comes_without_what_no_longer_holds() {
+    let (home, _agent) = without("corrected");
+    let at = "2026-01-01T00:00:00Z";
+    let summary = format!("## Done\n- {TEXT}\n- Looked at all of the dashboards\n");
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    let session = json!({
+        "kind": "session", "id": "elsewhere-1", "project": "demo", "agent": "other", "started_at": at, "seen_at": at,
+        "ended_at": at, "summary": summary,
+    });
+    let memory = json!({
+        "kind": "memory", "id": "summaryaaaaa", "project": "demo", "scope": "project", "type": "session_summary",
+        "title": "Session summary", "content": summary, "agent": "other", "revision": 1, "duplicate_count": 0,
+        "created_at": at, "updated_at": at, "last_seen_at": at, "topic_key": "session/elsewhere-1/summary",
+    });
+    let mut other = session.clone();
+    other["id"] = json!("elsewhere-2");
+    other["summary"] = json!(format!("## What\n\n{TEXT}\n"));
+    let file = home.work().join("summary.jsonl");
+    fs::write(&file, format!("{header}\n{session}\n{other}\n{memory}\n")).unwrap();
+    home.run(&["import", &file.to_string_lossy(), "--json"]);
+    let texts: Vec<String> = home
+        .export()
+        .iter()
+        .filter_map(|line| line["summary"].as_str().or(line["content"].as_str()).map(str::to_owned))
+        .filter(|text| text.contains("dashboards"))
+        .collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    let empty = home.export().into_iter().find(|line| line["id"] == "elsewhere-2").unwrap();
+    assert_eq!(empty["summary"], Value::Null, "{empty}");
+    assert!(texts.iter().all(|text| !text.contains("17 times")), "{texts:?}");
+}
+
+#[test]
+fn a_merge_names_the_memories_that_say_what_the_other_project_corrected() {
+    let (home, mut agent) = without("corrected");
+    let stays = "The gateway of the northern office listens on port 5432 of its host.";
+    let live = agent
+        .ok("mem_save", json!({ "title": TITLE, "content": TEXT, "project": "other" }))
+        .str("id")
+        .to_owned();
+    let gone = agent.ok("mem_save", json!({ "title": "Port", "content": stays, "project": "other" }));
+    agent.ok("mem_delete", json!({ "id": gone["id"] }));
+    let here = agent.save("Gateway", stays);
+    agent.save("Another", "This one says what nobody corrected in either of the two.");
+    let merged = home.run(&["projects", "merge", "other", "demo", "--yes", "--json"]).json();
+    let mut again: Vec<&str> =
+        merged["said_again"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let mut want = [&*live, &*here];
+    again.sort_unstable();
+    want.sort_unstable();
+    assert_eq!(again, want, "{merged}");
+    let again = home.run(&["projects", "merge", "demo", "third", "--yes", "--json"]).json();
+    assert_eq!(again["said_again"], Value::Null, "of two projects: {again}");
+}

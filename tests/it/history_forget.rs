@@ -1,0 +1,136 @@
+//! `cerebro history forget`: what is left of a past session that a person forgets.
+
+use std::fs;
+
+use crate::hooks::report;
+use crate::support::transcripts::{Claude, claude_file};
+use crate::support::{Home, Value, json};
+use crate::work_hooks::context_at_start;
+
+const SECRET: &str = "zanzibar ledger port 54321";
+
+/// A home in which hooks and a transcript have reported the same session.
+fn furnished() -> Home {
+    let home = Home::new();
+    // A hook does not wait for the store to open.
+    home.json(&["projects"]);
+    let command = json!({ "command": format!("echo '{SECRET}'; cargo test zanzibar") });
+    let said = |event: &str, more: Value| report(&home, "claude-code", event, "s-1", more);
+    said("SessionStart", json!({ "source": "startup" }));
+    said("UserPromptSubmit", json!({ "prompt": format!("Set the {SECRET}"), "prompt_id": "p-1" }));
+    said("PreToolUse", json!({ "tool_name": "Bash", "tool_use_id": "t-1", "tool_input": command }));
+    said(
+        "PostToolUseFailure",
+        json!({ "tool_name": "Bash", "tool_use_id": "t-1", "tool_input": command, "error": "Exit code 1\nzanzibar" }),
+    );
+    said("Stop", json!({ "last_assistant_message": format!("I gave up the {SECRET}") }));
+    said("UserPromptSubmit", json!({ "prompt": "And the walrus of the pier?", "prompt_id": "p-2" }));
+    Claude::new("s-1", &home.work())
+        .turn(&format!("Set the {SECRET}"), "I gave up the zanzibar ledger.")
+        .write(&home);
+    home.take_in();
+    home
+}
+
+/// The commands whose output has a word.
+fn shown_by(home: &Home, word: &str) -> Vec<&'static str> {
+    let commands = ["prompts", "context", "export", "sessions", "history show", "work list --state all"];
+    let shows = |command: &&str| home.run(&command.split(' ').collect::<Vec<_>>()).stdout.contains(word);
+    commands.into_iter().filter(shows).collect()
+}
+
+fn works(home: &Home) -> Vec<String> {
+    let works = home.json(&["work", "list", "--state", "all"])["works"].as_array().unwrap().clone();
+    works.iter().map(|work| work["work"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_hooks_reported_is_forgotten_with_its_session() {
+    let home = furnished();
+    assert!(shown_by(&home, "zanzibar").len() > 3);
+    let gone = home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    assert_eq!(gone["prompts"], 2, "{gone}");
+    assert!(gone["events"].as_u64().unwrap() >= 4, "{gone}");
+    for work in works(&home) {
+        for command in ["show", "tail", "export"] {
+            let output = home.run(&["work", command, &work]).stdout;
+            assert!(!output.contains("zanzibar"), "{command}: {output}");
+        }
+    }
+    assert_eq!(shown_by(&home, "zanzibar"), [""; 0]);
+    assert!(!context_at_start(&home, "codex", "s-2", "startup").contains("zanzibar"));
+    assert_eq!(home.run(&["work", "verify"]).code(), 0, "the chain holds without the texts");
+    assert_eq!(home.run(&["doctor"]).code(), 0);
+    // The transcript is read once more when the next turn ends.
+    let path = claude_file(&home, "s-1");
+    report(&home, "claude-code", "Stop", "s-1", json!({ "transcript_path": path }));
+    home.take_in();
+    assert_eq!(shown_by(&home, "zanzibar"), [""; 0]);
+}
+
+#[test]
+fn a_text_is_forgotten_in_what_hooks_reported_however_it_is_written() {
+    let home = furnished();
+    let gone = home.json(&["history", "forget", "--text", " Zanzibar\nLEDGER ", "--yes"]);
+    assert_eq!(
+        (&gone["exchanges"], &gone["prompts"], &gone["summaries"]),
+        (&json!(1), &json!(1), &json!(1)),
+        "{gone}"
+    );
+    assert_eq!(shown_by(&home, "zanzibar ledger"), [""; 0]);
+    assert_eq!(shown_by(&home, "walrus of the pier")[0], "prompts", "another prompt stays");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
+fn a_saved_memory_stays_and_a_compaction_does_not() {
+    let home = furnished();
+    let summary = format!("<summary>We set the {SECRET}, and it failed.</summary>");
+    report(&home, "claude-code", "PostCompact", "s-1", json!({ "compact_summary": summary }));
+    home.json(&["save", "Where the ledger listens", "What: the ledger of zanzibar has a port."]);
+    assert_eq!(home.json(&["list"])["memories"].as_array().unwrap().len(), 2);
+    let gone = home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    assert_eq!(gone["summaries"], 1, "{gone}");
+    let left = home.json(&["list"])["memories"].as_array().unwrap().clone();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0]["title"], "Where the ledger listens");
+    assert_eq!(shown_by(&home, SECRET), [""; 0]);
+}
+
+#[test]
+fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
+    let home = Home::new();
+    let asked = Claude::new("s-1", &home.work()).turn("Mend the lamp", "It works.");
+    let helper =
+        Claude::new("s-1", &home.work()).turn("Look at the quokka reactor", "I looked at the quokka.");
+    let helper = |id: &str| {
+        helper
+            .text()
+            .replace("\"isSidechain\":false", &format!("\"isSidechain\":true,\"agentId\":\"{id}\""))
+            .replace("s-1-", &format!("{id}-"))
+    };
+    let folder = claude_file(&home, "s-1").with_extension("").join("subagents");
+    fs::create_dir_all(&folder).unwrap();
+    asked.write(&home);
+    fs::write(folder.join("agent-a1.jsonl"), helper("a1")).unwrap();
+    home.take_in();
+    let found = || home.run(&["history", "search", "quokka", "--all"]).stdout.contains("quokka");
+    let shown = || home.json(&["history", "show"])["sessions"].as_array().unwrap().len();
+    assert_eq!(shown(), 2);
+    let gone = home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    assert_eq!((&gone["sessions"], &gone["exchanges"]), (&json!(2), &json!(2)), "{gone}");
+    fs::write(folder.join("agent-a2.jsonl"), helper("a2")).unwrap();
+    home.take_in();
+    assert_eq!((shown(), found()), (0, false));
+}
+
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id_and_an_unknown_one_is_an_error() {
+    let home = furnished();
+    let refused = home.run(&["history", "forget", "--session", "nope", "--yes"]);
+    assert_eq!(refused.code(), 2);
+    assert!(refused.stderr.contains("nope") && refused.stderr.contains("history show"), "{refused:?}");
+    let nothing = home.run(&["history", "forget", "--project", "own/repp", "--yes"]);
+    assert!(nothing.stderr.contains("nothing matches"), "{nothing:?}");
+    assert_eq!(home.json(&["history", "forget", "--session", "s-", "--yes"])["exchanges"], 1);
+}
