@@ -63,7 +63,7 @@ impl OwnLog {
         Self { path: is_log.then_some(path), has_warned: false }
     }
 
-    /// Begins a new file if this one is full.
+    /// Starts a new file if this one is full.
     pub(super) fn keep_bounded(&mut self) {
         let Some(path) = &self.path else { return };
         let begun = || -> io::Result<()> {
@@ -76,7 +76,7 @@ impl OwnLog {
             Ok(()) => self.has_warned = false,
             Err(error) if !self.has_warned => {
                 self.has_warned = true;
-                tracing::warn!(%error, "the log is full, and no new one can be begun");
+                tracing::warn!(%error, "the log is full, and a new one cannot be started");
             }
             Err(_) => {}
         }

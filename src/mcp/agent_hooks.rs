@@ -38,7 +38,7 @@ fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
 }
 
-/// Saves the last message of a session, for lack of a better summary.
+/// Saves the last message of a session as its summary, if there is no better one.
 pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
@@ -52,7 +52,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     Ok(noted(kept).answering(Kept { kept }))
 }
 
-/// Saves the summary that a compaction made of a session.
+/// Saves the summary of a session that a compaction wrote.
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
@@ -122,9 +122,9 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
     Ok(Reply::saying("prompt kept").answering(answer))
 }
 
-/// Ends the session. One that never wrote anything does not exist, which is not an error.
+/// Ends the session. If it does not exist because it wrote nothing, that is not an error.
 pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
-    // Requires the argument as all of a hook's calls do, although the session knows its agent.
+    // Checks the argument, as all calls of a hook do, although the session already has its agent.
     caller(call)?;
     let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
         Ok(_) => "session ended",
@@ -137,7 +137,7 @@ pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
 /// Most steps of one call of a hook.
 const STEPS_MAX: usize = 64;
 
-/// Adds steps to the journal. Malformed ones are not refused: an agent's hook has nobody to tell.
+/// Adds steps to the journal. Malformed ones are ignored, because nobody reads the errors of an agent's hook.
 pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let caller = caller(call)?;
     let directory = call.arguments.text("directory")?;
@@ -227,8 +227,8 @@ fn is_of_hooks(step: &Step) -> bool {
     )
 }
 
-/// The unfinished work: of this session after a compaction, otherwise of another session that was abandoned. Names
-/// the files to examine; called again with their contents, it says what has changed since.
+/// The unfinished work: of this session after a compaction, otherwise of an abandoned session. The first answer names
+/// the files to examine; with their contents, the second one says what has changed since.
 pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let caller = caller(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();

@@ -35,7 +35,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::CyclePlan> {
     Ok(report(&call.service.consolidating.plan(false).await?))
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 pub(super) async fn apply(call: &mut Call) -> AnswerTo<of::CycleApply> {
     let id = cycle_id(call)?;
     Ok(report(&call.service.consolidating.apply(id).await?))

@@ -172,7 +172,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::HttpStatus => store!(HttpStatus, http::status_for),
         O::WebOpen => store!(WebOpen, web::open),
         O::WebClose => store!(WebClose, web::close_for),
-        // A command holds these open through its connection, whichever listener it is.
+        // A command keeps each of these listeners open through its connection.
         O::WebStatus => store!(WebStatus, http::status_for),
         O::HookContext => store!(HookContext, agent_hooks::context),
         O::HookPrompt => store!(HookPrompt, agent_hooks::prompt),

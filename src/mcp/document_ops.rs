@@ -127,7 +127,7 @@ fn image(image: &DocumentImage) -> documents::Image {
     }
 }
 
-/// The file of a document is gone.
+/// Marks a document whose file is gone as left out.
 pub(super) async fn remove(call: &mut Call) -> AnswerTo<of::DocumentRemove> {
     let id = document(call).await?;
     let removed = call.service.documents.remove(id).await?;

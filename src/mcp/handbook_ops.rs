@@ -24,7 +24,7 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     Ok(project)
 }
 
-/// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
+/// What arranging a handbook would send, with an estimate of the cost. Sends nothing.
 pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
@@ -40,7 +40,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// Queues the arranging; returns at once.
+/// Queues the arranging of a handbook. Returns at once.
 pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
@@ -49,7 +49,7 @@ pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
         .answering(distil::Arranging { handbook: owner.into() }))
 }
 
-/// What a handbook says now, as it would be rendered.
+/// The present text of a handbook, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilHandbook> {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;

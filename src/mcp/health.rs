@@ -22,7 +22,7 @@ use cerebro_service::Health as Figures;
 /// How long `mem_stats` may check memories against the code in the caller's folder. After that it reports no verdicts.
 const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 
-/// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
+/// The figures of a project, or of all, as in `mem_stats`, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Health, String), Fault> {
     let figures = call.service.recall.health(project).await?;
     let stale = stale(call, project, STATS_LOOK_MAX).await?;

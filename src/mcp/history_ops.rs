@@ -19,11 +19,11 @@ use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportReques
 /// Most sessions that are named if the beginning of an id is ambiguous.
 const MEANT_MAX: usize = 5;
 
-/// Starts to import past sessions; returns at once.
+/// Starts an import of past sessions. Returns at once.
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("it has begun").answering(history::Begun { outcome: "begun".into() }))
+    Ok(Reply::saying("the import has begun").answering(history::Begun { outcome: "begun".into() }))
 }
 
 /// What could be imported, without reading it.
@@ -66,7 +66,7 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// The progress of the import, and what there is by now.
+/// The progress of the import, and the numbers of what is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;
@@ -107,7 +107,7 @@ fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
     }
 }
 
-/// The latest past sessions, from a place in their list on.
+/// A page of the past sessions, the latest first.
 async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let project = call.arguments.project()?;
     let from = call.arguments.count("from")?.unwrap_or(0);
@@ -130,7 +130,7 @@ async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// A past session with a page of its exchanges; without an id, the latest sessions.
+/// A past session with a page of its exchanges; without an id, a page of all sessions.
 pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let Some(id) = call.arguments.session_id("session")? else { return sessions(call).await };
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
@@ -184,7 +184,7 @@ async fn known_session(call: &Call, given: SessionId) -> Result<SessionId, Fault
     meant(call, &given).await
 }
 
-/// What a session was asked first.
+/// The first prompt of a session.
 async fn opening(call: &Call, session: &PastSession) -> Result<Option<Text>, Fault> {
     Ok(call.service.history.opening(&session.id).await?.map(Text::of))
 }

@@ -69,7 +69,7 @@ pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// The progress of the present backup.
+/// The progress of the running backup.
 pub(super) async fn backup_progress(call: &mut Call) -> AnswerTo<of::BackupProgress> {
     let (rows, total) = call.service.backups.progress().unzip();
     Ok(Reply::saying("progress").answering(backups::Progress { rows, total }))
@@ -87,7 +87,7 @@ pub(super) fn last_backup(context: &Context) -> Option<backups::Last> {
     Some(backups::Last { made_at, file, failed_at, failure })
 }
 
-/// Checks the store and the index, and repairs what can be repaired if asked to.
+/// Checks the store and the index. With `fix`, repairs what can be repaired.
 pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;

@@ -29,7 +29,7 @@ const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
+/// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
 pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
     let control = context.control();
     let answer = daemon::Status {
@@ -52,7 +52,7 @@ pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
 pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
     let control = context.control();
     control.stop();
-    Reply::saying("leaving").answering(daemon::Stopping { pid: control.pid() })
+    Reply::saying("ending").answering(daemon::Stopping { pid: control.pid() })
 }
 
 pub(super) async fn restore(call: &mut Call) -> Answer {
@@ -324,6 +324,6 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
         unchanged: imported.unchanged as u64,
         skipped: imported.skipped.into_iter().map(skipped).collect(),
     };
-    Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
+    Ok(Reply::saying(format!("{} imported, {} exist already", imported.created, imported.unchanged))
         .answering(answer))
 }

@@ -28,7 +28,7 @@ const ARGUMENTS: [&str; 12] = [
     "tags", "next_cursor", "ignored",
 ];
 
-/// An answer under construction: facts for the structured half, lines for the text. `A` is the struct of the facts; without
+/// An answer under construction: facts for the structured half, and lines for the text half. `A` is the struct of the facts; without
 /// one, they are added by name.
 #[derive(Debug)]
 pub struct Reply<A = ()> {
@@ -61,7 +61,7 @@ impl Reply {
         self
     }
 
-    /// Adds the answer of an operation; at its top, what is null is left out.
+    /// Adds the answer of an operation. Null members at its top level are left out.
     pub fn answering<A: Serialize>(mut self, answer: A) -> Reply<A> {
         let answer = serde_json::to_value(answer).expect("an answer is a struct of plain values");
         if let Value::Object(facts) = answer {
@@ -109,7 +109,7 @@ impl<A> Reply<A> {
         self
     }
 
-    /// Adds a line when there is one.
+    /// Adds lines to the text.
     #[must_use]
     pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
         lines.into_iter().fold(self, Self::line)

@@ -31,13 +31,13 @@ const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
-/// Who is connected.
+/// The connected clients.
 pub(super) fn clients(context: &Context) -> Reply<daemon::Clients> {
     let clients = context.live().clients();
     Reply::saying(text::counted(clients.len(), "client")).answering(daemon::Clients { clients })
 }
 
-/// The calls after a number; waits for one if there is none yet.
+/// The calls after a number. If there is none yet, waits for one.
 pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> AnswerTo<of::Live> {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;

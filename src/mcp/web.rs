@@ -55,7 +55,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     Ok(reply(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
 }
 
-/// A new link to the page that is open. It stays with the command that opened it.
+/// A new link to the page that is open. The page still belongs to the command that opened it.
 fn again(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
     let address = open.listening.address;
     if port != 0 && port != address.port() {

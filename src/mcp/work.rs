@@ -193,7 +193,7 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     Ok(Reply::saying(shown.work.title.to_string()).answering(answer))
 }
 
-/// Events after a number, oldest first; without a number, the last ones.
+/// The events after a number, oldest first; without a number, the last ones.
 pub(super) async fn tail(call: &mut Call) -> AnswerTo<of::WorkTail> {
     let id = named(call).await?;
     let limit = call.arguments.clamped("limit", 20, 1..=ENTRIES_MAX)?;
@@ -253,7 +253,7 @@ pub(super) async fn resumed(
     }
 }
 
-/// Claims a piece of work for the person, who may take it over from another holder.
+/// Claims a piece of work for a person, who may take it over from another holder.
 pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
@@ -273,11 +273,11 @@ pub(super) async fn release(call: &mut Call) -> AnswerTo<of::WorkRelease> {
     let id = named(call).await?;
     let work = call.service.journal.release(&person(call), &id).await?;
     let free = work.lease.is_none();
-    Ok(Reply::saying(if free { "nobody holds it" } else { "another one holds it" })
+    Ok(Reply::saying(if free { "nobody holds it" } else { "another session holds it" })
         .answering(work::Released { work: piece(&work, None), free }))
 }
 
-/// The whole body of an event that does not fit into its row.
+/// The whole body of an event, if it does not fit into its row.
 pub(super) async fn artifact(call: &mut Call) -> AnswerTo<of::WorkArtifact> {
     let id = named(call).await?;
     let seq = call
@@ -381,8 +381,7 @@ pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
     Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(answer))
 }
 
-/// Verifies everything. `heads` are texts with heads that were written down: from `work head`, `work anchor` or a
-/// hint.
+/// Verifies the whole journal. `heads` are texts that contain heads from `work head`, `work anchor` or a hint.
 pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
     let given = call.arguments.texts("heads")?.unwrap_or_default();
     let mut heads = Vec::with_capacity(given.len());

@@ -81,7 +81,7 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Takes in calls; those that changed something make other screens reload.
+/// Adds calls from an answer. After one that changed something, other screens reload.
 pub fn answer(state: &mut State, answer: &Calls) {
     let new: Vec<Call> = answer.calls.iter().map(Call::read).collect();
     let following = state.live.cursor.at == 0;

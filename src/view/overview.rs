@@ -88,7 +88,7 @@ pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
         Fact::new(known, "index", size(|stats| stats.index_bytes)),
         Fact::new(worker_well, "worker", format!("{} · {model}", worker.state.line())).todo(worker_todo),
         Fact::new(queue_well, "queue", queue)
-            .todo((worker.dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+            .todo((worker.dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
         Fact::new(None, "lag", lag),
     ]
     .into_iter()
@@ -105,7 +105,7 @@ fn distilling(meter: &Meter) -> Fact {
     let tokens = of(meter.tokens_today, meter.tokens_per_day);
     let requests = of(meter.requests_today, meter.requests_per_day);
     let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(meter.waiting));
-    let todo = (meter.waiting > 0).then_some("cerebro distil review shows what waits");
+    let todo = (meter.waiting > 0).then_some("cerebro distil review shows them");
     Fact::new(None, "distil", words).todo(todo)
 }
 

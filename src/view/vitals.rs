@@ -53,7 +53,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     let watched = &health.watched;
     if watched.shown > 0 {
         let words = format!(
-            "{}: {} used, {} corrected, {} passed over, since the daemon began",
+            "{}: {} used, {} corrected, {} passed over, since the daemon started",
             count(watched.shown),
             count(watched.used),
             count(watched.corrected),
@@ -64,7 +64,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     facts
 }
 
-/// Only the bad ones, for a reader with little room.
+/// Only the bad ones, for a small space.
 pub fn ills(health: &Health) -> impl Iterator<Item = Fact> {
     vitals(health).into_iter().filter(|fact| fact.well == Some(false))
 }
@@ -102,7 +102,7 @@ fn use_of(signs: &Signs) -> Fact {
     Fact::new(None, "use", words)
 }
 
-/// How far behind the worker is, and what it spent.
+/// The worker's lag and what it spent.
 pub fn spent(worker: &Worker) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(half), Some(most)) = (worker.lag_p50_ms, worker.lag_p99_ms) {

@@ -266,8 +266,7 @@ pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
     welcome::run(context)
 }
 
-/// Reads a number within bounds. One beyond them is refused: the daemon, made for agents, would take the nearest
-/// without a word.
+/// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
 /// Names the first of some ids; `--json` names all.
 fn some_of(ids: &[&str]) -> String {
     let named = &ids[..ids.len().min(IDS_SHOWN)];

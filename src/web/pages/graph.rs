@@ -297,7 +297,7 @@ fn each_once(answer: &Value) -> Vec<&Value> {
     items(answer, "relations").filter(is_first).collect()
 }
 
-/// The type of a memory, and its strongest relation to a memory nearer to the centre.
+/// The type of a memory, and its strongest relation to a memory closer to the centre.
 fn words(row: &Row, n: usize, nodes: &[Node], edges: &[Edge]) -> String {
     let distance = |id: &str| nodes.iter().find(|node| node.id == id).map(|node| node.distance);
     let own = nodes[n].distance;

@@ -108,7 +108,7 @@ pub(in crate::web) async fn stream(
     Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// A call as an event: its line of the page, and its number, from which the browser resumes.
+/// A call as an event: its line in the table, and its number, from which the browser resumes.
 fn event(call: &daemon::Call, locale: &Locale) -> Option<Event> {
     let call = Call::read(call);
     let line = CallLine::of(&call, locale).render().ok()?;

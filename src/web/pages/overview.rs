@@ -234,7 +234,7 @@ pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
     [daemon].into_iter().chain(view::facts(figures.counts.stats.as_ref())).chain([backup]).collect()
 }
 
-/// Today's cost of models, if one is used. Lag and jobs are among the facts already.
+/// Today's cost of models, if one is used. The other facts already include lag and jobs.
 pub(super) fn spend(stats: &Stats) -> Option<Fact> {
     let fact = view::spent(&stats.worker).into_iter().find(|fact| fact.name == "spent today")?;
     Some(Fact { name: "spend", ..fact })

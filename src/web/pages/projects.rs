@@ -31,7 +31,7 @@ const LINES_BYTES: usize = 48_000;
 const AROUND_BYTES: usize = 420;
 /// Most memories that are named after a merge because they say what the other project no longer says.
 const AGAIN: usize = 20;
-/// The longest bar beside a name, in units of its picture.
+/// Length of the longest bar, in units of its picture.
 const BAR: f64 = 100.0;
 
 struct Line {
@@ -168,7 +168,7 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
     }
     let merged =
         shared.backend.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
-    // So that the list that follows shows it.
+    // Counts first, so that the next page shows the result.
     shared.backend.count_now().await?;
     let again: Vec<&str> =
         merged["said_again"].as_array().into_iter().flatten().filter_map(Value::as_str).take(AGAIN).collect();
