@@ -28,8 +28,8 @@ const ARGUMENTS: [&str; 12] = [
     "tags", "next_cursor", "ignored",
 ];
 
-/// An answer under construction: facts for the structured half, and lines for the text half. `A` is the struct of the facts; without
-/// one, they are added by name.
+/// An answer under construction: facts for the structured half, and lines for the text half. `A` is the struct of the
+/// facts; without one, they are added by name.
 #[derive(Debug)]
 pub struct Reply<A = ()> {
     facts: Map<String, Value>,

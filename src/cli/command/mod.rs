@@ -130,8 +130,8 @@ pub enum Command {
     ///
     /// Agents write down each session and delete it after some weeks. Cerebro reads these files and keeps prompts,
     /// replies, commands and files, without secrets and without an agent's thoughts. They are evidence in
-    /// addition to the memories: none of it becomes a memory by itself. It is off until you answer `cerebro history import`
-    /// with yes.
+    /// addition to the memories: none of it becomes a memory by itself. It is off until you answer `cerebro history
+    /// import` with yes.
     #[command(subcommand)]
     History(history::HistoryCommand),
     /// Let a chat model propose memories from past sessions, and decide
