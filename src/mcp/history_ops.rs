@@ -313,6 +313,5 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
         summaries: forgotten.summaries as u64,
         events: forgotten.events as u64,
     };
-    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
-        .answering(answer))
+    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange"))).answering(answer))
 }
