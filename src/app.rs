@@ -22,10 +22,10 @@ use cerebro_store::Remote;
 
 /// The clock of everything that is served. Code below this asks the machine for no time.
 const CLOCK: Clock = Timestamp::now;
-/// How long a daemon whose store did not open stays, to tell clients why.
+/// How long a daemon whose store did not open runs on, to tell clients why.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
-/// How long to wait for a store that another process has open although the home is ours: that process is about to
-/// end. Longer than a daemon of an earlier version takes for that after it has released the home.
+/// How long to wait for a store that another process still has open although this process has the lock: that process
+/// is about to end. A daemon of an earlier version takes less time to end after it has released the home.
 const HELD_MAX: Duration = Duration::from_secs(8);
 const HELD_PAUSE: Duration = Duration::from_millis(100);
 /// How often to check for sessions without a connection.
@@ -35,12 +35,12 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct App {
     context: Context,
-    /// Whether it listens on HTTP while it runs, and so does not end when idle.
+    /// Whether it listens on HTTP as long as it runs. Then it does not end when idle.
     stays: Arc<AtomicBool>,
 }
 
 impl App {
-    /// Starts to open the store and returns at once: clients are greeted meanwhile, and their calls wait.
+    /// Starts to open the store and returns at once. Meanwhile clients are greeted, and their calls wait.
     pub fn open(
         home: Home,
         settings: Settings,
@@ -112,7 +112,7 @@ async fn open_store(
                 if error.is_held() && begun.elapsed() < HELD_MAX && !context.control().is_stopping() =>
             {
                 if !std::mem::replace(&mut is_logged, true) {
-                    tracing::info!(%error, "waits for the store");
+                    tracing::info!(%error, "waiting for the store");
                 }
                 tokio::time::sleep(HELD_PAUSE).await;
             }
@@ -126,12 +126,12 @@ async fn keep_backups(context: Context, service: Service) {
     service.backups.keep_backups(context.home().root(), context.control().stopping()).await;
 }
 
-/// Ends the daemon after the disk failed under it: the database writes again only after it was opened again, and the
+/// Ends the daemon after a failure of the disk, because the database accepts writes only after it was opened again. The
 /// next daemon opens it.
 async fn leave_a_failed_disk(context: Context, service: Service) {
     tokio::select! {
         () = service.disk_failed() => {
-            tracing::error!("the disk failed under the store; the next daemon opens the store again");
+            tracing::error!("the disk failed; the next daemon opens the store again");
             context.control().stop();
         }
         () = context.control().stopping() => {}
@@ -161,7 +161,7 @@ async fn sweep(context: &Context) {
         let began = context.control().started_at();
         let since = |id: &SessionId| gone.get(id).copied().unwrap_or(began);
         if let Err(error) = service.sessions.end_disconnected(since).await {
-            tracing::warn!(%error, "sessions that lost their connection could not be ended");
+            tracing::warn!(%error, "cannot end sessions that lost their connection");
         }
         // A session that ended before that counts as lost when the daemon starts.
         let long_ago = context.now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);

@@ -1,9 +1,9 @@
-//! The folder in which a client works, as far as memories refer to its code.
+//! The folder in which a client works, for checking memories against its code.
 //!
-//! Whether a memory about `src/a.rs` still holds depends on the checkout: another branch gives another answer. So
-//! nothing of it is stored; it is computed for each client, in its own folder.
+//! Whether a memory about `src/a.rs` still holds depends on the checkout: on another branch the answer is another. So
+//! verdicts are not stored, but computed for each client in its own folder.
 //!
-//! A folder may be on a mount that does not answer. Every access is one of [`looks`], and a caller that gets no
+//! A folder may be on a mount that does not answer. Every access goes through [`looks`], and a caller that gets no
 //! answer in time reports nothing.
 
 use std::{
@@ -26,19 +26,19 @@ use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_
 use cerebro_ledger::SeenFile;
 use cerebro_service::looks;
 
-/// How long a search waits for verdicts; verdicts that are not known by then are left out.
+/// How long a search waits for verdicts. Those that are not known by then are left out.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
-/// How long a look continues, so that the next search knows what this one had no time for.
+/// How long examining the folder continues after that, so that the next search has the missing verdicts.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Most files that one call examines.
 pub const FILES_MAX: usize = 80;
 /// Most files that are searched for in one memory's text.
 const MENTIONS_MAX: usize = 24;
-/// Most verdicts that a checkout caches; beyond that, all are computed again.
+/// Most verdicts that a checkout caches. If there are more, all are computed again.
 const KNOWN_MAX: usize = 4_096;
 /// Most bytes of one of Git's files that are read.
 const GIT_FILE_BYTES_MAX: u64 = 4 * 1024;
-/// A file changed more recently than this may change again without a change of its timestamps.
+/// A file that changed more recently than this may change again with the same timestamps.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Identifies the state of a file when it was read.
@@ -69,18 +69,18 @@ impl Stamp {
     }
 }
 
-/// The verdicts on the anchors of some memories, as far as they are known.
+/// The known verdicts on the anchors of some memories.
 pub type Verdicts = HashMap<MemoryId, Vec<(Anchor, Verdict)>>;
 
 /// A client's folder.
 #[derive(Debug)]
 pub struct Checkout {
     folder: PathBuf,
-    /// Verdicts as they were last computed. Only a cache: the file's bytes decide.
+    /// The verdicts that were computed last: a cache, which is checked against the files.
     known: Mutex<HashMap<Anchor, Known>>,
 }
 
-/// A verdict, and for which file it holds.
+/// A verdict, and the state of the file for which it holds.
 #[derive(Debug, Clone)]
 struct Known {
     /// The state of the file, so that it is not read again; `None` if its bytes may have changed in that state.
@@ -91,13 +91,13 @@ struct Known {
 }
 
 impl Checkout {
-    /// The checkout that contains a folder. Nothing is accessed yet.
+    /// The checkout that contains a folder. Does not access it yet.
     pub fn new(folder: PathBuf) -> Arc<Self> {
         Arc::new(Self { folder, known: Mutex::default() })
     }
 
-    /// Anchors for the code to which a memory refers, as it is now: at most [`ANCHORS_MAX`] symbols and files,
-    /// symbols first. `None` when the folder does not answer in time.
+    /// Anchors for the code to which a memory refers, in its present state: at most [`ANCHORS_MAX`] symbols and files,
+    /// symbols first. `None` if the folder does not answer in time.
     pub async fn anchors(self: &Arc<Self>, memory: &Memory, bound: Duration) -> Option<Vec<Anchor>> {
         let named = mentions(memory).into_iter().filter(|mention| mention.kind == MentionKind::File);
         let paths: Vec<String> = named.take(MENTIONS_MAX).map(|mention| mention.name.to_string()).collect();
@@ -121,7 +121,7 @@ impl Checkout {
         std::mem::take(&mut *lock(&found))
     }
 
-    /// The folder and branch in which the client works. `None` when the folder does not answer in time.
+    /// The client's workplace. `None` if the folder does not answer in time.
     pub async fn workplace(self: &Arc<Self>, bound: Duration) -> Option<Workplace> {
         let checkout = Arc::clone(self);
         looks::within(&self.folder, bound, move || checkout.look_around()).await.flatten()
@@ -137,9 +137,9 @@ impl Checkout {
         })
     }
 
-    /// The contents of some files and the commit that is checked out, for whoever goes on with work that touched
-    /// them. `directory` is the folder to which their names are relative, if it is in this checkout. `None` when
-    /// the folder does not answer in time.
+    /// The state of some files, and the commit that is checked out, for the hint about the work that changed them.
+    /// Their names are relative to `directory`, if it is in this checkout. `None` if the folder does not answer in
+    /// time.
     pub async fn seen(
         self: &Arc<Self>,
         paths: Vec<String>,
@@ -157,8 +157,8 @@ impl Checkout {
         looks::within(&self.folder, bound, look).await?
     }
 
-    /// A file below the client's own folder, with its full path. Paths that lead out of the folder, or through a
-    /// link, are refused.
+    /// A file below the client's own folder, with its full path. Paths that leave the folder or contain a symbolic link
+    /// are refused.
     ///
     /// # Errors
     /// The reason, in words for an agent.
@@ -169,7 +169,7 @@ impl Checkout {
     ) -> Result<(PathBuf, Vec<u8>), String> {
         let folder = self.folder.clone();
         let found = looks::within(&self.folder, bound, move || below(&folder, &path)).await;
-        found.unwrap_or_else(|| Err("the working folder does not answer; try it again".to_owned()))
+        found.unwrap_or_else(|| Err("the working folder does not answer; try again".to_owned()))
     }
 
     /// The root of the checkout: the nearest folder with a `.git`, otherwise the client's own.
@@ -262,7 +262,7 @@ impl Checkout {
 /// The checked-out branch according to Git's files; `None` for a commit or no repository.
 fn branch(root: &Path) -> Option<String> {
     let dot_git = root.join(".git");
-    // In a worktree, `.git` is a file that names the folder.
+    // In a worktree, `.git` is a file with the path of the folder.
     let folder = match small(&dot_git) {
         Some(text) => root.join(text.trim().strip_prefix("gitdir:")?.trim()),
         None => dot_git,
@@ -285,7 +285,7 @@ fn small(path: &Path) -> Option<String> {
 enum File {
     /// It does not exist.
     Gone,
-    /// It is not read: it is outside the checkout, too large, not a regular file, or belongs to another user.
+    /// It is not read, because it is outside the checkout, too large, not a regular file, or another user's.
     Unknown,
     /// It exists.
     There(Stamp),
@@ -293,13 +293,15 @@ enum File {
     Text(Box<Source>, Stamp),
 }
 
-/// Reads a document below a folder. Each part of the path is opened from the one before and must not be a link, so
-/// that concurrent changes cannot lead elsewhere.
+/// Reads a document below a folder. Each part of the path is opened relative to the one before and must not be a
+/// symbolic link, so that concurrent changes cannot lead out of the folder.
 fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
-    const OUTSIDE: &str = "it does not lie below your working folder";
+    const OUTSIDE: &str = "it is not below your working folder";
     let unreadable =
         |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-            Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => "a link is not followed".to_owned(),
+            Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+                "symbolic links are not allowed".to_owned()
+            }
             _ => error.to_string(),
         };
     let folder = folder.canonicalize().map_err(unreadable)?;
@@ -310,7 +312,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     }
     let file = platform::open_below(&folder, &parts).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
     file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -320,7 +322,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     Ok((parts.iter().fold(folder, |whole, part| whole.join(part)), bytes))
 }
 
-/// The path below `root` of an existing file, in the form of anchors; `None` outside.
+/// The path of an existing file below `root`, in the form of anchors; `None` if it is outside.
 fn inside(root: &Path, place: &Path) -> Option<String> {
     let found = place.canonicalize().ok()?;
     let below = found.strip_prefix(root).ok()?.to_str()?;
@@ -329,7 +331,7 @@ fn inside(root: &Path, place: &Path) -> Option<String> {
 
 /// Finds a file of the checkout, without opening it.
 fn stat(root: &Path, path: &str) -> File {
-    // An anchor comes from the store, to which others may have written.
+    // The anchor comes from the store, to which other users may have written.
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
         return File::Unknown;
     }
@@ -351,7 +353,7 @@ fn read(root: &Path, path: &str) -> File {
     text.map_or(File::Unknown, |(bytes, stamp)| File::Text(Box::new(Source::new(path, bytes)), stamp))
 }
 
-/// The bytes of a file of the checkout, and its state when they were read.
+/// The bytes of a file of the checkout, and the file's state when they were read.
 fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
     let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
     let file = platform::open_without_waiting(&found).ok()?;
@@ -431,7 +433,7 @@ mod tests {
         };
         set(3_600);
         assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh], "touched");
-        // The same length and the same time, and other bytes.
+        // The same length and time, but other bytes.
         repo.write("src/a.rs", "fn one() { 2 }\n");
         set(3_600);
         assert_eq!(repo.judged(&anchors).await, [Verdict::Changed]);
@@ -453,7 +455,7 @@ mod tests {
         assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
         anchors[0].path = "src/link.rs".to_owned();
         assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         let pipe = repo.dir.path().join("repo/src/pipe.rs");
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         assert!(repo.stamped(&["src/pipe.rs"], &["one"]).is_empty());
@@ -528,7 +530,7 @@ mod tests {
         assert_eq!(at(root.clone()).await.below, "");
         fs::write(root.join(".git/HEAD"), "0123456789abcdef0123456789abcdef01234567\n").unwrap();
         assert_eq!(at(root.clone()).await.branch, None, "a commit is no branch");
-        // A worktree names its folder in a file.
+        // The folder of a worktree is named in a file.
         let side = dir.path().canonicalize().unwrap().join("side");
         fs::create_dir(&side).unwrap();
         fs::write(side.join(".git"), format!("gitdir: {}\n", root.join(".git/worktrees/side").display()))

@@ -21,16 +21,16 @@ use cerebro_models::embed;
 use cerebro_models::llm;
 use cerebro_service::{BackupPlan, Consolidate, DistilSettings, HistorySettings, Retention, Settings};
 
-/// The whole configuration; every key has a default.
+/// The whole configuration. Every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// `dedup_window = "15m"`: how long an equal save or prompt counts as a repetition.
+    /// `dedup_window = "15m"`: how long an identical save or prompt counts as a repetition.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub dedup_window: Duration,
     /// `agent_hard_delete = false`: whether agents may destroy a memory for good.
     pub agent_hard_delete: bool,
-    /// `idle_exit = "30m"`: how long without a call before the daemon ends; `"0"` means never.
+    /// `idle_exit = "30m"`: how long the daemon runs without a call before it ends; `"0"` means for ever.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
@@ -38,25 +38,25 @@ pub struct Config {
     /// `consolidate = "plan"`: plans a consolidation every night; `"apply"` also carries it out; `"off"` does
     /// neither.
     pub consolidate: Consolidate,
-    /// `[backup]`: backups by the clock.
+    /// `[backup]`: scheduled backups.
     pub backup: BackupConfig,
-    /// `[work]`: the journal of what agents do.
+    /// `[work]`: the journal of agents' work.
     pub work: WorkConfig,
-    /// `[documents]`: whether agents get the tools of documents.
+    /// `[documents]`: whether agents get the document tools.
     pub documents: ToolsConfig,
-    /// `[feedback]`: whether agents get the tool by which they say whether a memory was useful.
+    /// `[feedback]`: whether agents get the tool that reports whether a memory was useful.
     pub feedback: ToolsConfig,
-    /// `[remote]`: a database on a server instead of the one in the home.
+    /// `[remote]`: a database on a server, instead of the one in the home.
     pub remote: RemoteConfig,
     /// `[history]`: whether past sessions are imported, and which.
     pub history: HistorySettings,
-    /// `[distil]`: whether a chat model is asked what is worth keeping of them.
+    /// `[distil]`: whether past sessions are distilled, and by which chat model.
     pub distil: DistilSettings,
     /// `[embeddings]`: which model turns text into vectors.
     pub embeddings: embed::Settings,
-    /// `[redaction]`: which secrets are looked for.
+    /// `[redaction]`: which kinds of secrets are detected.
     pub redaction: Redaction,
-    /// `[relations]`: which model says how memories relate.
+    /// `[relations]`: which chat model says how memories are related.
     pub relations: llm::Settings,
 }
 
@@ -69,7 +69,7 @@ pub struct BackupConfig {
     pub every: Duration,
     /// `keep = 7`: how many are kept; 0 keeps all.
     pub keep: usize,
-    /// `dir = "backups"`: their folder; relative to the home, and `~/` is the user's own folder.
+    /// `dir = "backups"`: their folder, relative to the home; `~/` means the user's home folder.
     pub dir: PathBuf,
 }
 
@@ -92,7 +92,7 @@ impl BackupConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkConfig {
-    /// `enabled = true`: whether a journal is kept.
+    /// `enabled = true`: whether a journal is written.
     pub enabled: bool,
     /// `tools = false`: whether agents get the tools for steps, gates and effects.
     pub tools: bool,
@@ -108,7 +108,7 @@ pub struct WorkConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolsConfig {
-    /// `tools = false`: whether they do.
+    /// `tools = false`: whether agents get the group's tools.
     pub tools: bool,
 }
 
@@ -186,7 +186,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads the file; a missing one gives all defaults.
+    /// Reads the file. A missing file means all defaults.
     ///
     /// # Errors
     /// [`ConfigError`], with the place in the file.
@@ -200,8 +200,8 @@ impl Config {
             .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), reason: error.to_string() })
     }
 
-    /// The environment variables that may contain a key or password: those that the file names, and the
-    /// conventional ones of the providers, because another provider can be chosen while a daemon runs.
+    /// The environment variables that may contain a key or password: those that the file names, and the providers'
+    /// conventional ones, because the user can choose another provider while the daemon runs.
     pub fn variables(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![
             &self.embeddings.api_key_env,

@@ -1,8 +1,8 @@
-//! The files in the home that hold a memory's text while a person edits it.
+//! The files in the home that contain a memory's text while a person edits it.
 //!
 //! Each edit has a file of its own, `edit-MEMORY-REVISION-PROCESS-RANDOM.md` (`edit-MEMORY.md` in version
-//! 0.1.0), which stays until its text is stored. A text that could not be stored is the person's: it is
-//! offered at the next edit and never written over. A purge of the memory removes it.
+//! 0.1.0), which stays until its text is stored. A text that could not be stored belongs to the person: it is
+//! offered at the next edit and never overwritten. A purge of the memory removes it.
 
 use std::{
     fs,
@@ -18,19 +18,19 @@ use cerebro_core::domain::MemoryId;
 const PREFIX: &str = "edit-";
 const SUFFIX: &str = ".md";
 
-/// A file that holds the text of an edit, or what an editor made beside one (`.edit-….md.swp`).
+/// A file with the text of an edit, or a file that an editor created next to one (`.edit-….md.swp`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFile {
     pub path: PathBuf,
     pub memory: MemoryId,
     /// The revision from which the edit started; unknown for files of version 0.1.0.
     pub revision: Option<u64>,
-    /// The process that made it; unknown for files of version 0.1.0.
+    /// The process that created it; unknown for files of version 0.1.0.
     process: Option<u32>,
 }
 
 impl EditFile {
-    /// Parses a file name in `home`, if it is that of an edit.
+    /// Parses a file name in `home`; `None` if it is not that of an edit.
     fn of_name(home: &Path, name: &str) -> Option<Self> {
         let facts = name.trim_start_matches(['.', '#']).strip_prefix(PREFIX)?.split(SUFFIX).next()?;
         let mut facts = facts.split('-');
@@ -41,13 +41,13 @@ impl EditFile {
         Some(Self { path: home.join(name), memory, revision, process })
     }
 
-    /// Whether another process has it open: the process that created it is still running. (If the system has reused
-    /// the process's number, the file counts as open until that process ends.)
+    /// Whether another process has it open: the process that created it is still running. If the system has reused the
+    /// process id, the file counts as open until the new process ends.
     pub fn is_open_elsewhere(&self) -> bool {
         self.process.is_some_and(|pid| pid != process::id() && platform::is_alive(pid))
     }
 
-    /// Whether it is the text itself and not an editor's file.
+    /// Whether it is the text itself and not a file of the editor.
     fn is_text(&self) -> bool {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
@@ -93,7 +93,7 @@ pub fn unsaved(home: &Path, memory: &str) -> io::Result<Option<EditFile>> {
     Ok(files.max_by_key(|edit| changed(edit).unwrap_or(SystemTime::UNIX_EPOCH)))
 }
 
-/// Removes the files of a purged memory. Returns those that are left, because another process has them open or they
+/// Removes the files of a purged memory. Returns those that remain, because another process has them open or they
 /// cannot be removed.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
-//! Records which folder had which project. A repository that gets a remote, or is moved, gets another project name,
-//! and its memories stay under the old one. This record says where they may be; losing it loses only that hint.
+//! Records which folder had which project. A repository that gets a remote or is moved gets another project name, but
+//! its memories stay under the old one. From this record Cerebro can say where they are. Without it, only that hint is
+//! missing.
 //!
-//! The paths belong to one machine, so the record is a file of the home and not part of the memory.
+//! The paths belong to one machine, so the record is a file in the home and not in the database.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,11 +17,11 @@ use crate::project_dir::{self, ProjectFolder};
 use cerebro_durable as durable;
 use cerebro_service::looks;
 
-/// Most folders that are recorded; beyond that the oldest is dropped.
+/// Most recorded folders. If there are more, the oldest is dropped.
 const FOLDERS_MAX: usize = 1_000;
 /// Most bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// How long recording may take. The project was looked up before, and a starting agent does not wait for long.
+/// How long recording may take. The project is known already, and a starting agent does not wait for long.
 const NOTE_MAX: Duration = Duration::from_millis(500);
 /// Most former projects that are named.
 const FORMER_MAX: usize = 3;
@@ -40,7 +41,7 @@ struct Seen {
 struct Folders(Vec<Seen>);
 
 impl Folders {
-    /// Reads the file; a missing or unreadable one gives an empty record.
+    /// Reads the file. If it is missing or unreadable, the record is empty.
     fn read(path: &Path) -> Self {
         let mut bytes = Vec::new();
         let file = platform::open_without_waiting(path);
@@ -51,8 +52,8 @@ impl Folders {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// The former projects of a place, the latest first. `is_there` says whether a folder still exists: a
-    /// repository that exists twice was copied, not moved.
+    /// The former projects of a folder, the latest first. `is_there` says whether another folder still exists: then the
+    /// repository was copied, not moved.
     fn former(&self, place: &ProjectFolder, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut former: Vec<String> = Vec::new();
         for seen in self.0.iter().rev().filter(|seen| seen.project != place.project.as_str()) {
@@ -68,7 +69,7 @@ impl Folders {
         former
     }
 
-    /// Records a place. Returns whether that is new.
+    /// Records a folder. Returns whether the record changed.
     fn note(&mut self, place: &ProjectFolder) -> bool {
         let seen = Seen {
             folder: place.folder.clone(),
@@ -86,8 +87,8 @@ impl Folders {
     }
 }
 
-/// Adds the former projects of the client's folder to its hello, and records the folder. If the folder or the home
-/// does not answer in time, there are none.
+/// Adds the former projects of the client's folder to its hello, and records the folder. If the folder or the home does
+/// not answer in time, adds none.
 pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
     let Some(folder) = hello.folder().filter(|_| hello.project.is_none()).cloned() else { return hello };
     let file = home.folders_file();
@@ -96,13 +97,13 @@ pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
         let place = project_dir::project_folder(&folder, user_home().as_deref());
         let mut folders = Folders::read(&file);
         let former = folders.former(&place, Path::exists);
-        // If two clients record something at once, one of them is recorded the next time.
+        // If two clients write at the same time, one record is lost until that client starts again.
         if !place.marks.is_empty() && folders.note(&place) {
             let written = serde_json::to_vec(&folders).map_err(std::io::Error::from);
             if let Err(error) =
                 written.and_then(|bytes| durable::write(&file, durable::Kind::Derived, &bytes))
             {
-                tracing::debug!(%error, "cannot note the folder's project");
+                tracing::debug!(%error, "cannot record the folder's project");
             }
         }
         former

@@ -1,7 +1,7 @@
 //! The home: the one folder of all data, `$HOME/.cerebro` unless `--home` names another.
 //!
-//! Of all variables, only `HOME` affects its place: some agents start their servers with a stripped environment,
-//! and all processes of a user must find the same folder.
+//! Of all variables, only `HOME` affects its location. Some agents start their servers with few variables, but all
+//! processes of a user must find the same folder.
 
 use std::fs;
 use std::io;
@@ -14,8 +14,8 @@ use cerebro_core::text;
 
 /// The name of the settings' file in the home.
 pub const CONFIG_FILE: &str = "config.toml";
-/// Longest socket path that is used unchanged, in bytes. The kernel's bound is 107 on Linux and
-/// 103 on macOS; one lower number for both keeps some room.
+/// Longest socket path that is used unchanged, in bytes. The kernel's bound is 107 on Linux and 103 on macOS. This one
+/// is below both.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
 
 /// Why a home cannot be used.
@@ -26,7 +26,7 @@ pub enum HomeError {
     Unknown,
     /// A folder cannot be created, read or written.
     #[error(
-        "cannot use {path} as a folder for Cerebro's data: {source}; mend its permissions or give --home DIR"
+        "cannot use {path} as a folder for Cerebro's data: {source}; correct its permissions or give --home DIR"
     )]
     Unusable { path: PathBuf, source: io::Error },
     /// A folder belongs to another user, is not a plain folder, or is open to others.
@@ -35,12 +35,12 @@ pub enum HomeError {
          (`chmod 700`), else remove it or give --home DIR"
     )]
     NotPrivate { path: PathBuf, reason: &'static str },
-    /// The path cannot be given to the database, which takes an address.
+    /// The database cannot use the path in its address.
     #[error("{path:?} cannot be a home: its path {reason}; give --home DIR")]
     Unfit { path: PathBuf, reason: &'static str },
 }
 
-/// The folder of one store and its daemon. Two spellings of one folder make equal homes.
+/// The folder of one store and its daemon. Homes are equal if their folders are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
@@ -48,11 +48,11 @@ pub struct Home {
 }
 
 impl Home {
-    /// Opens the home in `dir`, or `$HOME/.cerebro`; makes it with mode 0700 when it is missing.
+    /// Opens the home in `dir` or `$HOME/.cerebro`. Creates it with mode 0700 if it is missing.
     ///
     /// # Errors
-    /// [`HomeError`], which names the folder: it cannot be made or written, belongs to somebody
-    /// else, or lets others in and holds something that is not Cerebro's.
+    /// [`HomeError`], which names the folder: it cannot be created or written, belongs to another user, or is open to
+    /// others and contains files that are not Cerebro's.
     pub fn open(dir: Option<&Path>) -> Result<Self, HomeError> {
         let dir = match dir {
             Some(dir) => dir.to_owned(),
@@ -70,18 +70,18 @@ impl Home {
         Ok(home)
     }
 
-    /// The same home with a database on a server, if one is given. It is passed to the daemon that is started.
+    /// The same home with a database on a server, if one is given. A daemon that is started gets it, too.
     #[must_use]
     pub fn with_database(self, database: Option<String>) -> Self {
         Self { database, ..self }
     }
 
-    /// The address of the database that was requested instead of the settings'.
+    /// The address of the database that was requested instead of the one in the settings.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// The file with the writer name of this home, for a database that others share.
+    /// The file with the writer name of this home, for a shared database.
     pub fn writer_file(&self) -> PathBuf {
         self.root.join("writer")
     }
@@ -96,7 +96,7 @@ impl Home {
         self.root.join("store")
     }
 
-    /// The lexical index, derived from the database; may be deleted at any time.
+    /// The lexical index. It is derived from the database and may be deleted at any time.
     pub fn index_dir(&self) -> PathBuf {
         self.root.join("index")
     }
@@ -106,12 +106,12 @@ impl Home {
         self.root.join("models")
     }
 
-    /// ONNX Runtime, which runs them.
+    /// The folder of ONNX Runtime, which runs the models.
     pub fn runtime_dir(&self) -> PathBuf {
         self.root.join("runtime")
     }
 
-    /// The user's settings; need not exist.
+    /// The user's settings. The file need not exist.
     pub fn config_file(&self) -> PathBuf {
         self.root.join(CONFIG_FILE)
     }
@@ -121,12 +121,12 @@ impl Home {
         self.root.join("daemon.lock")
     }
 
-    /// How to connect to the live endpoint, while one is open.
+    /// The file that says how to connect to the live endpoint. It exists while one is open.
     pub fn studio_file(&self) -> PathBuf {
         self.root.join("studio.json")
     }
 
-    /// The token of clients of MCP over HTTP, once it is required.
+    /// The file with the token for MCP over HTTP. It is created when the token is first required.
     pub fn token_file(&self) -> PathBuf {
         self.root.join("http.token")
     }
@@ -136,14 +136,14 @@ impl Home {
         self.root.join("folders.json")
     }
 
-    /// The standard error of the daemon.
+    /// The daemon's log, which is its standard error.
     pub fn log_file(&self) -> PathBuf {
         self.root.join("daemon.log")
     }
 
-    /// The socket of a daemon that starts now: `run/daemon.sock`; if that path is too long for a socket, a name
-    /// made from the root's hash in the system's folder for this user, or else under `/tmp`. Clients find the path
-    /// in `daemon.lock`, because not all of them know the same folders.
+    /// The socket of a daemon that starts now: `run/daemon.sock`. If that path is too long, a name with a hash of the
+    /// home's path in the system's folder for this user, or under `/tmp`. Clients read the path from `daemon.lock`,
+    /// because their environments may name other folders.
     pub fn socket_path(&self) -> PathBuf {
         self.socket_below(platform::runtime_dir().as_deref())
     }
@@ -155,7 +155,7 @@ impl Home {
         [Some(path), hashed()].into_iter().flatten().find(fits).unwrap_or_else(|| self.socket_in_tmp())
     }
 
-    /// The socket of a daemon that does not record it, as in earlier versions.
+    /// The socket of a daemon of an earlier version, which does not record it.
     pub fn socket_path_unsaid(&self) -> PathBuf {
         self.socket_below(None)
     }
@@ -176,8 +176,8 @@ impl Home {
         (self.lock_file().exists() && worked_in) || by_name().as_ref() == Some(&self.root)
     }
 
-    /// Closes the home to others. A folder that was open and is not known to be ours is refused, so that `--home
-    /// /srv/app` by mistake does not lock others out of it.
+    /// Closes the home to others. Refuses a folder that was open and may not be Cerebro's, so that a mistaken `--home
+    /// /srv/app` does not lock others out of that folder.
     fn make_private(&self) -> Result<(), HomeError> {
         let unusable = |source| HomeError::Unusable { path: self.root.clone(), source };
         match check_private(&self.root) {
@@ -185,7 +185,7 @@ impl Home {
             other => return other,
         }
         if !self.is_ours() && fs::read_dir(&self.root).map_err(unusable)?.next().is_some() {
-            let reason = "others may enter it, and it holds things that are not Cerebro's";
+            let reason = "other users can enter it, and it contains files that are not Cerebro's";
             return Err(HomeError::NotPrivate { path: self.root.clone(), reason });
         }
         platform::close_to_others(&self.root).map_err(unusable)
@@ -197,7 +197,7 @@ pub fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|dir| !dir.as_os_str().is_empty())
 }
 
-/// The size of all files below a folder; files that vanish meanwhile or cannot be read count as 0.
+/// The size of all files below a folder, in bytes. Files that disappear meanwhile or cannot be read count as 0.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries
@@ -210,8 +210,8 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Creates a folder for sockets, with mode 0700, and checks that only this user can access it: one under `/tmp`
-/// could have been created by anybody.
+/// Creates a folder for sockets, with mode 0700, and checks that only this user can access it. Any user could have
+/// created one under `/tmp`.
 ///
 /// # Errors
 /// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
@@ -221,12 +221,12 @@ pub fn open_private_dir(dir: &Path) -> Result<(), HomeError> {
     check_private(dir)
 }
 
-/// Whether the engine accepts this path unchanged. It parses an address, in which `?` begins settings, and one of
-/// them is whether commits are synced.
+/// Checks that the engine accepts this path unchanged. It parses an address, in which `?` begins settings, and one of
+/// these says whether commits are synced.
 fn check_fit(path: &Path) -> Result<(), HomeError> {
     let reason = match path.to_str() {
         None => "is not UTF-8",
-        Some(text) if text.contains('?') => "has a question mark",
+        Some(text) if text.contains('?') => "contains a question mark",
         Some(_) => return Ok(()),
     };
     Err(HomeError::Unfit { path: path.to_owned(), reason })
@@ -235,7 +235,7 @@ fn check_fit(path: &Path) -> Result<(), HomeError> {
 /// Checks that a folder belongs to this user and is closed to others.
 ///
 /// # Errors
-/// [`HomeError::NotPrivate`] with the reason, [`HomeError::Unusable`] where it cannot be inspected.
+/// [`HomeError::NotPrivate`] with the reason; [`HomeError::Unusable`] if it cannot be examined.
 pub fn check_private(dir: &Path) -> Result<(), HomeError> {
     match platform::privacy_fault(dir) {
         Ok(None) => Ok(()),
@@ -285,7 +285,7 @@ mod tests {
         assert!(error.contains(dir.canonicalize().unwrap().to_str().unwrap()), "{error}");
         assert_eq!(mode(&dir), 0o755);
 
-        // What other programs also create proves nothing.
+        // Files that other programs also create prove nothing.
         fs::write(dir.join("config.toml"), "").unwrap();
         fs::create_dir(dir.join("store")).unwrap();
         fs::write(dir.join("daemon.lock"), "").unwrap();

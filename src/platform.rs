@@ -1,5 +1,5 @@
-//! Everything that depends on the operating system (Linux and macOS): users, modes, sessions,
-//! signals, the program's own file. A port begins here.
+//! Everything that depends on the operating system (Linux and macOS): users, modes, sessions, signals, the program's
+//! own file. To port the program to another system, begin here.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::future::Future;
@@ -14,9 +14,9 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The reason given by [`privacy_fault`] for a folder with bits for group or others.
-pub const OPEN_TO_OTHERS: &str = "others may enter it";
+pub const OPEN_TO_OTHERS: &str = "other users can enter it";
 
-/// The number of the user this process acts for.
+/// The user id of this process.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -34,25 +34,25 @@ pub fn ancestors() -> Vec<u32> {
     // The name in brackets may contain anything; state and parent follow it.
     let grandparent =
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-    // The first process adopts orphans, so it identifies nobody.
+    // Process 1 adopts orphans, so it does not identify an agent.
     [Some(parent), grandparent].into_iter().flatten().filter(|pid| *pid > 1).collect()
 }
 
-/// How long ago this process started, including time asleep. At most a few hundredths of a second too low, never too
-/// high. `None` where the system does not report it.
+/// How long ago this process started, including the time that the machine slept. It is at most a few hundredths of a
+/// second too low and never too high. `None` if the system does not report it.
 pub fn own_age() -> Option<Duration> {
     // Linux reports start times in hundredths of a second, whatever the kernel's own tick rate.
     const TICK_MS: u64 = 10;
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in brackets may contain anything; 19 fields lie between it and the moment of the start.
+    // The name in brackets may contain anything. 19 fields come between it and the time of the start.
     let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let now = Duration::try_from_secs_f64(uptime.split_whitespace().next()?.parse().ok()?).ok()?;
     now.checked_sub(Duration::from_millis((ticks + 1) * TICK_MS))
 }
 
-/// From now on, files that this process and its children create are for this user alone, unless a file sets another
-/// mode.
+/// Makes files that this process and its children create from now on accessible only to this user, unless a file sets
+/// another mode.
 pub fn keep_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
@@ -81,8 +81,7 @@ pub fn close_file_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
 
-/// Why `dir` is not private: `None` when it is a real folder, belongs to this user, and gives no permission to
-/// anybody else.
+/// Why `dir` is not private; `None` if it is a real folder, belongs to this user, and gives no permissions to others.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -101,8 +100,8 @@ pub fn privacy_fault(dir: &Path) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// The folder that the system keeps for this user's sockets, if there is one and it is private:
-/// `$XDG_RUNTIME_DIR`, or where that usually lies.
+/// The system's folder for this user's sockets, if there is one and it is private: `$XDG_RUNTIME_DIR` or its usual
+/// path.
 pub fn runtime_dir() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let usual = PathBuf::from(format!("/run/user/{}", user_id()));
@@ -110,7 +109,7 @@ pub fn runtime_dir() -> Option<PathBuf> {
     named.into_iter().chain([usual]).find(is_fit)
 }
 
-/// Whether files can be created in `dir`; detects a read-only file system too, even for root.
+/// Whether files can be created in `dir`. Detects a read-only file system, too, even for root.
 ///
 /// # Errors
 /// The reason why not.
@@ -126,8 +125,8 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Opens a file for reading without waiting: a named pipe without a writer would block the thread
-/// until one comes.
+/// Opens a file for reading without blocking. Without this, a named pipe would block the thread until a process writes
+/// to it.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -136,11 +135,11 @@ pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Opens a file below a folder for reading, one part of the path after the other, without following a link and
-/// without blocking.
+/// Opens a file below a folder for reading, one part of the path after the other. Does not follow symbolic links and
+/// does not block.
 ///
 /// # Errors
-/// Any fault of the file system; a link is one.
+/// Any fault of the file system, or a symbolic link in the path.
 pub fn open_below(folder: &Path, way: &[Component<'_>]) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     let mut place: OwnedFd = File::open(folder)?.into();
@@ -152,8 +151,8 @@ pub fn open_below(folder: &Path, way: &[Component<'_>]) -> io::Result<File> {
     Ok(place.into())
 }
 
-/// Identifies a folder among all others on this machine, even after it was moved on its disk: the device, the inode
-/// and the time of creation. `None` where the file system does not record the last, because inodes are reused.
+/// A name that identifies a folder among all others on this machine, even if it is moved on its disk: device, inode and
+/// time of creation. `None` if the file system does not record the time, because inodes are reused.
 pub fn lasting_name(found: &Metadata) -> Option<String> {
     let made = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("folder {}-{}-{}", found.dev(), found.ino(), made.as_nanos()))
@@ -167,7 +166,7 @@ pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Removes a file; a missing one is fine.
+/// Removes a file. A missing file is not an error.
 ///
 /// # Errors
 /// Any other fault of the file system.
@@ -186,15 +185,15 @@ pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
     close_file_to_others(path)
 }
 
-/// Identifies a file while it exists: device and inode.
+/// The device and inode of a file, which identify it as long as it exists.
 pub type FileIdentity = (u64, u64);
 
-/// The identity of the file at `path`, to check whether it is still the same one; `None` if there is none.
+/// The identity of the file at `path`; `None` if there is none.
 pub fn file_identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// The identity of an open file, whatever is at its path now.
+/// The identity of an open file, which may no longer be the file at its path.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -205,21 +204,21 @@ pub fn open_file_identity(file: &File) -> io::Result<FileIdentity> {
 /// The user at the other end of a connection.
 ///
 /// # Errors
-/// When the system does not say.
+/// When the system does not report it.
 pub fn peer_user_id(stream: &UnixStream) -> io::Result<u32> {
     Ok(stream.peer_cred()?.uid())
 }
 
-/// Leaves the terminal and process group of the starter, so that a signal to them does not end the daemon. Fails
-/// harmlessly if the process already leads a group.
+/// Leaves the terminal and process group of the process that started this one, so that a signal to them does not end
+/// the daemon. Does nothing if this process already leads a group.
 pub fn detach() {
     if let Err(error) = rustix::process::setsid() {
-        tracing::debug!(%error, "stays in its session");
+        tracing::debug!(%error, "cannot start a session of its own");
     }
 }
 
-/// The file of the running program. If it was replaced since the start, Linux marks that with a suffix; then the
-/// replacement is returned.
+/// The file of the running program. If it was replaced after the start, Linux marks the path with a suffix. Then this
+/// is the replacement.
 ///
 /// # Errors
 /// When it cannot be found.
@@ -239,7 +238,7 @@ fn without_deleted_mark(program: PathBuf) -> PathBuf {
 /// Completes when the process is asked to end by SIGTERM, SIGINT or SIGHUP.
 ///
 /// # Errors
-/// When the signals cannot be watched.
+/// When the process cannot listen for the signals.
 pub fn termination() -> io::Result<impl Future<Output = ()> + Send> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -271,7 +270,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_knows_its_age() {
-        // The exact age is unknown, but it is below the machine's own.
+        // The exact age is unknown, but it is less than the machine's uptime.
         let age = own_age().unwrap_or_default();
         let uptime = fs::read_to_string("/proc/uptime").unwrap();
         assert!(age.as_secs_f64() < uptime.split(' ').next().unwrap().parse().unwrap());

@@ -1,10 +1,10 @@
 //! Determines the project of a folder from the files of its Git repository.
 //!
-//! This runs no `git`, which may be missing, slow or configured to run hooks. Of Git's configuration, only the
-//! repository's own file is read, without `include` and `insteadOf`.
+//! It does not run `git`, which may be missing, slow or configured to run hooks. Of Git's configuration, it reads only
+//! the repository's own file, without `include` and `insteadOf`.
 //!
 //! A folder may be on a mount whose server is gone. So each process examines its own folder before it connects, and
-//! every look has a deadline: see [`looks`].
+//! every access has a deadline: see [`looks`].
 
 use std::fs;
 use std::io::Read;
@@ -21,18 +21,18 @@ use cerebro_service::looks;
 
 /// Largest file of a repository that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// How long a look at a folder may take. A disk answers within a millisecond; agents give a server five seconds
-/// to start.
+/// How long examining a folder may take. A disk answers within a millisecond. Agents give a server five seconds to
+/// start.
 pub const LOOK_MAX: Duration = Duration::from_secs(2);
 
-/// The project of `dir`, as [`project_of`] finds it, on a thread that may block; `None` when the file system does
-/// not answer within `bound`: see [`looks::within`].
+/// The project of `dir` according to [`project_of`], on a thread that may block; `None` if the file system does not
+/// answer within `bound`: see [`looks::within`].
 pub async fn look(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Option<Project> {
     looks::within(&dir.clone(), bound, move || project_of(&dir, home.as_deref())).await
 }
 
-/// Like [`look`], for callers that need a project: without an answer, the project is derived from the path, and the
-/// log records that.
+/// Like [`look`], for callers that need a project. Without an answer, derives the project from the path, and logs
+/// that.
 pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Project {
     let guess = project_by_path(&dir, home.as_deref());
     match look(dir.clone(), home, bound).await {
@@ -40,34 +40,34 @@ pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration)
         None => {
             let (dir, seconds) = (dir.display(), bound.as_secs_f32());
             tracing::warn!(
-                "the file system of {dir} did not answer within {seconds} s: without a look at its repository the \
-                 project is `{guess}`; `--project NAME` names another"
+                "the file system of {dir} did not answer within {seconds} s, so its project is taken from the path: \
+                 `{guess}`; `--project NAME` names another"
             );
             guess
         }
     }
 }
 
-/// The project of a path without access to the file system, as for a folder outside Git.
+/// The project of a path, as for a folder outside Git. Does not access the file system.
 fn project_by_path(dir: &Path, home: Option<&Path>) -> Project {
     if dir.parent().is_none() || Some(dir) == home { Project::general() } else { folder_project(dir) }
 }
 
-/// The project of `dir`: `owner/repo` of the remote `origin`. Without a remote, the name of the repository's folder
-/// and 4 hex digits of its path's hash; worktrees of one repository share its main folder. Outside Git, the same
-/// for the folder itself. The user's `home` and `/` are `general`, and a repository in `home` itself does not count
-/// for the folders below it.
+/// The project of `dir`: `owner/repo` of the remote `origin`. Without a remote, it is the name of the repository's
+/// folder and 4 hex digits of its path's hash; all worktrees use the main folder. Outside Git, it is the same for the
+/// folder itself. The user's `home` and `/` are `general`. A repository in `home` itself does not count for the folders
+/// below it.
 pub fn project_of(dir: &Path, home: Option<&Path>) -> Project {
     project_folder(dir, home).project
 }
 
-/// A folder's project, and the marks that identify the folder when its project gets another name.
+/// A folder's project, and the identity marks by which the folder is recognised when its project has another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFolder {
     pub project: Project,
-    /// The folder from which the project is named if there is no remote.
+    /// The folder after which the project is named if there is no remote.
     pub folder: PathBuf,
-    /// The identity marks, which stay with a repository when it is moved; none outside Git.
+    /// The identity marks, which do not change when a repository is moved; none outside Git.
     pub marks: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ fn folder_project(folder: &Path) -> Project {
     let Some(name) = folder.file_name() else { return Project::general() };
     let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
     let mark = format!("-{:02x}{:02x}", digest[0], digest[1]);
-    // Redacted first: in lower case, a secret would not be recognised.
+    // Redacted before it is lowercased, because then a secret would not be recognised.
     let name = redact(&name.to_string_lossy()).text.to_lowercase();
     let kept: String = name.chars().take(PROJECT_CHARS_MAX - mark.len()).collect();
     Project::parse(&format!("{kept}{mark}")).unwrap_or_else(Project::general)
@@ -107,9 +107,9 @@ fn folder_project(folder: &Path) -> Project {
 
 /// The parts of a Git repository.
 struct Repository {
-    /// The folder shared by all worktrees, with the configuration.
+    /// The folder with the configuration, which all worktrees share.
     common_dir: PathBuf,
-    /// The folder that names the repository: that of the main worktree.
+    /// The folder of the main worktree, after which the repository is named.
     main_folder: PathBuf,
 }
 
@@ -125,7 +125,7 @@ impl Repository {
                 .exists()
                 .then(|| Self { common_dir: entry, main_folder: folder.to_owned() });
         }
-        // A linked worktree, a submodule, or a repository kept elsewhere.
+        // A linked worktree, a submodule, or a repository in another folder.
         let text = read(&entry)?;
         let git_dir = canonical(&folder.join(text.strip_prefix("gitdir:")?.trim()));
         let Some(common) = read(&git_dir.join("commondir")) else {
@@ -140,8 +140,8 @@ impl Repository {
         Some(Self { common_dir, main_folder })
     }
 
-    /// What identifies this repository wherever it is: its first commit according to its reflog, and its data
-    /// folder, which keeps its inode when it is moved on one disk. Git forgets old entries of the reflog.
+    /// The marks that identify this repository wherever it is: its first commit in the reflog, and the inode of its
+    /// data folder, which stays the same when the folder is moved on one disk. Git removes old entries of the reflog.
     fn marks(&self) -> Vec<String> {
         let first = read(&self.common_dir.join("logs/HEAD"));
         let commit = first.as_deref().and_then(|log| log.split_whitespace().nth(1));
@@ -156,7 +156,7 @@ impl Repository {
     }
 }
 
-/// The text of a regular file. Opening a pipe would block until somebody writes to it.
+/// The text of a regular file. Opening a pipe would block until a process writes to it.
 fn read(path: &Path) -> Option<String> {
     let file = platform::open_without_waiting(path).ok()?;
     if !file.metadata().ok()?.is_file() {
@@ -167,8 +167,8 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first `url` of `[remote "origin"]` in a Git configuration. Sections and names are read in
-/// any case, the remote's name exactly.
+/// The first `url` of `[remote "origin"]` in a Git configuration. Case does not matter in names of sections and keys,
+/// but in the remote's name.
 fn origin_url(config: &str) -> Option<String> {
     let mut is_origin = false;
     for line in config.lines().map(str::trim) {
@@ -186,7 +186,7 @@ fn origin_url(config: &str) -> Option<String> {
     None
 }
 
-/// The value of a line `url = …`: quotes are taken off, comments left out.
+/// The value of a line `url = …`, without quotes and comments.
 fn url_value(line: &str) -> Option<String> {
     let (name, value) = line.split_once('=')?;
     if !name.trim().eq_ignore_ascii_case("url") {
@@ -207,14 +207,14 @@ fn url_value(line: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The path of a repository on its server, without `.git`: `owner/repo`. All parts count, because groups of GitLab
-/// nest and two groups may contain repositories of the same name. `None` for a path on this machine, which names no
+/// The path of a repository on its server, without `.git`: `owner/repo`. It includes all parts, because groups in
+/// GitLab nest, and two groups may contain repositories of the same name. `None` for a path on this machine, because it has no
 /// owner.
 fn remote_path(url: &str) -> Option<String> {
     let path = match url.split_once("://") {
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => return None,
         Some((_, rest)) => rest.split_once('/')?.1,
-        // As for scp: the colon comes before the first slash.
+        // The form of scp: the colon comes before the first slash.
         None => url.split_once(':').filter(|(host, _)| !host.contains('/') && !host.is_empty())?.1,
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();
@@ -363,7 +363,7 @@ mod tests {
         assert!(name(&home).starts_with("user-"));
         let outside = name(&work);
         assert!(outside.starts_with("work-"), "{outside}");
-        // Dot files kept in a repository do not make all folders one project.
+        // A repository for dot files does not make all folders one project.
         repository(temp.path(), "user");
         assert_eq!(project_of(&work, Some(&home)).as_str(), outside);
         assert!(name(&temp.path().join("gone/away")).starts_with("away-"));
@@ -395,7 +395,7 @@ mod tests {
         let (release, hanging) = std::sync::mpsc::channel::<()>();
         let hanging = std::sync::Arc::new(std::sync::Mutex::new(hanging));
         let bound = Duration::from_millis(5);
-        // More than may be under way in one folder, so that the next look gets no thread.
+        // More than may be under way in one folder, so that the next one gets no thread.
         for _ in 0..4 {
             let hanging = std::sync::Arc::clone(&hanging);
             assert_eq!(

@@ -1,9 +1,9 @@
-//! Reads documents in a separate process: with bounds on time and memory, without opening any file, without network
-//! access where the system allows that, and without the contents of the environment. A file can harm neither the daemon nor the command
-//! that asks.
+//! Reads documents in a separate process. Its time and memory are bounded, it can open no file, and it does not get the
+//! contents of the environment. If the system allows it, it has no network access. So a file cannot harm the daemon or
+//! the command that reads it.
 //!
-//! One process reads file after file: [`serve`] is its side, [`Reader`] the side of the caller. Each request is a
-//! line of JSON and the bytes of a file; each answer is a line of JSON and, for an image, its bytes.
+//! One process reads several files, one after the other. [`serve`] is its side, [`Reader`] that of the caller. A
+//! request is a line of JSON and the bytes of a file. An answer is a line of JSON and, for an image, its bytes.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::{Component, Path, PathBuf};
@@ -18,17 +18,17 @@ use cerebro_documents::{Format, ImageSource, Reading, image, limits::FILE_BYTES_
 
 /// How long reading one file may take.
 pub const TIME_MAX: Duration = Duration::from_secs(30);
-/// How much memory a process may take for itself, in bytes; the program's own code, which it shares, does not count.
+/// How much memory a process may use, in bytes. The program's code, which is shared, does not count.
 pub const MEMORY_MAX: u64 = 512 << 20;
-/// How many files one process reads, which bounds what libraries leak.
+/// How many files one process reads. This bounds the memory that libraries leak.
 const FILES_MAX: usize = 200;
-/// How much processor time a process may use in total, in case nobody waits for it any more.
+/// How much processor time a process may use in total, in case its caller is gone.
 const CPU_MAX: Duration = Duration::from_secs(600);
 /// Number of a process's open streams: input, output and errors.
 const STREAMS: u64 = 3;
-/// Longest line of a request.
+/// Longest line of a request, in bytes.
 const ASKED_BYTES_MAX: u64 = 8 << 10;
-/// Longest line of an answer: texts are bounded, and escapes at most double them.
+/// Longest line of an answer, in bytes: texts are bounded, and escapes at most double them.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// The hidden command that runs [`serve`].
@@ -37,7 +37,7 @@ pub const COMMAND: &str = "read-document";
 /// The first message of a process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Hello {
-    /// Whether it has no network access: the system allowed it to give that up.
+    /// Whether it has no network access. Not every system allows it to give that up.
     isolated: bool,
 }
 
@@ -46,7 +46,7 @@ struct Hello {
 struct Asked {
     format: Format,
     bytes: usize,
-    /// The place of the wanted image in the file, if one is wanted.
+    /// The place of the image in the file, if an image is requested.
     image: Option<String>,
 }
 
@@ -77,10 +77,7 @@ pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
         }
         let asked: Asked = serde_json::from_str(&line)?;
         if asked.bytes > FILE_BYTES_MAX {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "a file beyond the bound was handed over",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is larger than the bound"));
         }
         let mut bytes = vec![0; asked.bytes];
         from.read_exact(&mut bytes)?;
@@ -113,25 +110,25 @@ fn answer(to: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
 fn bound() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
-    // Linux counts memory that a process can write to and shares with nobody. Elsewhere `Data` leaves out what is
-    // mapped, so the addresses are bounded.
+    // On Linux, `Data` counts private memory that the process can write to. On other systems it leaves out mapped
+    // memory, so the address space is bounded instead.
     let memory = if cfg!(target_os = "linux") { Resource::Data } else { Resource::As };
     let bounds = [
         (memory, MEMORY_MAX),
         (Resource::Cpu, CPU_MAX.as_secs()),
         (Resource::Core, 0),
-        // It has its streams already, and can open neither a file nor a socket.
+        // Its streams are open already. With this bound it can open neither a file nor a socket.
         (Resource::Nofile, STREAMS),
     ];
     for (resource, most) in bounds {
         if let Err(error) = setrlimit(resource, limit(most)) {
-            tracing::debug!(%error, "a bound of the reader could not be set");
+            tracing::debug!(%error, "cannot set a bound of the reader");
         }
     }
 }
 
-/// Gives up network access: in a namespace of its own, this process has no interface. Returns whether the system
-/// allowed it; some systems forbid it to ordinary users.
+/// Gives up network access: a network namespace of its own has no interface. Returns whether the system allowed it;
+/// some systems forbid it to ordinary users.
 #[cfg(target_os = "linux")]
 fn without_network() -> bool {
     use nix::sched::{CloneFlags, unshare};
@@ -163,7 +160,7 @@ impl Running {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()?;
-        let no_pipe = || io::Error::other("a process without its pipes");
+        let no_pipe = || io::Error::other("the process has no pipes");
         let stdin = child.stdin.take().ok_or_else(no_pipe)?;
         let stdout = BufReader::new(child.stdout.take().ok_or_else(no_pipe)?);
         let mut running = Self { child, stdin, stdout, isolated: false, done: 0 };
@@ -194,8 +191,8 @@ impl Running {
     }
 }
 
-/// Reads files in a process of its own, which is started for the first file, and again after a file that broke it.
-/// The process ends when this is dropped.
+/// Reads files in a separate process. The process starts with the first file, and again after a file that crashed it.
+/// It ends when this is dropped.
 #[derive(Default)]
 pub struct Reader {
     running: Option<Running>,
@@ -208,7 +205,7 @@ impl Reader {
         self.isolated
     }
 
-    /// The process that is reading at present, for tests.
+    /// The id of the running process, for tests.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().and_then(|running| running.child.id())
     }
@@ -221,7 +218,7 @@ impl Reader {
         match self.ask(Asked { format, bytes: bytes.len(), image: None }, bytes).await? {
             (Answer::Reading(reading), _) => Ok(*reading),
             (Answer::Fault(why), _) => Err(why),
-            (Answer::Image(_), _) => Err("its reader told something else than was asked".to_owned()),
+            (Answer::Image(_), _) => Err("its reader sent the wrong answer".to_owned()),
         }
     }
 
@@ -234,7 +231,7 @@ impl Reader {
         match self.ask(asked, bytes).await? {
             (Answer::Image(length), found) if found.len() == length => Ok(found),
             (Answer::Fault(why), _) => Err(why),
-            _ => Err("its reader told something else than was asked".to_owned()),
+            _ => Err("its reader sent the wrong answer".to_owned()),
         }
     }
 
@@ -250,7 +247,7 @@ impl Reader {
                 let answer = running.ask(&asked, bytes).await;
                 answer.map(|answer| (answer, running)).map_err(|error| (Some(()), error))
             };
-            // A process that does not answer in time is killed when it is dropped.
+            // Dropping a process that does not answer in time kills it.
             match tokio::time::timeout(TIME_MAX, attempt).await {
                 Ok(Ok((answer, running))) => {
                     self.isolated = Some(running.isolated);
@@ -258,11 +255,11 @@ impl Reader {
                     return Ok(answer);
                 }
                 Err(_) => return Err(format!("reading it took more than {} seconds", TIME_MAX.as_secs())),
-                Ok(Err((None, error))) => return Err(format!("its reader could not be run: {error}")),
+                Ok(Err((None, error))) => return Err(format!("its reader cannot be run: {error}")),
                 // Earlier files may have left the process in a broken state.
                 Ok(Err(_)) if !is_fresh => {}
                 Ok(Err(_)) => {
-                    let why = "its reader broke off: the file is broken, or takes too much memory";
+                    let why = "its reader crashed: the file is broken, or takes too much memory";
                     return Err(why.to_owned());
                 }
             }
@@ -270,7 +267,7 @@ impl Reader {
     }
 }
 
-/// The file to which a path in a document refers, without access to the disk.
+/// The file to which a path in a document refers. Does not access the disk.
 pub fn beside(document: &Path, path: &str) -> PathBuf {
     let mut place = document.parent().unwrap_or(document).to_path_buf();
     for part in Path::new(path).components() {
@@ -283,7 +280,7 @@ pub fn beside(document: &Path, path: &str) -> PathBuf {
     place
 }
 
-/// The image files beside a document: the index of each in the list, and its path.
+/// The image files to which a document refers: the index of each in the list, and its path.
 pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)> {
     let images = reading.images.iter().enumerate();
     images
@@ -294,7 +291,7 @@ pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)
         .collect()
 }
 
-/// Adds the bytes of an image beside a document.
+/// Adds the bytes of an image file to which a document refers.
 pub fn saw_image(reading: &mut Reading, at: usize, bytes: &[u8]) {
     if let Some(image) = reading.images.get_mut(at)
         && let Some(seen) = image.clone().seen(bytes)

@@ -10,7 +10,7 @@ use super::{Config, ConfigError};
 use cerebro_durable as durable;
 
 /// Sets keys of a table, or removes those whose value is `None`. Comments, order and other keys stay. The file is
-/// replaced atomically, and only by a valid configuration; a link to it stays a link.
+/// replaced atomically, and only by a valid configuration. A symbolic link to it stays a link.
 ///
 /// # Errors
 /// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
@@ -39,7 +39,7 @@ pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(
     durable::write(path, durable::Kind::Persons, text.as_bytes()).map_err(unwritable)
 }
 
-/// Replaces a value and keeps the comment behind it.
+/// Replaces a value, but not the comment after it.
 fn put(table: &mut dyn toml_edit::TableLike, key: &str, mut value: Value) {
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();

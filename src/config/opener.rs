@@ -1,4 +1,4 @@
-//! Opens what the settings name, and reads them each time: the provider of vectors, the chat model, the history.
+//! Opens the provider of vectors, the chat models and the history. The settings are read again for each opening.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ use cerebro_models::provider::ProviderError;
 use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
 
 impl Config {
-    /// How texts become vectors in a home. The file is read each time a provider is opened, so a changed model does
-    /// not need a restart of the daemon.
+    /// The options for embedding in a home. The file is read each time a provider is opened, so that a change of the
+    /// model does not need a restart of the daemon.
     pub fn embedding(&self, home: &Home) -> Embedding {
         let file = home.config_file();
         let folder = ModelFolder::new(home.models_dir(), home.runtime_dir());
@@ -39,7 +39,7 @@ impl Config {
         }
     }
 
-    /// The options for importing past sessions. The file is read each time, as above; an unreadable one turns
+    /// The options for importing past sessions. The file is read each time, as above. An unreadable file turns
     /// importing off.
     pub fn history(home: &Home) -> HistoryOptions {
         let file = home.config_file();
@@ -53,7 +53,7 @@ impl Config {
         HistoryOptions { settings: Arc::new(settings), places, project_of: Arc::new(project_of) }
     }
 
-    /// Whether past sessions are distilled, and by which chat model; the file is read each time, as above.
+    /// The options for distilling past sessions. The file is read each time, as above.
     fn distil(home: &Home) -> DistilOptions {
         let file = home.config_file();
         let read = move || {
@@ -63,7 +63,7 @@ impl Config {
         DistilOptions { settings: Arc::new(read) }
     }
 
-    /// Which chat model is asked how memories relate; the file is read each time, as above.
+    /// The options for relations that a chat model finds. The file is read each time, as above.
     fn inference(&self, home: &Home) -> InferenceSettings {
         let file = home.config_file();
         let read = move || {
@@ -84,8 +84,8 @@ impl Config {
     }
 }
 
-/// The settings for the model with a stored name, `provider/model`. The other keys belong to the provider that the
-/// settings name, so they are kept only for that one. Where the settings turn vectors off, they stay off.
+/// The settings for the model with a stored name, `provider/model`. The other keys belong to the provider in the
+/// settings, so they apply only if it is the same. If the settings turn vectors off, they stay off.
 fn naming(settings: &Settings, stored: &str) -> Settings {
     let (provider, model) = stored.split_once('/').unwrap_or(("", stored));
     let of_settings = match settings.provider {

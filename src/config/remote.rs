@@ -16,7 +16,7 @@ use cerebro_models::provider::key_of_file;
 use cerebro_service::Settings;
 use cerebro_store::{Remote, Secret};
 
-/// Longest name of a namespace or database.
+/// Longest name of a namespace or database, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
 /// The option that names the server and overrides the file.
@@ -35,9 +35,9 @@ pub struct RemoteConfig {
     pub database: String,
     /// `user = "root"`; CEREBRO_DB_USER overrides it.
     pub user: String,
-    /// `password_env = "CEREBRO_DB_PASSWORD"`: the variable that holds the password.
+    /// `password_env = "CEREBRO_DB_PASSWORD"`: the variable with the password.
     pub password_env: String,
-    /// `password_file`: a file that holds it, readable only by its owner; the variable overrides it.
+    /// `password_file`: a file with the password, readable only by its owner; the variable overrides it.
     pub password_file: Option<PathBuf>,
     /// `plaintext = false`: whether password and memories may cross a network unencrypted, by `ws://` or `http://`;
     /// CEREBRO_DB_PLAINTEXT=1 means yes.
@@ -65,12 +65,12 @@ impl Config {
     /// The settings of the use cases for a home; `--db` overrides the file.
     ///
     /// # Errors
-    /// [`ConfigError`] when a server is named that cannot be used like this.
+    /// [`ConfigError`] if the settings name a server that cannot be used with them.
     pub fn settings_in(&self, home: &Home) -> Result<Settings, ConfigError> {
         Ok(Settings { remote: self.remote.of(home, |name| std::env::var(name).ok())?, ..self.settings() })
     }
 
-    /// The address of the server that has a home's memory, as it was given; `None` for an embedded database.
+    /// The address of the server with a home's database, as it was given; `None` for an embedded database.
     pub fn server_of(&self, home: &Home) -> Option<String> {
         let (_, url) = self.remote.named(home, |name| set(name, |name| std::env::var(name).ok()));
         (!url.is_empty()).then_some(url)
@@ -132,9 +132,9 @@ impl RemoteConfig {
         if is_exposed(&url) && !self.plaintext && set("CEREBRO_DB_PLAINTEXT").is_none_or(|value| value != "1")
         {
             return Err(blame(format!(
-                "{url} is on another machine, and the password and all memories would cross the network as they are: use \
-                 wss:// or https://, or say `plaintext = true` in [remote] (CEREBRO_DB_PLAINTEXT=1) where the network \
-                 itself is safe, as a tunnel is"
+                "{url} is on another machine, and the password and all memories would cross the network unencrypted: use \
+                 wss:// or https://, or set `plaintext = true` in [remote] (CEREBRO_DB_PLAINTEXT=1) if the network \
+                 itself is safe, such as a tunnel"
             )));
         }
         let namespace = name(or("CEREBRO_DB_NAMESPACE", &self.namespace)).map_err(invalid)?;
@@ -146,8 +146,8 @@ impl RemoteConfig {
             }
             (None, None) => {
                 return Err(blame(format!(
-                    "a database on a server ({url}) wants a password: set {} where the daemon starts, or name a \
-                     file that holds it as `password_file` in [remote]",
+                    "a database on a server ({url}) needs a password: set {} in the daemon's environment, or name a \
+                     file with it as `password_file` in [remote]",
                     self.password_env
                 )));
             }
@@ -166,7 +166,7 @@ impl RemoteConfig {
     }
 }
 
-/// Accepts an address of a known kind without credentials, which would be shown and logged with it.
+/// Accepts an address of a known kind. It must have no credentials, because addresses are shown and logged.
 fn address(url: &str) -> Result<String, String> {
     const BEGINNINGS: &str = "the database's address must begin with ws://, wss://, http:// or https://";
     let parsed = reqwest::Url::parse(url).map_err(|error| format!("{BEGINNINGS} ({error})"))?;
@@ -175,7 +175,7 @@ fn address(url: &str) -> Result<String, String> {
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(
-            "the database's address must not hold a user or password: they have settings of their own"
+            "the database's address must not contain a user or password: they have their own settings"
                 .to_owned(),
         );
     }
@@ -189,11 +189,13 @@ fn name(name: String) -> Result<String, String> {
     if plain && name.len() <= NAME_CHARS_MAX {
         return Ok(name);
     }
-    Err(format!("a namespace or database has a name of letters, digits and `_`, at most {NAME_CHARS_MAX}"))
+    Err(format!(
+        "the name of a namespace or database has letters, digits and `_`, at most {NAME_CHARS_MAX} characters"
+    ))
 }
 
-/// The writer name of a home, drawn when it is first needed. If two processes draw one at the same time, both use
-/// the first.
+/// The writer name of a home, generated when it is first needed. If two processes generate one at the same time,
+/// both use the first.
 fn writer(path: &Path) -> io::Result<String> {
     if let Some(name) = written_writer(path)? {
         return Ok(name);
@@ -213,7 +215,7 @@ fn writer(path: &Path) -> io::Result<String> {
     Ok(name)
 }
 
-/// The name in the file, if it holds one.
+/// The name in the file, if there is one.
 fn written_writer(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim().to_owned()).filter(|name| !name.is_empty())),

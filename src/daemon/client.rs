@@ -1,4 +1,4 @@
-//! The client side of the socket: finds or starts the daemon, and calls its tools.
+//! The client side of the socket: finds or starts the daemon, and calls its operations.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use cerebro_core::operation::Operation;
 
 /// How long a daemon may take from its start to its first answer.
 const READY_MAX: Duration = Duration::from_secs(10);
-/// How long an older daemon may take to end and the next one to start.
+/// How long an older daemon may take to end, and the next one to start.
 const HANDOVER_MAX: Duration =
     DRAIN_MAX.saturating_add(CLOSE_MAX).saturating_add(WIND_DOWN).saturating_add(READY_MAX);
-/// Most daemons that are started for one connection, if each ends at once.
+/// Most daemons that are started for one connection. More than one is needed if they end at once.
 const STARTS_MAX: u32 = 3;
 const PAUSE_FIRST: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
@@ -41,22 +41,22 @@ pub enum Autostart {
     No,
 }
 
-/// How long a daemon may take from its start to its lock.
+/// How long a starting daemon may take until it has the lock.
 const LAUNCH_MAX: Duration = Duration::from_secs(2);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// No daemon answers, and none should be started.
+    /// No daemon answers, and the caller does not want to start one.
     #[error("no daemon is running; `cerebro daemon start` starts it")]
     NotRunning,
-    /// A stand-alone process serves its own client and nobody else.
-    #[error("{0} has this home for itself; end it, or use the daemon instead")]
+    /// A stand-alone process serves only its own client.
+    #[error("{0} uses this home alone; end it, or use the daemon instead")]
     Standalone(Owner),
     /// The daemon speaks another version of the protocol.
     #[error(
-        "the daemon (process {pid}) is cerebro {version} and this is {}: start your agent again, \
-         or `cerebro daemon stop`",
+        "the daemon (process {pid}) is cerebro {version} and this is {}: restart your agent, \
+         or run `cerebro daemon stop`",
         super::VERSION
     )]
     OtherProtocol { pid: u32, version: String },
@@ -66,32 +66,32 @@ pub enum ConnectError {
     /// The settings are invalid, so no daemon can be started until somebody corrects them.
     #[error("no daemon can be started: {reason}")]
     Misconfigured { reason: String },
-    /// The daemons that were started ended at once.
-    #[error("the daemon ended at its start: {}see {log}", last_words(.last_line))]
+    /// Each daemon that was started ended at once.
+    #[error("the daemon ended right after its start: {}see {log}", last_log_line(.last_line))]
     Ended { log: PathBuf, last_line: String },
-    /// Something holds the home's lock and does not serve.
+    /// A process holds the home's lock and does not answer.
     #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
     Held { lock: PathBuf, holder: String },
-    /// The listener may belong to somebody else.
+    /// The listener may belong to another user.
     #[error("{0}")]
     Untrusted(DialError),
-    /// Nobody answered in time.
-    #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), last_words(.last_line))]
+    /// No daemon answered in time.
+    #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), last_log_line(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
 }
 
 impl ConnectError {
-    /// Whether the state lasts until somebody does something about it.
+    /// Whether the failure lasts until somebody corrects its cause.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Misconfigured { .. } | Self::Untrusted(_))
     }
 }
 
-fn last_words(line: &str) -> String {
-    if line.is_empty() { String::new() } else { format!("its last words were \"{line}\"; ") }
+fn last_log_line(line: &str) -> String {
+    if line.is_empty() { String::new() } else { format!("the last line of its log is \"{line}\"; ") }
 }
 
-/// A served connection: MCP messages may follow.
+/// A connection that the daemon serves. MCP messages may follow.
 #[derive(Debug)]
 pub struct Connection {
     /// The daemon's reply to the hello.
@@ -102,11 +102,11 @@ pub struct Connection {
     pub writer: OwnedWriteHalf,
 }
 
-/// Connects to the home's daemon. With [`Autostart::Yes`], starts one if none answers, and replaces one of an older
-/// version. If many processes do this at once, all get the same daemon.
+/// Connects to the home's daemon. With [`Autostart::Yes`], starts one if none answers, and replaces an older one. If
+/// many processes do this at once, all get the same daemon.
 ///
 /// # Errors
-/// [`ConnectError`], after 10 s at most (55 s when an older daemon has to leave first).
+/// [`ConnectError`], after 10 s at most, or 55 s if an older daemon has to end first.
 pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Connection, ConnectError> {
     let hello = Hello { takes_over: autostart == Autostart::Yes, ..hello.clone() };
     let started = Instant::now();
@@ -146,11 +146,11 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
     }
 }
 
-/// Why there was no greeting.
+/// Why the daemon sent no greeting.
 enum Mute {
-    /// Nobody answers for now.
+    /// No daemon answers at the moment.
     Silent(io::Error),
-    /// It must not be spoken to.
+    /// The listener must not be trusted.
     Untrusted(DialError),
 }
 
@@ -169,7 +169,7 @@ impl From<io::Error> for Mute {
     }
 }
 
-/// One attempt to be greeted by a running daemon.
+/// One attempt to get the greeting of a running daemon.
 async fn greet(
     home: &Home,
     hello: &Hello,
@@ -206,7 +206,7 @@ impl Start {
             }
         }
         if lock::is_held(home) {
-            // A daemon between lock and socket, while it starts or ends: that is soon over.
+            // A daemon that starts or ends has the lock but no socket, for a short time.
             return match lock::owner(home) {
                 Some(owner) if owner.used_as != Use::Daemon => Err(ConnectError::Standalone(owner)),
                 _ => Ok(()),
@@ -225,19 +225,19 @@ impl Start {
     }
 }
 
-/// Why the daemon did not do what it was asked to do. The caller decides what to suggest next.
+/// Why the daemon refused a call. The caller adds the hint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The kind of failure; `None` for one that this version does not know.
     pub code: Option<Code>,
-    /// What happened, in words.
+    /// What happened.
     pub message: String,
-    /// The values that it is about, by the names that [`Code`] lists; null if there are none.
+    /// The values that it is about, under the names that [`Code`] lists; null if there are none.
     pub data: Value,
 }
 
 impl Refusal {
-    /// A failure that is known only by its message.
+    /// A failure of which only the message is known.
     pub fn in_words(message: impl Into<String>) -> Self {
         Self { code: None, message: message.into(), data: Value::Null }
     }
@@ -264,18 +264,18 @@ pub enum CallError {
     /// The tool, or the protocol, does not know the request.
     #[error("the daemon refused the call: {message}")]
     Protocol { message: String },
-    /// No answer in time; the call may have been executed.
+    /// The daemon did not answer in time. It may have executed the call.
     #[error("the daemon did not answer within {} s; the same call may be repeated", .0.as_secs())]
     Timeout(Duration),
-    /// The daemon answered something else than the operation answers.
+    /// The answer is not one of this operation.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// The daemon was gone before it answered.
-    #[error("the daemon went away during the call; the same call may be repeated")]
+    /// The daemon ended before it answered.
+    #[error("the daemon ended during the call; the same call may be repeated")]
     Gone,
 }
 
-/// A client for commands: one connection, calls by name.
+/// A client for commands: one connection, on which it calls operations.
 #[derive(Debug)]
 pub struct Client {
     service: RunningService<RoleClient, ()>,
@@ -294,7 +294,7 @@ impl Client {
         Self::over(stream, daemon, timeout).await
     }
 
-    /// The same on any stream to a daemon whose reply would be `daemon`.
+    /// The same on any stream, with `daemon` as the daemon's reply to the hello.
     ///
     /// # Errors
     /// [`CallError`] when the handshake fails.
@@ -317,13 +317,15 @@ impl Client {
     /// Calls an operation and returns its structured result; `arguments` is an object or null.
     ///
     /// # Errors
-    /// [`CallError::Refused`] when the daemon refused; the others when the call did not get that far.
+    /// [`CallError::Refused`] if the daemon refused; another one if there is no answer to the call.
     pub async fn call(&self, operation: Operation, arguments: Value) -> Result<Value, CallError> {
         let params = match arguments {
             Value::Null => CallToolRequestParams::new(operation.name()),
             Value::Object(map) => CallToolRequestParams::new(operation.name()).with_arguments(map),
             other => {
-                return Err(CallError::Protocol { message: format!("arguments are no object: {other}") });
+                return Err(CallError::Protocol {
+                    message: format!("the arguments are not an object: {other}"),
+                });
             }
         };
         let result = tokio::time::timeout(self.timeout, self.service.call_tool(params))
@@ -340,12 +342,12 @@ impl Client {
     /// Calls an operation and reads its answer.
     ///
     /// # Errors
-    /// See [`Self::call`]; [`CallError::Unreadable`] when the answer is another.
+    /// See [`Self::call`]; [`CallError::Unreadable`] if the answer has another form.
     pub async fn ask<O: Ask>(&self, _: O, arguments: Value) -> Result<Received<O::Answer>, CallError> {
         Ok(answer::received::<O>(self.call(O::OPERATION, arguments).await?)?)
     }
 
-    /// Closes the connection in order.
+    /// Closes the connection properly.
     pub async fn close(self) {
         let _ = tokio::time::timeout(HELLO_TIMEOUT, self.service.cancel()).await;
     }

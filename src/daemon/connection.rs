@@ -1,4 +1,4 @@
-//! One client of the daemon: hello, session, farewell.
+//! One client's connection: hello, MCP messages, farewell.
 
 use std::io;
 use std::pin::Pin;
@@ -25,19 +25,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection that ends its input when the daemon stops, and at once when `cut`.
+    /// A connection that reads no more input when the daemon stops, and closes at once when `cut` is cancelled.
     pub fn new(stream: UnixStream, control: Control, cut: CancellationToken) -> Self {
         Self { stream, control, cut }
     }
 
-    /// Serves the client until either side leaves.
+    /// Serves the client until either side closes the connection.
     pub async fn serve(self, served: &impl Serve) {
         let (reader, mut writer) = self.stream.into_split();
         let mut reader = BufReader::new(reader);
         let hello = match greet(&mut reader, &mut writer).await {
             Ok((hello, Verdict::Served)) => hello,
             Ok((hello, Verdict::HandsOver)) => {
-                tracing::info!(to = hello.version, "hands over to a newer version");
+                tracing::info!(to = hello.version, "handing over to a newer version");
                 self.control.stop();
                 return;
             }
@@ -45,9 +45,9 @@ impl Connection {
                 tracing::warn!(protocol = hello.protocol, version = hello.version, "refused a client");
                 return;
             }
-            // This is also a client that only checks whether a daemon listens.
+            // A client that only checks whether a daemon listens ends up here, too.
             Err(error) => {
-                tracing::debug!(%error, "a client did not introduce itself");
+                tracing::debug!(%error, "a client sent no hello");
                 return;
             }
         };
@@ -66,7 +66,7 @@ impl Connection {
     }
 }
 
-/// The first lines each way.
+/// Exchanges the first lines.
 async fn greet(
     reader: &mut BufReader<OwnedReadHalf>,
     writer: &mut OwnedWriteHalf,
@@ -96,8 +96,8 @@ impl AsyncRead for Draining {
     }
 }
 
-/// The output, used by the session and, after it, by the farewell. The lock is never contended for longer than one
-/// non-blocking write.
+/// The output. The session uses it and then the farewell. The lock is held only for one non-blocking write at a
+/// time.
 #[derive(Clone)]
 struct SharedWriter(Arc<Mutex<Option<OwnedWriteHalf>>>);
 

@@ -1,4 +1,4 @@
-//! What the served side may know about the daemon and request from it.
+//! The interface of the daemon to what it serves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::premises::{HomeGone, Premises};
 use cerebro_core::domain::Timestamp;
 
-/// A handle to the running daemon; clones are the same daemon.
+/// A handle to the running daemon. Clones refer to the same daemon.
 #[derive(Debug, Clone)]
 pub struct Control {
     shared: Arc<Shared>,
@@ -36,18 +36,18 @@ impl Control {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Asks the daemon to finish the calls under way and end. Returns at once, so that the calling request is
-    /// answered too.
+    /// Asks the daemon to finish the calls under way and end. Returns at once, so that the request that asks for it
+    /// gets an answer, too.
     pub fn stop(&self) {
         self.shared.stop.cancel();
     }
 
-    /// Completes when the daemon is leaving.
+    /// Completes when the daemon begins to end.
     pub async fn stopping(&self) {
         self.shared.stop.cancelled().await;
     }
 
-    /// Whether the daemon is leaving.
+    /// Whether the daemon is ending.
     pub fn is_stopping(&self) -> bool {
         self.shared.stop.is_cancelled()
     }
@@ -57,7 +57,7 @@ impl Control {
         self.shared.premises.store_is_open();
     }
 
-    /// Checks that the open home is still the one at its path. If not, the daemon ends.
+    /// Checks that the home that is open is still the one at its path. If not, ends the daemon.
     ///
     /// # Errors
     /// [`HomeGone`], with a message for the caller.
@@ -94,7 +94,7 @@ impl Control {
         self.shared.stop.clone()
     }
 
-    /// Counts a client as long as the returned guard lives.
+    /// Counts a client until the returned guard is dropped.
     pub(super) fn count_client(&self) -> ClientCount {
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         ClientCount(self.clone())

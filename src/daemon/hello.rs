@@ -1,4 +1,4 @@
-//! The first line each way on the socket: who connects, and whether it will be served.
+//! The first line in each direction on the socket: who connects, and whether the daemon serves it.
 //!
 //! After these two lines the connection carries newline-delimited MCP messages.
 
@@ -13,52 +13,50 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use crate::home::user_home;
 use crate::{platform, project_dir};
 
-/// The version of the protocol, which both sides must share. It is raised when an old peer would misread a new one.
+/// The version of the protocol, which must be the same on both sides. It rises when an old peer would misread a new
+/// one.
 pub const PROTOCOL: u32 = 1;
 /// Longest first line, in bytes.
 const HELLO_BYTES_MAX: u64 = 64 * 1024;
 /// How long either side waits for the other's first line.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// The farewell: the notification that ends a connection properly. Every request that was read is answered; the
-/// client may send the others to the next daemon.
+/// The farewell: the notification that ends a connection properly. The daemon has answered every request that it
+/// read. The client may send the others to the next daemon.
 pub const FAREWELL_METHOD: &str = "notifications/cerebro/farewell";
-/// The receipt: the notification that a request was read, with its `id`. It is sent before the request is executed,
-/// to clients that want it. If the daemon dies, a request without a receipt was not executed and may be sent to the
-/// next one.
+/// The receipt: the notification, with the `id`, that the daemon read a request. The daemon sends it before it executes
+/// the request, to clients that want it. If the daemon dies, a request without a receipt was not executed and may be
+/// sent to the next one.
 pub const READ_METHOD: &str = "notifications/cerebro/read";
 
-/// For whom a client acts.
+/// For whom a client works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// An agent: sees the public tools.
     #[default]
     Agent,
-    /// A person at the command line: has more permissions.
+    /// A person at the command line, who has more permissions.
     Operator,
 }
 
-/// The client's hello. `protocol`, `version` and `takes_over` never change their names and meanings: they are read
-/// before anything else is known about the other side.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each answers a question of its own, by its name on the wire"
-)]
+/// The client's hello. The names and meanings of `protocol`, `version` and `takes_over` never change, because the
+/// daemon reads them before it knows the client's version.
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
     pub protocol: u32,
     /// The client's version of Cerebro.
     pub version: String,
-    /// Whether a daemon that is older than the client should make way for a new one.
+    /// Whether a daemon that is older than the client should end, so that the client can start a new one.
     pub takes_over: bool,
     pub role: Role,
     pub pid: u32,
-    /// Whether it only observes: its own calls are left out of the stream of calls.
+    /// Whether it only watches. Its own calls are left out of the stream of calls.
     pub watches: bool,
     /// The folder the client was started in.
     pub cwd: Option<PathBuf>,
-    /// The project that the user named (`--project`), which overrides all others.
+    /// The project that the user named with `--project`. It overrides all others.
     pub project: Option<String>,
     /// The project's folder according to the agent's environment.
     pub project_dir: Option<PathBuf>,
@@ -70,9 +68,9 @@ pub struct Hello {
     pub client_session: Option<String>,
     /// An id that the pump generated, constant for its whole life.
     pub minted_session: Option<String>,
-    /// What the last `mem_session_start` of this client returned, on an earlier connection.
+    /// The session that this client started last, on an earlier connection.
     pub bound_session: Option<String>,
-    /// The ancestors of its process, the nearest first: an agent's hooks and its server share the agent.
+    /// The ancestors of its process, the nearest first. An agent's hooks and its server have the agent in common.
     pub parents: Vec<u32>,
     /// Whether it wants a receipt for each request: see [`READ_METHOD`].
     pub wants_receipts: bool,
@@ -83,7 +81,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The hello of this process: its folder, and what its environment names.
+    /// The hello of this process, with its folder and the values from its environment.
     pub fn of_this_process(role: Role) -> Self {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -93,7 +91,7 @@ impl Hello {
             role,
             pid: std::process::id(),
             watches: false,
-            // A name that is not Unicode cannot be sent unchanged in JSON.
+            // JSON cannot contain a name that is not Unicode, so it is converted.
             cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
             project: None,
             project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
@@ -113,8 +111,8 @@ impl Hello {
         self.project_dir.as_ref().or(self.cwd.as_ref())
     }
 
-    /// Adds the folder's project, unless the user named one. The client examines its own folder: in the daemon, a
-    /// folder that does not answer would block a thread that serves others.
+    /// Adds the folder's project, unless the user named one. The client examines its own folder, because in the daemon
+    /// a folder that does not answer would block a thread that serves other clients.
     pub async fn located(self) -> Self {
         let Some(folder) = self.folder().filter(|_| self.project.is_none()).cloned() else { return self };
         let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;
@@ -142,14 +140,14 @@ pub struct Reply {
 pub enum Verdict {
     /// MCP messages may follow.
     Served,
-    /// The daemon is older and ends; the client starts another.
+    /// The daemon is older and ends. The client starts a new one.
     HandsOver,
     /// The two speak different protocols.
     Refused,
 }
 
 impl Reply {
-    /// The reply to `hello` of a daemon of version `ours`.
+    /// The reply to `hello` from a daemon of version `ours`.
     pub fn to(hello: &Hello, ours: &str) -> Self {
         let verdict = if hello.takes_over && is_newer(&hello.version, ours) {
             Verdict::HandsOver
@@ -183,7 +181,7 @@ fn numbers(version: &str) -> [u64; 3] {
 /// Reads one first line from the reader that the session continues to use.
 ///
 /// # Errors
-/// When the line is late, too long, cut off or malformed.
+/// When the line is late, too long, incomplete or malformed.
 pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<T> {
     let mut line = Vec::new();
     let mut bounded = reader.take(HELLO_BYTES_MAX);
@@ -201,13 +199,13 @@ pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin))
 /// Writes one first line.
 ///
 /// # Errors
-/// When the other side is gone or does not read for 5 s.
+/// When the other side is gone, or does not read the line within 5 s.
 pub async fn write<T: Serialize>(writer: &mut (impl AsyncWrite + Unpin), value: &T) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
-    tokio::time::timeout(HELLO_TIMEOUT, writer.write_all(&line))
-        .await
-        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the first line was not taken within 5 s"))?
+    tokio::time::timeout(HELLO_TIMEOUT, writer.write_all(&line)).await.map_err(|_| {
+        io::Error::new(io::ErrorKind::TimedOut, "the other side did not read the first line within 5 s")
+    })?
 }
 
 #[cfg(test)]

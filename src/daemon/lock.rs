@@ -1,7 +1,7 @@
 //! The lock that makes one process the owner of a home.
 //!
-//! It is taken before the socket is touched and the database is opened, and the system releases it when the process
-//! ends for any reason. The file names the owner, for messages.
+//! A process takes it before it touches the socket and opens the database. The system releases it when the process
+//! ends, for whatever reason. The file names the owner, for messages.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use crate::home::Home;
 use crate::platform::{self, FileIdentity};
 
-/// Longest text read from a lock file.
+/// Longest text that is read from a lock file, in bytes.
 const OWNER_BYTES_MAX: u64 = 4 * 1024;
 
 /// What the owner uses the home for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
-    /// Serves everybody on the socket.
+    /// Serves all clients on the socket.
     Daemon,
-    /// Serves one client in its own process; nobody else can connect.
+    /// Serves one client in its own process. No other client can connect.
     Standalone,
     /// Restores the database from a backup.
     Restore,
@@ -35,7 +35,7 @@ pub struct Owner {
     pub version: String,
     #[serde(rename = "use")]
     pub used_as: Use,
-    /// The socket, once it listens; a daemon of an earlier version does not record it.
+    /// The socket, once the owner listens. A daemon of an earlier version does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
 }
@@ -107,17 +107,17 @@ impl Lock {
         platform::open_file_identity(&self.file)
     }
 
-    /// Keeps the lock until this process has ended, and removes its name from the file. The database may still be
-    /// closing on a detached thread; only the end of the process is certain.
+    /// Holds the lock until this process has ended, and removes the owner from the file. The database may still be
+    /// closing on a detached thread, and only the end of the process ends that for certain.
     pub fn hold_until_exit(self) {
         self.sign_off();
         std::mem::forget(self);
     }
 
     fn sign_off(&self) {
-        // The next owner needs a moment to record itself, and must not be mistaken for this process meanwhile.
+        // The next owner takes a moment to record itself. Until then, messages must not name this process as the owner.
         if let Err(error) = self.file.set_len(0) {
-            tracing::debug!(%error, "our name stays in the lock file");
+            tracing::debug!(%error, "cannot remove the owner from the lock file");
         }
     }
 }
@@ -135,7 +135,7 @@ fn write_owner(mut file: &File, owner: &Owner) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// The process named in the lock file, if it is running. The record of a killed process says nothing about the
+/// The process that the lock file names, if it is running. The record of a killed process says nothing about the
 /// present owner, and a new owner may not have recorded itself yet.
 pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
@@ -143,7 +143,7 @@ pub fn owner(home: &Home) -> Option<Owner> {
     serde_json::from_slice(&text).ok().filter(|owner: &Owner| platform::is_alive(owner.pid))
 }
 
-/// The socket of the home's daemon, by its own record: it may be in a folder that this process does not know.
+/// The socket of the home's daemon, as the daemon recorded it. It may be in a folder that this process does not know.
 pub fn socket_path(home: &Home) -> PathBuf {
     match owner(home) {
         Some(Owner { socket: Some(path), .. }) => path,
@@ -152,8 +152,8 @@ pub fn socket_path(home: &Home) -> PathBuf {
     }
 }
 
-/// Whether a running process has the lock. The check holds a shared lock for an instant, for which a starting
-/// daemon waits.
+/// Whether a running process has the lock. The check takes a shared lock for an instant. A starting daemon waits for
+/// its end.
 pub fn is_held(home: &Home) -> bool {
     let Ok(file) = File::open(home.lock_file()) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

@@ -1,5 +1,5 @@
-//! The daemon's log: a file that its starter made its standard error, so that panics and the engine's own messages
-//! are in it too. It has a bound, and so has the one before it.
+//! The daemon's log. It is the standard error of the daemon's process, so it also contains panics and the engine's own
+//! messages. Its size is bounded: a full log is renamed, and the one before it removed.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::home::Home;
 use crate::platform;
 
-/// Size at which the log is renamed to `daemon.log.old`, replacing the one before.
+/// Size at which the log is renamed to `daemon.log.old`, replacing the one before, in bytes.
 const BYTES_MAX: u64 = 5 * 1024 * 1024;
-/// How much of the log's end is searched for its last line.
+/// How much of the log's end is searched for its last line, in bytes.
 const TAIL_BYTES: u64 = 4 * 1024;
 
-/// Opens a home's log to append to it. A full one is renamed first.
+/// Opens a home's log for appending. A full one is renamed first.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -53,7 +53,7 @@ pub(super) struct OwnLog {
 }
 
 impl OwnLog {
-    /// Finds out whether this process's standard error is the log of its home.
+    /// Determines whether this process's standard error is the log of its home.
     pub(super) fn of(home: &Home) -> Self {
         let path = home.log_file();
         let is_log = match (std::fs::metadata(&path), standard_error()) {
@@ -63,7 +63,7 @@ impl OwnLog {
         Self { path: is_log.then_some(path), has_warned: false }
     }
 
-    /// Begins a new file if this one is full.
+    /// Starts a new file if this one is full.
     pub(super) fn keep_bounded(&mut self) {
         let Some(path) = &self.path else { return };
         let begun = || -> io::Result<()> {
@@ -76,14 +76,14 @@ impl OwnLog {
             Ok(()) => self.has_warned = false,
             Err(error) if !self.has_warned => {
                 self.has_warned = true;
-                tracing::warn!(%error, "the log is full, and no new one can be begun");
+                tracing::warn!(%error, "the log is full, and a new one cannot be started");
             }
             Err(_) => {}
         }
     }
 }
 
-/// What is known of the file that is standard error.
+/// The metadata of the file that is standard error.
 fn standard_error() -> io::Result<Metadata> {
     File::from(rustix::io::dup(io::stderr())?).metadata()
 }

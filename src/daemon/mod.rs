@@ -1,11 +1,11 @@
 //! The daemon: one process owns the home and serves every agent of the user over a socket.
 //!
-//! The order at the start: lock, socket, server. At the end: the socket is removed, calls under way are finished,
-//! the store is closed, and the lock is released together with the process, because only the end of the process is
-//! certainly the end of the store. A client that arrives in between waits for the lock and starts the next daemon.
+//! At its start it takes the lock, binds the socket and starts the server. At its end it removes the socket, finishes
+//! the calls under way and closes the store. The lock is released when the process ends, because until then the engine
+//! may write to the store. A client that arrives in between waits for the lock and starts the next daemon.
 //!
-//! A daemon whose home was removed or replaced acknowledges nothing any more and ends without closing the store:
-//! files that the engine writes by name would end up in the next daemon's store.
+//! A daemon whose home was removed or replaced acknowledges nothing more, and ends without closing the store: the
+//! engine would write files by their names, and so into the next daemon's store.
 
 pub mod client;
 mod connection;
@@ -40,8 +40,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How long the tasks of a server may take to end after its store is closed.
 pub const WIND_DOWN: Duration = Duration::from_secs(5);
-/// How long a starting daemon waits for a lock whose holder does not answer: the previous daemon may be closing,
-/// and others may hold it for an instant to check it.
+/// How long a starting daemon waits for a lock whose holder does not answer: the previous daemon may be closing, and
+/// other processes hold the lock for an instant to check it.
 const LOCK_WAIT: Duration = WIND_DOWN.saturating_add(Duration::from_secs(1));
 const LOCK_POLL: Duration = Duration::from_millis(20);
 /// How often the daemon checks whether it is idle, whether its socket is in place, and the size of its log.
@@ -50,15 +50,15 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long connections without a call stay open when the daemon ends, so that the last answers can be written.
 const DRAIN_QUIET: Duration = Duration::from_millis(200);
-/// How long closing the store may take; after that the process ends as if killed, which loses nothing.
+/// How long closing the store may take. After that the process ends as if killed, which loses no data.
 const CLOSE_MAX: Duration = Duration::from_secs(30);
-/// Most connections at once; further ones are closed at once.
+/// Most connections at a time. Further ones are closed at once.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// The present activity of the served side.
+/// The present activity of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
-    /// The time of the last call, or of the creation of the served side.
+    /// The time of the last call or, before the first one, of the server's creation.
     pub last_call: Instant,
     /// How many calls are under way, on all connections.
     pub calls_under_way: usize,
@@ -74,8 +74,8 @@ impl Activity {
 
 /// Everything the daemon serves; cheap to clone.
 pub trait Serve: Clone + Send + Sync + 'static {
-    /// Serves one MCP connection until it closes. At the end of the input it finishes the calls under way, writes
-    /// their answers and returns.
+    /// Serves one MCP connection until it closes. At the end of the input, finishes the calls under way, writes their
+    /// answers and returns.
     fn serve<S>(&self, hello: Hello, stream: S) -> impl Future<Output = ()> + Send
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static;
@@ -83,32 +83,32 @@ pub trait Serve: Clone + Send + Sync + 'static {
     /// The present activity, to decide whether the daemon is idle.
     fn activity(&self) -> Activity;
 
-    /// Waits until no call is under way and none has come for some time.
+    /// Waits until no call has been under way for `time`.
     fn quiet(&self, time: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Closes the store. Called once, after all connections are gone.
+    /// Closes the store. Is called once, after all connections are closed.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// How a daemon behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long without a call and without work before it ends; zero means never.
+    /// How long the daemon runs without a call and without work before it ends; zero means for ever.
     pub idle_exit: Duration,
-    /// Whether to leave the starter's terminal and process group.
+    /// Whether to leave the terminal and process group of the process that started it.
     pub detached: bool,
 }
 
 /// Why a daemon did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Another daemon serves this home; the later one reports that and ends.
+    /// Another daemon serves this home.
     #[error("a daemon already serves this home{}", .0.as_ref().map_or(String::new(), |o| format!(": {o}")))]
     AlreadyServed(Option<lock::Owner>),
-    /// The lock is held by something that does not answer, or cannot be taken.
+    /// A process holds the lock and does not answer, or the lock cannot be taken.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It cannot listen.
+    /// The daemon cannot listen.
     #[error(transparent)]
     Socket(#[from] SocketError),
     /// The system refuses what a daemon needs.
@@ -120,7 +120,7 @@ impl RunError {
     /// The exit code of a daemon that found another one serving.
     pub const ALREADY_SERVED: u8 = 3;
 
-    /// The exit code, which shows the starter what happened.
+    /// The exit code, from which the process that started the daemon learns what happened.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AlreadyServed(_) => Self::ALREADY_SERVED,
@@ -129,11 +129,11 @@ impl RunError {
     }
 }
 
-/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the served side at once and opens the
-/// store in the background, so that clients are answered from the start.
+/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the server at once and opens the store in
+/// the background, so that clients get answers from the start.
 ///
 /// # Errors
-/// [`RunError`] when it cannot become the owner of the home or listen.
+/// [`RunError`] if it cannot take the lock or listen.
 pub async fn run<S: Serve>(
     home: &Home,
     options: Options,
@@ -158,33 +158,32 @@ pub async fn run<S: Serve>(
     Ok(())
 }
 
-/// The handle for a server that owns the home by `lock`.
+/// The handle for a process that owns the home by `lock`.
 pub(crate) fn control_of(home: &Home, lock: &Lock) -> Result<Control, LockError> {
     let premises =
         Premises::new(home, lock).map_err(|source| LockError::Io { path: home.lock_file(), source })?;
     Ok(Control::new(premises))
 }
 
-/// Closes the served side, within a bound, and keeps the lock until the process ends. Does not return if the home
-/// is gone.
+/// Closes the server, within a bound, and holds the lock until the process ends. Does not return if the home is gone.
 pub(crate) async fn close(served: &impl Serve, control: &Control, lock: Lock) {
     if let Err(gone) = control.check_home() {
         end_at_once(&gone);
     }
     if tokio::time::timeout(CLOSE_MAX, served.close()).await.is_err() {
-        tracing::error!("the store was not closed within {CLOSE_MAX:?}; ending without it");
+        tracing::error!("the store was not closed within {CLOSE_MAX:?}; ending anyway");
     }
     lock.hold_until_exit();
 }
 
-/// Ends the process without notifying the store, as if it were killed.
+/// Ends the process without closing the store, as if it were killed.
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,
-    reason = "to return would drop the store, which closes it and writes to its files by name"
+    reason = "returning would drop the store, which closes it and writes to its files by name"
 )]
 fn end_at_once(gone: &HomeGone) -> ! {
-    tracing::error!(%gone, "ends without closing the store");
+    tracing::error!(%gone, "ending without closing the store");
     std::process::exit(1)
 }
 
@@ -213,12 +212,12 @@ struct Connections<S> {
     served: S,
     control: Control,
     tasks: TaskTracker,
-    /// Ends the remaining connections when the daemon cannot wait any longer.
+    /// Closes the remaining connections when the daemon cannot wait any longer.
     cut: CancellationToken,
 }
 
 impl<S: Serve> Connections<S> {
-    /// Accepts clients until there is a reason to end, and returns that. By then the socket is removed.
+    /// Accepts clients until there is a reason to end. Removes the socket and returns the reason.
     async fn accept_until_end(
         &self,
         home: &Home,
@@ -236,7 +235,7 @@ impl<S: Serve> Connections<S> {
                 accepted = socket.accept() => match accepted {
                     Ok(stream) => self.start(stream),
                     Err(error) => {
-                        // Most likely too many open files: let some be closed.
+                        // Most likely too many files are open. Some may be closed soon.
                         tracing::error!(%error, "cannot accept a connection");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
@@ -252,7 +251,7 @@ impl<S: Serve> Connections<S> {
                     if !socket.is_in_place() {
                         match Socket::bind(home, lock) {
                             Ok(new) => socket = new,
-                            Err(error) => tracing::error!(%error, "cannot make the lost socket anew"),
+                            Err(error) => tracing::error!(%error, "cannot bind a new socket in place of the lost one"),
                         }
                     }
                 }
@@ -264,11 +263,11 @@ impl<S: Serve> Connections<S> {
 
     fn start(&self, stream: tokio::net::UnixStream) {
         if self.control.check_home().is_err() {
-            // It finds the next daemon as soon as this one has ended.
+            // This client starts the next daemon when this one has ended.
             return;
         }
         if self.tasks.len() >= CONNECTIONS_MAX {
-            tracing::warn!("cut off a client: {CONNECTIONS_MAX} are connected");
+            tracing::warn!("closed a connection: {CONNECTIONS_MAX} clients are connected already");
             return;
         }
         let connection = Connection::new(stream, self.control.clone(), self.cut.clone());
@@ -277,7 +276,7 @@ impl<S: Serve> Connections<S> {
     }
 
     /// Ends all connections: reads no more input, and finishes calls under way within [`DRAIN_MAX`]. If the home is
-    /// gone there is nothing to finish, and only error messages are written.
+    /// gone, no call can be finished, and the calls only get their errors.
     async fn drain(&self) {
         let drain_max = if self.control.check_home().is_ok() { DRAIN_MAX } else { DRAIN_QUIET };
         self.control.stop();

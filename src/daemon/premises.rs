@@ -1,7 +1,7 @@
-//! Whether the home is still the folder that this process opened.
+//! Checks whether the home is still the folder that this process opened.
 //!
-//! A folder may be removed or replaced under a running daemon. Its open files live on without a name: every write
-//! would succeed, be acknowledged and be lost.
+//! Somebody may remove or replace the folder while the daemon runs. The open files then exist without a name: every
+//! write would succeed, be acknowledged and be lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use super::lock::Lock;
 use crate::home::Home;
 use crate::platform::{self, FileIdentity};
 
-/// The home is gone or was replaced.
+/// The home was removed or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} was removed or replaced while the daemon had it open. Nothing was kept of this call; the daemon leaves, and \
-     the next call starts one on the folder that is there now: make the same call again", .0.display()
+    "{} was removed or replaced while the daemon had it open. Nothing of this call was stored; the daemon ends, and \
+     the next call starts one on the present folder: make the same call again", .0.display()
 )]
 pub struct HomeGone(PathBuf);
 
-/// What distinguishes this home from another one at the same path. Clones share it.
+/// The identity of this home, to distinguish it from another one at the same path. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Premises(Arc<Marks>);
 
@@ -32,7 +32,7 @@ struct Marks {
 }
 
 impl Premises {
-    /// The home that `lock` is of.
+    /// The premises of the home to which `lock` belongs.
     ///
     /// # Errors
     /// Any error of the file system.
@@ -41,15 +41,15 @@ impl Premises {
         Ok(Self(Arc::new(marks)))
     }
 
-    /// Records that the home's own store is open: from now on it is compared too.
+    /// Records that the home's own store is open. From now on it is checked, too.
     pub fn store_is_open(&self) {
         if let Some(identity) = platform::file_identity(&self.0.home.store_dir()) {
-            // If it is set already, it was set for the same folder.
+            // If it is set already, it is the same folder.
             let _ = self.0.store.set(identity);
         }
     }
 
-    /// Checks that everything is in its place: at most three accesses to the file system, a few microseconds.
+    /// Checks that nothing was removed or replaced: at most three accesses to the file system, a few microseconds.
     ///
     /// # Errors
     /// [`HomeGone`], which names what is missing or different.
@@ -61,7 +61,7 @@ impl Premises {
             return gone(home.lock_file());
         }
         let Some(store) = store.get() else { return Ok(()) };
-        // Which other files of the database are in use is the engine's own concern.
+        // Which other files the database uses is known only to the engine.
         if !is_same(&home.store_dir(), *store) || !home.store_dir().join("CURRENT").exists() {
             return gone(home.store_dir());
         }

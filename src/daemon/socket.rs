@@ -1,4 +1,4 @@
-//! The daemon's socket, and how clients verify whose it is.
+//! The daemon's socket, and how clients verify its owner.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::platform::{self, FileIdentity};
 /// Why the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Its folder is unusable or not private.
+    /// Its folder is not usable, or not private.
     #[error(transparent)]
     Folder(#[from] HomeError),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("cannot listen on {path}: {source}")]
     Listen { path: PathBuf, source: io::Error },
 }
@@ -24,23 +24,22 @@ pub enum SocketError {
 /// Why a client does not connect to a home's socket.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// Nobody listens there.
-    #[error("nobody answers on {path}: {source}")]
+    /// No process listens there.
+    #[error("no daemon answers on {path}: {source}")]
     Silent { path: PathBuf, source: io::Error },
-    /// Anybody could have made the socket.
+    /// Another user could have created the socket.
     #[error("the daemon's socket is not to be trusted: {0}")]
     Folder(HomeError),
-    /// Another user listens.
-    #[error("{path} is served by the user {user}, who is not you; remove it, or give --home DIR")]
+    /// Another user's process listens.
+    #[error("{path} belongs to a process of another user ({user}); remove it, or give --home DIR")]
     Stranger { path: PathBuf, user: u32 },
 }
 
-/// Connects to the home's daemon. Before anything is sent, verifies that it acts for this user: the socket is in a
-/// folder that only this user can enter (the home, or its own folder elsewhere), and the kernel names this user as
-/// the listener.
+/// Connects to the home's daemon. Before it sends anything, it verifies that the daemon runs as this user: only this
+/// user can enter the socket's folder (the home, or a folder of its own), and the kernel says that this user listens.
 ///
 /// # Errors
-/// [`DialError`]; all but `Silent` persist until the socket is removed.
+/// [`DialError`]. All but `Silent` last until the socket is removed.
 pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
     let path = lock::socket_path(home);
     let silent = |source| DialError::Silent { path: path.clone(), source };
@@ -51,7 +50,7 @@ pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
         Err(error @ HomeError::NotPrivate { .. }) => return Err(DialError::Folder(error)),
         Err(_) => return Err(silent(io::ErrorKind::NotFound.into())),
     }
-    // A stopped daemon (SIGSTOP) has a socket whose queue may be full.
+    // A stopped daemon (SIGSTOP) accepts nothing, so the queue of its socket may be full.
     let connected = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(&path)).await;
     let stream = connected.map_err(|_| silent(io::ErrorKind::TimedOut.into()))?.map_err(silent)?;
     match platform::peer_user_id(&stream).map_err(silent)? {
@@ -69,7 +68,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens for the home's clients. Removes the socket of a dead daemon, which the owner of the lock may do.
+    /// Listens for the home's clients. Removes the socket of a dead daemon; the lock permits that.
     ///
     /// # Errors
     /// [`SocketError`], which names the path.
@@ -80,7 +79,7 @@ impl Socket {
         }
         let listen_error = |source| SocketError::Listen { path: path.clone(), source };
         remove(&path).map_err(listen_error)?;
-        // No other user can reach it between the next two calls: the folder is private.
+        // The folder is private, so no other user can reach the socket between the next two calls.
         let listener = UnixListener::bind(&path).map_err(listen_error)?;
         platform::close_socket_to_others(&path).map_err(listen_error)?;
         lock.listens_at(&path).map_err(listen_error)?;
@@ -88,10 +87,10 @@ impl Socket {
         Ok(Self { listener, path, identity })
     }
 
-    /// Waits for the next client of the same user; connections of others are closed.
+    /// Waits for the next client of the same user. Connections of other users are closed.
     ///
     /// # Errors
-    /// What the system says, for instance when it has no more file descriptors.
+    /// The system's error, for example that there are no more file descriptors.
     pub async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
@@ -103,7 +102,7 @@ impl Socket {
         }
     }
 
-    /// Whether the file is still there. If the folder was emptied, clients can no longer find the daemon.
+    /// Whether the file still exists. Without it, clients cannot find the daemon.
     pub fn is_in_place(&self) -> bool {
         platform::file_identity(&self.path) == self.identity
     }

@@ -1,4 +1,4 @@
-//! Starts a daemon that outlives its starter.
+//! Starts a daemon that runs on when the process that started it ends.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,44 +13,44 @@ use crate::home::{Home, HomeError};
 use crate::platform;
 use cerebro_models::embed::NO_TELEMETRY;
 
-/// Variables that a daemon inherits from its starter: locations on this machine, language and time zone, proxies,
-/// and what this program and its libraries read. Variables with keys are added by the names in the settings.
-/// Everything else concerns only that shell: a daemon lives for days and serves other shells too.
+/// Variables that a daemon inherits: locations on this machine, language and time zone, proxies, and those that this
+/// program and its libraries read. Variables with keys are added by the names in the settings. All others concern
+/// only the shell in which the daemon was started: it runs for days and serves other shells, too.
 const INHERITED: [&str; 22] = [
     "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
     "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
 ];
-/// Prefixes of further variables.
+/// Prefixes of further inherited variables.
 const INHERITED_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];
 
-/// The exit code of a starter that cannot use the settings: another attempt could not either.
+/// The exit code if the settings are invalid. Another attempt would fail, too.
 pub const MISCONFIGURED: u8 = 4;
 
 /// Why no daemon was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The home is gone and cannot be created again.
+    /// The home is missing and cannot be created.
     #[error(transparent)]
     Home(#[from] HomeError),
     /// The log cannot be written.
     #[error("cannot write the daemon's log {path}: {source}")]
     Log { path: PathBuf, source: io::Error },
     /// The program cannot be run.
-    #[error("cannot start the daemon ({program}): {source}; was cerebro moved? install it again")]
+    #[error("cannot start the daemon ({program}): {source}; if cerebro was moved, install it again")]
     Program { program: PathBuf, source: io::Error },
-    /// The program cannot restart itself.
-    #[error("cannot begin anew with the daemon's settings: {source}; start it with them: {settings}")]
+    /// The program cannot execute itself again.
+    #[error("cannot restart with the daemon's environment: {source}; start it with {settings}")]
     Restart { settings: String, source: io::Error },
 }
 
-/// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only starts
-/// the daemon and ends, see [`orphan`]; the runtime reaps it when it is dropped.
+/// Starts `cerebro daemon run --detached --home ROOT`, with the log as its standard error. The child only starts the
+/// daemon and ends: see [`orphan`]. The runtime reaps it when it is dropped.
 ///
 /// # Errors
 /// [`SpawnError`], which names the file at fault.
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
-    // A person who wants to start over may have removed it since it was opened.
+    // A person who wants to start from nothing may have removed it meanwhile.
     Home::open(Some(home.root()))?;
     let log = log::open(home).map_err(|source| SpawnError::Log { path: home.log_file(), source })?;
     let program = platform::own_program()
@@ -59,7 +59,7 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
         .args(["daemon", "run", "--detached", "--home"])
         .arg(home.root())
         .args(on_database(home))
-        // The starter's folder may be unmounted or removed while the daemon lives.
+        // The present working folder may be unmounted or removed while the daemon runs.
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -69,9 +69,9 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
         .map_err(|source| SpawnError::Program { program, source })
 }
 
-/// Starts the daemon proper, for a process that then ends, so that the daemon is nobody's child. Some agents kill
-/// all descendants of a server that they started, but the daemon serves others too. Of this process's environment
-/// it gets what [`INHERITED`] lists and the variables `named` by the settings.
+/// Starts the daemon itself, in a process that ends right after that, so that the daemon is no descendant of an agent.
+/// Some agents kill all descendants of a server that they started, but the daemon serves other agents, too. It inherits
+/// the variables in [`INHERITED`] and those `named` by the settings.
 ///
 /// # Errors
 /// [`SpawnError::Program`]
@@ -89,7 +89,7 @@ pub fn orphan(home: &Home, named: &[&str]) -> Result<(), SpawnError> {
         .map_err(|source| SpawnError::Program { program, source })
 }
 
-/// Whether a daemon keeps a variable of its starter's.
+/// Whether a daemon inherits a variable.
 fn is_inherited(name: &OsStr, named: &[&str]) -> bool {
     let Some(name) = name.to_str() else { return false };
     INHERITED.contains(&name)
@@ -102,9 +102,9 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
     home.database().into_iter().flat_map(|url| ["--db", url])
 }
 
-/// Makes sure that this process has the [`SETTINGS`] that are read from the environment only: if one is missing,
-/// the program executes itself again with all of them. This is for processes that [`spawn`] did not start: a daemon
-/// started by a person, a container or a service manager, and a command that runs a model itself.
+/// Makes sure that this process has the [`SETTINGS`], which libraries read from the environment only. If one is
+/// missing, the program executes itself again with all of them. This is for processes that [`spawn`] did not start: a
+/// daemon that a person, a container or a service manager started, and a command that runs a model itself.
 ///
 /// # Errors
 /// [`SpawnError::Restart`]. A process in which that failed is in an undefined state and must end.
@@ -122,25 +122,25 @@ pub fn with_settings() -> Result<(), SpawnError> {
     Err(SpawnError::Restart { settings, source })
 }
 
-/// Whether a value that the user has set is kept.
+/// Whether a value that the user has set takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Precedence {
-    /// Kept: it concerns memory and speed.
+    /// The user's value counts: it concerns memory and speed.
     Users,
-    /// Overridden: it is a promise of this program.
+    /// The program's value counts: users rely on it.
     Ours,
 }
 
-/// What the engine, the heap and ONNX Runtime read from the environment only.
+/// Settings that the engine, the allocator and ONNX Runtime read from the environment only.
 const SETTINGS: [(&str, &str, Precedence); 5] = [
-    // These keep a mostly idle daemon small: fewer threads for blocking work, and one arena that returns free pages
-    // to the system at once.
+    // These save memory in a daemon that is mostly idle: fewer threads for blocking work, and one arena that returns
+    // free pages to the system at once.
     ("SURREAL_KVS_THREADPOOL_SIZE", "4", Precedence::Users),
     ("MALLOC_CONF", "narenas:1,dirty_decay_ms:200,muzzy_decay_ms:0,lg_tcache_max:13", Precedence::Users),
-    // Short messages on the live endpoint, which are read before anybody has signed in.
+    // Bounds messages on the live endpoint, because the engine reads them before the client has signed in.
     ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576", Precedence::Users),
     ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576", Precedence::Users),
-    // Nothing leaves the machine unless it was configured.
+    // Nothing leaves the machine unless the user configured it.
     (NO_TELEMETRY.0, NO_TELEMETRY.1, Precedence::Ours),
 ];
 

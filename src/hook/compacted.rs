@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::platform;
 
-/// How much of a record's end is read. A compaction rewrites the record as one line.
+/// How much of a record's end is read, in bytes. A compaction rewrites the record as one line.
 const TAIL_BYTES: u64 = 2 * 1024 * 1024;
-/// What is in every summary.
+/// The text that every summary contains.
 const MARK: &str = "<state_snapshot>";
 
-/// Identifies the last compaction of a record; `None` if its end has none.
+/// The identity of the last compaction in a record; `None` if its end has none.
 pub fn last(record: &Path) -> Option<String> {
     let mut file = platform::open_without_waiting(record).ok()?;
     let facts = file.metadata().ok()?;
@@ -31,11 +31,11 @@ pub fn last(record: &Path) -> Option<String> {
 fn tail(file: &File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
-    // The first line may have lost its beginning; then it is not JSON and is skipped.
+    // The first line may be incomplete. Then it is not JSON and is skipped.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The newest summary. It is a user message that the program wrote; the output of a tool is not a summary.
+/// The newest summary. It is a user message that the CLI wrote. The output of a tool is not a summary.
 fn summary(lines: &str) -> Option<String> {
     let line = lines.lines().rev().find(|line| line.starts_with(r#"{"$set""#) && line.contains(MARK))?;
     let line: Value = serde_json::from_str(line).ok()?;
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// A record that was shortened: the line that takes the place of all before.
+    /// The line with which a compaction replaces a record.
     fn shortened(summary: &str, id: &str) -> String {
         let messages = json!([
             { "id": id, "type": "user", "content": [{ "text": summary }] },

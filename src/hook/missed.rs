@@ -1,7 +1,7 @@
-//! Events that hooks could not report because no daemon answered: how many and when, never what.
+//! Counts the events that hooks could not report because no daemon answered: how many and when, never what.
 //!
-//! The next hook of the session that reaches a daemon reports them as a gap. Each session has one file in the home
-//! with one line per event, to which concurrent hooks can append without waiting for each other.
+//! The next hook of the session that reaches a daemon reports them as a gap. Each session has one file in the home,
+//! with one line per event. Concurrent hooks can append to it without waiting for each other.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 /// The folder of the files, in the home.
 const FOLDER: &str = "missed";
-/// Most sessions with such a file, and how long a file of a session that never returned is kept.
+/// Most sessions with such a file, and how long the file of a session that never came back is stored.
 const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Largest file: about 4,600 events. Further ones are not counted.
@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Records that an event of a session could not be reported.
 ///
 /// # Errors
-/// When it cannot be written down.
+/// When the file cannot be written.
 pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;
@@ -32,7 +32,7 @@ pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     if !path.exists() && !has_room(&folder)? {
         return Ok(());
     }
-    // Appended and not synced: it is only a count, but lines of concurrent hooks must not be lost.
+    // Appended, so that no line of a concurrent hook is lost. Not synced, because it is only a count.
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     if file.metadata()?.len() < FILE_BYTES_MAX {
         file.write_all(format!("{}\n", now.as_millisecond()).as_bytes())?;
@@ -40,7 +40,7 @@ pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is room for another session; files of sessions that never returned are removed.
+/// Whether there is room for another session. Removes the files of sessions that never came back.
 fn has_room(folder: &Path) -> io::Result<bool> {
     let files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     if files.len() < FILES_MAX {
@@ -57,7 +57,7 @@ fn has_room(folder: &Path) -> io::Result<bool> {
 pub fn take(home: &Path, session: &str) -> Option<Taken> {
     let path = path_of(home, session);
     let claimed = path.with_extension(std::process::id().to_string());
-    // Of two concurrent hooks, one gets it.
+    // Of two concurrent hooks, only one succeeds.
     fs::rename(&path, &claimed).ok()?;
     let text = fs::read_to_string(&claimed).unwrap_or_default();
     Some(Taken { path, claimed, text })
@@ -67,7 +67,7 @@ fn path_of(home: &Path, session: &str) -> PathBuf {
     home.join(FOLDER).join(hex(&Sha256::digest(session)[..16]))
 }
 
-/// Missed events that one hook took to report them.
+/// Missed events that one hook has taken and will report.
 #[derive(Debug)]
 pub struct Taken {
     path: PathBuf,
@@ -89,13 +89,13 @@ impl Taken {
         })
     }
 
-    /// They were reported.
+    /// Removes them, because they were reported.
     pub fn done(self) {
-        // A file that stays is removed when it is old.
+        // If this fails, the file is removed when it is old.
         let _ = fs::remove_file(&self.claimed);
     }
 
-    /// They could not be reported: they wait for the next hook, together with what was missed since.
+    /// Returns them to the file, because they could not be reported. The next hook takes them together with newer ones.
     pub fn give_back(self) {
         let put = OpenOptions::new().append(true).create(true).open(&self.path);
         if put.and_then(|mut file| file.write_all(self.text.as_bytes())).is_ok() {
@@ -144,7 +144,7 @@ mod tests {
         }
         assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), FILES_MAX);
         assert!(take(home, &format!("s{FILES_MAX}")).is_none());
-        // What is old makes room.
+        // An old file is removed to make room.
         let old = fs::File::options().write(true).open(path_of(home, "s0")).unwrap();
         old.set_modified(std::time::SystemTime::now() - 2 * AGE_MAX).unwrap();
         note(home, &format!("s{FILES_MAX}"), at(1)).unwrap();

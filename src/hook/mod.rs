@@ -1,9 +1,9 @@
-//! The hooks of agents: what an agent reports during a session, and the answers that it reads.
+//! The hooks of agents: the events that an agent reports during a session, and the answers that it reads.
 //!
 //! An agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] turns that into an
 //! event, and [`answer`] writes the answer in the agent's own format. Both are pure; the command does the I/O.
 //!
-//! What hooks store and what the agent itself stores must belong to one session. Claude Code passes the session's
+//! What a hook stores and what the agent stores must belong to the same session. Claude Code passes the session's
 //! id in the environment of its servers and Codex in each call's `_meta`; their hooks have the same id. Gemini CLI
 //! and OpenCode send their servers nothing, so a hook (for OpenCode, the plugin) adds the id to tool calls that
 //! belong to a session. With Cursor, hooks and calls belong to two different sessions.
@@ -27,10 +27,10 @@ pub const BEFORE_TOOL: &str = "BeforeTool";
 /// The event in which Gemini CLI reports the result of a tool call.
 pub const AFTER_TOOL: &str = "AfterTool";
 
-/// Our plugin's name for the end of a part of OpenCode's answer; the turn may go on.
+/// The name in Cerebro's plugin for the end of a part of OpenCode's answer. The turn may go on after it.
 pub const TEXT_COMPLETE: &str = "TextComplete";
 
-/// An agent that runs hooks. `setup` also knows agents without hooks.
+/// An agent that runs hooks. `setup` also supports agents without hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agent {
     ClaudeCode,
@@ -59,7 +59,7 @@ impl Agent {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 
-    /// The events for which its configuration has a hook. `OpenCode` has a plugin, which chooses itself.
+    /// The events for which its configuration has a hook. `OpenCode` has a plugin instead, which chooses the events.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode => &["SessionStart", "UserPromptSubmit", "PostCompact", "Stop", "SessionEnd"],
@@ -70,8 +70,8 @@ impl Agent {
         }
     }
 
-    /// The further events that the journal of work has hooks for, and the tools to which each is limited; `None`
-    /// means all. `OpenCode` has a plugin for them, too.
+    /// The further events for which the journal of work has hooks, each with the tools to which it is limited; `None`
+    /// means all tools. `OpenCode` has a plugin for them, too.
     pub fn journal_events(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
             Self::ClaudeCode => &[
@@ -93,12 +93,12 @@ impl Agent {
         }
     }
 
-    /// Whether the journal also reads its transcripts, which fill the gaps that hooks leave.
+    /// Whether the journal also reads its transcripts, which contain what the hooks do not report.
     pub fn has_second_source(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex)
     }
 
-    /// The name of its MCP client. Hooks store under the same name.
+    /// The name of its MCP client. Hooks use the same name.
     pub fn client(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -115,24 +115,24 @@ impl Agent {
 pub enum Deed {
     /// Answer with the context of the project.
     Context,
-    /// Save what the user asked.
+    /// Save the user's prompt.
     Prompt(String),
-    /// Save the last message, for lack of a better summary.
+    /// Save the last message as the summary, if there is no better one.
     Message(String),
-    /// Save the summary that a compaction made of the session.
+    /// Save the summary of the session that a compaction wrote.
     Compaction(String),
-    /// The session has ended.
+    /// End the session.
     End,
     /// Answer with the arguments of a tool call, to which the session was added.
     Bind(Value),
 }
 
-/// A report of an agent.
+/// An event that an agent reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What to do for the session; `None` if the report is for the journal only.
+    /// What to do for the session; `None` if the event is for the journal only.
     pub deed: Option<Deed>,
-    /// Its steps for the journal.
+    /// Its steps for the journal, if it has any.
     pub moment: Option<Moment>,
     /// The agent's own id of the session.
     pub session: String,
@@ -140,19 +140,19 @@ pub struct Event {
     pub cwd: Option<PathBuf>,
     /// The transcript file of the session, if the agent names one.
     pub transcript: Option<PathBuf>,
-    /// Whether the agent's transcript, a file or a database, should be read now.
+    /// Whether to read the agent's transcript, a file or a database, now.
     pub has_news: bool,
-    /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty at other events.
+    /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty for other events.
     pub source: String,
 }
 
-/// Reads an agent's report. `None` when there is nothing to do.
+/// Reads an event from an agent's report. `None` if there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
     let transcript = text("transcript_path").map(PathBuf::from);
-    // The transcript gets a call or a part of an answer only at the end of the turn. A prompt is included because
-    // it says which file to read if the agent dies before that.
+    // The agent writes a turn's calls and answers to the transcript at the end of the turn. A prompt counts, too,
+    // because it names the file to read if the agent dies before that.
     let has_news = match deed {
         Some(Deed::Prompt(_)) => transcript.is_some(),
         Some(Deed::Bind(_)) => false,
@@ -187,10 +187,10 @@ fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
     })
 }
 
-/// Adds the session to a tool call that belongs to one and does not name it.
+/// Adds the session to a tool call that belongs to a session and does not name it.
 fn bind(input: &Value) -> Option<Deed> {
     let tool = input["tool_name"].as_str()?;
-    // The agent's name for the server comes before the tool's name.
+    // The agent puts its name for the server before the tool's name.
     let argument = Operation::tools().find(|known| tool.ends_with(known.name()))?.session_argument()?;
     let mut arguments = input["tool_input"].as_object()?.clone();
     if arguments.get(argument).and_then(Value::as_str).is_some_and(|id| !id.trim().is_empty()) {
@@ -213,7 +213,7 @@ pub fn answer(agent: Agent, event: &str, context: &str) -> String {
     }
 }
 
-/// The completed arguments in the format of Gemini CLI: all of them, because they replace the model's.
+/// The completed arguments in Gemini CLI's format. All of them are included, because they replace the model's.
 pub fn bound(event: &str, arguments: &Value) -> String {
     json!({ "hookSpecificOutput": { "hookEventName": event, "tool_input": arguments } }).to_string()
 }

@@ -1,8 +1,8 @@
-//! Translates a hook's payload into steps, whichever agent sent it.
+//! Translates a hook's payload, from any agent, into steps.
 //!
-//! Pure and total: unknown fields are ignored, missing ones make a poorer step or none, and nothing is an error.
-//! Every text is bounded here without splitting a word, so that redaction, which the daemon does, still recognises
-//! a secret at the border.
+//! Pure, and without errors: unknown fields are ignored, and missing fields lead to a step with less data or to none.
+//! Every text is cut to a bound, but not within a word. So the daemon, which redacts the text, still recognises a
+//! secret at its end.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
@@ -15,20 +15,20 @@ use sha2::{Digest, Sha256};
 
 use super::{Agent, strip};
 
-/// Longest last words of a turn, and longest reason why one broke off.
+/// Longest last message of a turn, and longest reason for a failed turn.
 const MESSAGE_BYTES_MAX: usize = 600;
 const ERROR_BYTES_MAX: usize = 200;
 
-/// The contents of one payload.
+/// The steps in one payload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
-    /// The steps; a call that changed several files gives several.
+    /// The steps. A call that changed several files is several steps.
     pub steps: Vec<Step>,
-    /// Identifies it within the session, if the agent names its calls or turns: a repeated report counts once.
+    /// The identity within the session, if the agent names its calls or turns. A repeated report counts once.
     pub once: Option<String>,
 }
 
-/// Reads the steps from a payload. `None` when it is not about the work.
+/// Reads the steps from a payload. `None` if it has none.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     let call = call_id(input);
     let mut steps = match event {
@@ -40,7 +40,7 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         }
         "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: last_message(input) }],
         "StopFailure" => vec![Step::TurnFailed { error: error(input) }],
-        // Gemini CLI sends `PreCompress` with every turn, so it says nothing.
+        // Gemini CLI sends `PreCompress` with every turn, so that event means nothing.
         "PreCompact" => vec![Step::Compacted { trigger: name(text(input, "trigger")), summary: None }],
         "SessionEnd" | "sessionEnd" => vec![Step::Ended { reason: name(text(input, "reason")) }],
         _ => return None,
@@ -50,17 +50,17 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         Step::Prompt { .. } => reported::once(first, &turn_id(input)),
         _ => reported::once(first, &call),
     });
-    // After the others, whose numbers identify a repeated report.
+    // It comes last, because the numbers of the others identify a repeated report.
     steps.extend(missed(input));
     (!steps.is_empty()).then_some(Moment { steps, once })
 }
 
-/// What our plugin could not report, because too much happened at once.
+/// The events that Cerebro's plugin could not report, because there were too many at once.
 fn missed(input: &Value) -> Option<Step> {
     let missed = &input["missed"];
     let at = |key: &str| Timestamp::from_millisecond(missed[key].as_i64()?).ok();
     let count = missed["count"].as_u64().filter(|count| *count > 0)?;
-    let reason = "more happened at once than hooks could tell".to_owned();
+    let reason = "there were more events at once than the hooks could report".to_owned();
     Some(Step::Gap { from: at("from")?, to: at("to")?, count: Some(count), reason, filled: false })
 }
 
@@ -72,7 +72,7 @@ fn first_name(input: &Value, keys: [&str; 2]) -> String {
     name(keys.into_iter().map(|key| text(input, key)).find(|id| !id.is_empty()).unwrap_or_default())
 }
 
-/// The agent's own id of a call; empty without one, as for Gemini CLI.
+/// The agent's own id of a call; empty if it has none, as in Gemini CLI.
 fn call_id(input: &Value) -> String {
     first_name(input, ["tool_use_id", "call_id"])
 }
@@ -87,14 +87,14 @@ fn prompt(input: &Value) -> Option<Step> {
     (!words.trim().is_empty()).then(|| Step::Prompt { text: clipped(words.trim(), PROMPT_BYTES_MAX) })
 }
 
-/// The agent's last words of a turn.
+/// The agent's last message of a turn.
 fn last_message(input: &Value) -> Option<String> {
     let keys = ["last_assistant_message", "prompt_response", "text"];
     let words = keys.into_iter().map(|key| strip::strip(text(input, key))).find(|words| !words.is_empty())?;
     Some(clipped(&words, MESSAGE_BYTES_MAX))
 }
 
-/// The call that a payload is about. A call of a sub-agent is the session's own.
+/// The call that a payload describes. A call of a sub-agent belongs to the session.
 fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     let tool = text(input, "tool_name");
     if tool.is_empty() {
@@ -115,8 +115,8 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     }))
 }
 
-/// Joins the beginning of a call with its end if the agent gives calls no id, as Gemini CLI: by what was called. It
-/// does not distinguish a call from a later one, so nothing is dropped because of it.
+/// An id that connects the start of a call with its end, if the agent gives calls no id, as Gemini CLI does not. It
+/// comes from the tool and its input, so a repeated call has the same one, and nothing is dropped because of it.
 fn joint(agent: Agent, input: &Value) -> String {
     if agent != Agent::GeminiCli {
         return String::new();
@@ -125,7 +125,7 @@ fn joint(agent: Agent, input: &Value) -> String {
     format!("gemini-{}", hex(&Sha256::digest(called)[..8]))
 }
 
-/// The output of a call, or why it failed, in whichever format the agent sends it.
+/// The output of a call, or why it failed, in any agent's format.
 fn printed(agent: Agent, input: &Value) -> String {
     let response = &input["tool_response"];
     if let Some(report) = report_of_gemini(agent, input) {
@@ -152,7 +152,7 @@ fn printed(agent: Agent, input: &Value) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The beginning of a report by Gemini CLI's shell, before the output.
+/// The text before the output in a report by Gemini CLI's shell.
 const REPORT: &str = "Output: ";
 
 /// Gemini CLI's report of a call, without its frame.
@@ -162,7 +162,7 @@ fn report_of_gemini(agent: Agent, input: &Value) -> Option<&str> {
     Some(inner.and_then(|inner| inner.strip_suffix("\n</untrusted_context>")).unwrap_or(text))
 }
 
-/// The exit status in such a report. It comes after the output, and is left out if it is 0.
+/// The exit status in such a report. It follows the output, and is missing if it is 0.
 fn reported(report: &str) -> Option<i32> {
     const LINES_MAX: usize = 4;
     let end = report.strip_prefix(REPORT)?.lines().rev().take(LINES_MAX);
@@ -172,7 +172,7 @@ fn reported(report: &str) -> Option<i32> {
             return status.parse().ok();
         }
         if !["Process Group PGID: ", "Background PIDs: "].iter().any(|mark| line.starts_with(mark)) {
-            // A command that was ended by a signal, or could not be run, has no status.
+            // A command that a signal ended, or that could not be run, has no status.
             is_over &= !["Signal: ", "Error: "].iter().any(|mark| line.starts_with(mark));
             break;
         }
@@ -189,8 +189,8 @@ fn is_failure(agent: Agent, response: &Value) -> bool {
     }
 }
 
-/// The exit status, if a field has it. Claude Code reports a failed command by another event, so all others ended
-/// with 0.
+/// The exit status, if a field contains it. Claude Code reports failed commands in another event, so the status of all
+/// others is 0.
 fn exit(agent: Agent, input: &Value) -> Option<i32> {
     let response = &input["tool_response"];
     let fields = [
@@ -208,8 +208,8 @@ fn exit(agent: Agent, input: &Value) -> Option<i32> {
     status.or(is_plain.then_some(0))
 }
 
-/// The step for a call that begins: only for commands, which may be left with an unknown outcome. Without an id it
-/// could not be joined with its end.
+/// The step for the start of a call. Only commands have one, because a crash can leave their outcome unknown. A call
+/// without an id has none, because nothing would connect it with its end.
 fn before(call: &Call) -> Option<Step> {
     match &call.action {
         Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
@@ -221,7 +221,7 @@ fn before(call: &Call) -> Option<Step> {
     }
 }
 
-/// The steps for a call that ended.
+/// The steps for the end of a call.
 fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
     match &call.action {
         Action::Command { line } if !line.is_empty() => vec![ran(call, line, agent, input)],
@@ -238,7 +238,7 @@ fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
     let output = printed(agent, input);
     let response = &input["tool_response"];
     let failed = call.outcome == Outcome::Failed;
-    // Codex reports a command that is still running; how it ends is not known yet.
+    // Codex also reports a command that is still running. Its ending is not known yet.
     let goes_on = agent == Agent::Codex && output.contains("Process running with session ID");
     let ending = if input["is_interrupt"] == true || response["interrupted"] == true {
         Ending::Interrupted
@@ -266,7 +266,7 @@ fn edited(call: &Call, paths: &[String], input: &Value) -> Vec<Step> {
     })
 }
 
-/// Lines added and removed, by an input that has the old text and the new one, or the whole new file.
+/// The numbers of added and removed lines. The input has the old and the new text, or the whole new file.
 fn counted(input: &Value) -> Option<(u32, u32)> {
     let of = |input: &Value| {
         let old = ["old_string", "oldString"].into_iter().find_map(|key| input[key].as_str());
@@ -286,7 +286,7 @@ fn counted(input: &Value) -> Option<(u32, u32)> {
     }
 }
 
-/// The lines of both texts between their common beginning and their common end.
+/// The numbers of lines in both texts between the lines that they share at the start and at the end.
 fn changed_lines(old: &str, new: &str) -> (u32, u32) {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let begin = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -295,7 +295,7 @@ fn changed_lines(old: &str, new: &str) -> (u32, u32) {
     (count(&new), count(&old))
 }
 
-/// The files of a patch in the format of `apply_patch`, with their lines added and removed.
+/// The files of a patch in the format of `apply_patch`, with the numbers of added and removed lines.
 fn patched(input: &Value) -> Vec<(String, u32, u32)> {
     const HEADINGS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
     let given = ["command", "input", "patch", "patchText"].into_iter().find_map(|key| input[key].as_str());
@@ -316,7 +316,7 @@ fn patched(input: &Value) -> Vec<(String, u32, u32)> {
     files
 }
 
-/// Why a turn broke off: the agent's word, and its details where it gives some.
+/// Why a turn failed: the agent's word, and its details if there are any.
 fn error(input: &Value) -> String {
     let word = |value: &Value| {
         let text = value.as_str().or(value["type"].as_str()).or(value["name"].as_str());

@@ -1,18 +1,18 @@
-//! Frames the context for agents, and removes such frames from texts: what was shown, by us or by the agent's
-//! program, must not come back as memory.
+//! Frames the context for agents, and removes such frames from texts: what Cerebro or the agent's program has shown
+//! must not come back as a memory.
 
 use cerebro_core::text;
 use cerebro_transcript::HOST_ELEMENTS;
 
-/// The name of the frame around our own context, by which later texts are recognised to contain it.
+/// The name of the frame around Cerebro's context. [`strip`] recognises the context by it.
 const FRAME: &str = "cerebro-context";
-/// The framed context, as an agent gets it. Nothing inside can close the frame or open another.
+/// The framed context for an agent. Nothing inside can close the frame or open another.
 pub fn framed(context: &str) -> String {
     format!("<{FRAME}>\n{}\n</{FRAME}>", text::inert(context).trim())
 }
 
-/// The text without injected elements. One of ours that was cut off reaches to the end of the text. One of another
-/// program that is not closed stays, because the user may be writing about it.
+/// The text without injected elements. If Cerebro's frame is not closed, the rest of the text is removed. An element of
+/// another program that is not closed stays, because the user may be writing about it.
 pub fn strip(text: &str) -> String {
     let mut rest = without(text.to_owned(), FRAME, true);
     for name in HOST_ELEMENTS {
@@ -21,7 +21,7 @@ pub fn strip(text: &str) -> String {
     rest.trim().to_owned()
 }
 
-/// The summary itself, from the output of a compaction, without the model's thinking aloud.
+/// The summary in the output of a compaction, without the model's analysis.
 pub fn summary(text: &str) -> String {
     let text = without(text.to_owned(), "analysis", false);
     let inner = element(&text, "summary", 0).map(|(_, start, end, _)| text[start..end].trim().to_owned());
@@ -44,8 +44,8 @@ fn without(text: String, name: &str, to_the_end: bool) -> String {
     out
 }
 
-/// The next element with that name: where it begins, its inside, and what follows it. Elements of one name are
-/// nested only with ill intent; then the outermost counts.
+/// The next element with that name: the positions of its start, of its content and of the text after it. Only an attack
+/// nests elements of one name. Then the outermost counts.
 fn element(text: &str, name: &str, from: usize) -> Option<(usize, usize, usize, usize)> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let begin = from + text[from..].find(&open)?;
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(summary("<summary></summary>"), "<summary></summary>");
     }
 
-    /// A tag of ours or of an agent's program: opening or closing, each letter in any case, with blanks, attributes and
-    /// brackets too many.
+    /// A tag of Cerebro or of an agent's program: opening or closing, each letter in any case, with extra blanks,
+    /// attributes and brackets.
     fn tag() -> impl Strategy<Value = String> {
         let ours = [FRAME, "|im_start|", "|im_end|", "system"];
         let names: Vec<&str> = HOST_ELEMENTS.into_iter().chain(HOST_ELEMENTS_AT_EDGES).chain(ours).collect();
@@ -112,7 +112,7 @@ mod tests {
         })
     }
 
-    /// Tags and words, tags within tags to any depth, and some twice.
+    /// Tags and words, with tags inside tags at any depth, and some of them twice.
     fn spliced() -> impl Strategy<Value = String> {
         let piece = prop_oneof![tag(), "[a-z<>/ \n]{0,8}"];
         let nested = piece.prop_recursive(4, 24, 3, |inner| {

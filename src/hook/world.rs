@@ -1,6 +1,6 @@
 //! Examines the folder in which an agent works: its commit, and the contents of its files.
 //!
-//! This runs no `git`, and nothing here blocks on a pipe. The caller bounds the time, because a file system may not
+//! It does not run `git` and does not block on a pipe. The caller bounds the time, because a file system may not
 //! answer.
 
 use std::fs;
@@ -12,12 +12,12 @@ use sha2::{Digest, Sha256};
 
 use crate::platform;
 
-/// Largest file whose content is read.
+/// Largest file whose content is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// How many bytes of a digest are kept.
+/// How many bytes of a digest are used.
 const DIGEST_BYTES: usize = 8;
 
-/// The present commit of the repository around a folder, in hex.
+/// The present commit of the repository that contains a folder, in hex.
 pub fn commit(folder: &Path) -> Option<String> {
     let git_dir = folder.ancestors().find_map(git_dir)?;
     let head = text(&git_dir.join("HEAD"))?;

@@ -1,7 +1,7 @@
 //! The operations that `cerebro hook` calls for an agent.
 //!
-//! The connection's hello names the session and the folder. The agent is an argument: the name of its own MCP
-//! client, so that both write under one name.
+//! The connection's hello names the session and the folder. An argument names the agent's own MCP client, so that
+//! hooks and agent write under the same name.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -27,7 +27,7 @@ use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
 use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
-/// The smallest context that is worth a hook's output.
+/// Smallest context for a hook's output, in bytes.
 const CONTEXT_BYTES_MIN: usize = 256;
 /// Most recent memories in the context.
 const CONTEXT_MEMORIES: usize = 20;
@@ -38,11 +38,11 @@ fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
 }
 
-/// Saves the last message of a session, for lack of a better summary.
+/// Saves the last message of a session as its summary, if there is no better one.
 pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
-    // What was shown is recorded under the session of the agent's server, which may have another name.
+    // The watch is recorded under the session of the agent's server, which may have another id.
     if !call.service.feedback.note_answer(&call.session, &message)
         && let Some(session) = call.connection.session_beside()
     {
@@ -52,7 +52,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     Ok(noted(kept).answering(Kept { kept }))
 }
 
-/// Saves the summary that a compaction made of a session.
+/// Saves the summary of a session that a compaction wrote.
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
@@ -84,7 +84,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
         None => None,
     };
     let in_hand = in_hand.map(|text| taint::screened(&text).into_owned());
-    // Unfinished work comes first and takes its part of the room.
+    // Unfinished work comes first, and leaves less room for the rest.
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
@@ -122,9 +122,9 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
     Ok(Reply::saying("prompt kept").answering(answer))
 }
 
-/// Ends the session. One that never wrote anything does not exist, which is not an error.
+/// Ends the session. If it does not exist because it wrote nothing, that is not an error.
 pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
-    // Requires the argument as all of a hook's calls do, although the session knows its agent.
+    // Checks the argument, as all calls of a hook do, although the session already has its agent.
     caller(call)?;
     let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
         Ok(_) => "session ended",
@@ -137,7 +137,7 @@ pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
 /// Most steps of one call of a hook.
 const STEPS_MAX: usize = 64;
 
-/// Adds steps to the journal. Malformed ones are not refused: an agent's hook has nobody to tell.
+/// Adds steps to the journal. Malformed ones are ignored, because nobody reads the errors of an agent's hook.
 pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let caller = caller(call)?;
     let directory = call.arguments.text("directory")?;
@@ -167,8 +167,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     Ok(Reply::saying("noted").answering(Recorded { recorded }))
 }
 
-/// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
-/// A later request reopens it.
+/// Closes the work of a session that ended properly and left nothing open. A later request reopens it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
     let Some((own, state)) = call.service.journal.of_session(actor).await? else { return Ok(()) };
     let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
@@ -179,8 +178,8 @@ async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), Servic
     Ok(())
 }
 
-/// The first step of a session's piece of work, if what happened deserves one. Reported twice by concurrent hooks,
-/// it counts once.
+/// The first step of a session's piece of work, if the reported steps justify one. If concurrent hooks report it
+/// twice, it counts once.
 fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Option<Happening> {
     let does_something = |step: &Step| {
         matches!(
@@ -210,7 +209,7 @@ fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Optio
     Some(Happening { once: Some("begun".to_owned()), ..Happening::from(step) })
 }
 
-/// Whether a hook may report this step. Steps that the journal derives itself are not accepted from outside.
+/// Whether a hook may report this step. A step that the journal derives is not accepted from outside.
 fn is_of_hooks(step: &Step) -> bool {
     matches!(
         step,
@@ -228,8 +227,8 @@ fn is_of_hooks(step: &Step) -> bool {
     )
 }
 
-/// The unfinished work: of this session after a compaction, otherwise of another session that was abandoned. Names
-/// the files to examine; called again with their contents, it says what has changed since.
+/// The unfinished work: of this session after a compaction, otherwise of an abandoned session. The first answer names
+/// the files to examine; with their contents, the second one says what has changed since.
 pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let caller = caller(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();
@@ -262,15 +261,15 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
 /// Most files of the work that a hook examines.
 const FILES_LOOKED_AT_MAX: usize = 32;
 
-/// A file as the hook found it.
+/// The state of a file, as the hook found it.
 fn seen_file(file: Value) -> Option<SeenFile> {
     let path = file["path"].as_str()?.to_owned();
     Some(SeenFile { path, digest: file["digest"].as_str().map(str::to_owned) })
 }
 
-/// The pieces of work that a starting session may be told about, the most important first.
+/// The pieces of work about which a starting session may get a hint, the most important first.
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
-    // A session's own conversation contains it all, except after a compaction or a crash.
+    // A session's own conversation contains its work, except after a compaction or a crash.
     if let Some((own, _)) = call.service.journal.of_session(actor).await? {
         let goes_on = matches!(source, "compact" | "resume");
         return Ok(goes_on.then_some(own.id).into_iter().collect());
@@ -295,8 +294,8 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
 /// Most pieces of work that are examined to find an abandoned one.
 const CANDIDATES_MAX: usize = 20;
 
-/// Whether work was left half-way. A session that stopped between two turns, or that its user ended, left at most
-/// effects of unknown outcome.
+/// Whether work was left unfinished. If a session stopped between two turns, or its user ended it, only effects of
+/// unknown outcome count.
 fn is_worth_showing(state: &State) -> bool {
     let is_broken_off = state.turn_open
         || state.turn_failed.is_some()

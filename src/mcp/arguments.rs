@@ -15,7 +15,7 @@ use cerebro_core::redact;
 use cerebro_core::text;
 use cerebro_service::Change;
 
-/// An argument that cannot be read as meant.
+/// An argument that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("argument `{name}`{}: {problem}", .value.as_ref().map(|value| format!(" = `{value}`")).unwrap_or_default())]
 pub struct ArgumentError {
@@ -26,7 +26,7 @@ pub struct ArgumentError {
 }
 
 impl ArgumentError {
-    /// An error about one argument, which repeats the beginning of its value.
+    /// An error about one argument. It quotes the beginning of the value.
     pub fn new(name: &str, value: Option<&str>, problem: impl Into<String>) -> Self {
         let value = value.map(echo);
         Self { code: Code::InvalidArgument, name: name.to_owned(), value, problem: problem.into() }
@@ -49,7 +49,7 @@ impl ArgumentError {
     }
 }
 
-/// The beginning of an offending value, without secrets.
+/// The beginning of an invalid value, redacted.
 fn echo(value: &str) -> String {
     let line = text::one_line(&redact::redact_secrets(value));
     text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
@@ -57,46 +57,46 @@ fn echo(value: &str) -> String {
 
 type Result<T> = std::result::Result<T, ArgumentError>;
 
-/// The largest count; what is larger is this one.
+/// Largest count. Larger ones are clamped to it.
 const COUNT_MAX: usize = 1_000_000_000;
 
 /// The sections that are folded into a memory's content.
 const SECTIONS: [(&str, &str); 4] =
     [("what", "What"), ("why", "Why"), ("where", "Where"), ("learned", "Learned")];
 
-/// The arguments of one call; remembers which were read. Texts come out as they came in: who takes them redacts them.
+/// The arguments of one call. Records which of them were read. Texts are returned unchanged; the use case redacts them.
 #[derive(Debug)]
 pub struct Arguments {
     map: Map<String, Value>,
     read: BTreeSet<String>,
     names: Names,
-    /// How many secrets were taken out of names.
+    /// How many secrets were redacted in names.
     redacted: usize,
 }
 
 /// Who chose the names of projects, types and sessions in the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// An agent, whose names may hold secrets.
+    /// An agent. Its names may contain secrets.
     OfAgent,
-    /// A person, who refers to stored names.
+    /// A person. The names refer to stored ones.
     OfPerson,
 }
 
 impl Arguments {
-    /// Takes the arguments as they came.
+    /// The arguments of a call.
     pub fn new(map: Map<String, Value>, names: Names) -> Self {
         Self { map, read: BTreeSet::new(), names, redacted: 0 }
     }
 
-    /// Redacts a name among a person's arguments, where it may not be stored yet.
+    /// Redacts a name among a person's arguments, if it may not be stored yet.
     pub fn redact_name(&mut self, name: &str) {
         if let Some(Value::String(text)) = self.map.get_mut(name) {
             *text = redact::redact_name(text);
         }
     }
 
-    /// A name that is parsed here, redacted; `None` if it is blank.
+    /// A redacted name; `None` if it is blank.
     fn name(&mut self, name: &'static str) -> Result<Option<String>> {
         let given = self.text(name)?.filter(|given| !given.trim().is_empty());
         if self.names == Names::OfPerson {
@@ -131,7 +131,8 @@ impl Arguments {
         self.strangers(|_| false)
     }
 
-    /// The names that no tool with these arguments has, read or not: a failed call may not have read all of them.
+    /// The names of arguments that were not read and that the tool does not have. A failed call may not have read all
+    /// of its own arguments.
     pub fn strangers(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
         let known = |name: &String| self.read.contains(name) || is_known(name);
         self.map.keys().filter(|name| !known(name)).map(|name| echo(name)).collect()
@@ -154,7 +155,7 @@ impl Arguments {
         }
     }
 
-    /// A text; numbers and booleans are converted.
+    /// A text. Numbers and booleans are converted.
     pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         self.text_of(&[name])
     }
@@ -216,7 +217,7 @@ impl Arguments {
     /// The number of a revision, from 1.
     pub fn revision(&mut self, name: &'static str) -> Result<Option<u32>> {
         let Some(count) = self.count(name)? else { return Ok(None) };
-        // A count that was clamped is not the number that was given.
+        // A clamped count is not the given number.
         if let (1..COUNT_MAX, Ok(revision)) = (count, u32::try_from(count)) {
             return Ok(Some(revision));
         }
@@ -302,7 +303,7 @@ impl Arguments {
         self.text_of(&["id", "observation_id", "memory_id"]).ok()?.and_then(|id| ExchangeId::parse(&id).ok())
     }
 
-    /// The id of a chunk of a document, likewise.
+    /// The id of a chunk of a document, in the same way.
     pub fn chunk_id(&mut self) -> Option<ChunkId> {
         self.text_of(&["id", "observation_id", "memory_id"]).ok()?.and_then(|id| ChunkId::parse(&id).ok())
     }
@@ -373,7 +374,7 @@ impl Arguments {
         })
     }
 
-    /// The change of such a moment: an empty text removes it.
+    /// A change of such a moment. An empty text removes it.
     pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Change<Timestamp>> {
         match self.text(name)? {
             None => Ok(Change::Keep),
@@ -381,7 +382,7 @@ impl Arguments {
         }
     }
 
-    /// The change of such a text: an empty one removes it.
+    /// A change of such a text. An empty text removes it.
     pub fn change(&mut self, name: &'static str) -> Result<Change<String>> {
         let given = self.text(name)?;
         Ok(given.map_or(Change::Keep, |text| Change::To(Some(text).filter(|text| !text.is_empty()))))

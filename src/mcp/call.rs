@@ -9,7 +9,7 @@ use cerebro_service::{Caller, Service};
 pub(super) struct Call {
     pub service: Service,
     pub caller: Caller,
-    /// The session the call belongs to unless it names another.
+    /// The session of the call, unless the call names another.
     pub session: SessionId,
     pub arguments: Arguments,
     pub connection: Connection,
@@ -29,8 +29,8 @@ impl Call {
         self.context.now()
     }
 
-    /// If the caller's project has no memories: the former projects of its folder that have some, with their
-    /// number.
+    /// The former projects of the caller's folder that have memories, each with their number. Empty if the present
+    /// project has memories.
     pub(super) async fn former(&self) -> Result<Vec<(Project, i64)>, Fault> {
         let former = self.connection.former();
         if former.is_empty() {
@@ -45,7 +45,7 @@ impl Call {
         Ok(counted.filter(|(count, _)| *count > 0).map(|(count, project)| (project, count)).collect())
     }
 
-    /// The session that the call names, otherwise the one it belongs to.
+    /// The session that the call names, otherwise [`Self::session`].
     pub(super) fn session_argument(&mut self) -> Result<SessionId, Fault> {
         let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
         self.connection.uses(&self.service, &session);

@@ -1,4 +1,4 @@
-//! One client's connection: its identity, the session of its calls, and what ends with it.
+//! One client's connection: its identity, the session of its calls, and everything that ends with it.
 
 use std::{
     collections::BTreeSet,
@@ -39,7 +39,7 @@ struct State {
     client: Option<u64>,
     /// The last session that was started on this connection.
     bound: Mutex<Option<SessionId>>,
-    /// The session of calls without any other session.
+    /// The session of calls that belong to no other session.
     minted: Mutex<Option<SessionId>>,
     /// The sessions of this connection's calls.
     used: Mutex<BTreeSet<SessionId>>,
@@ -47,7 +47,7 @@ struct State {
     lease: Mutex<Option<Lease>>,
     /// The token that ends the HTTP listener opened on this connection.
     listening: Mutex<Option<CancellationToken>>,
-    /// Cancelled when the connection is over.
+    /// Is cancelled when the connection ends.
     gone: CancellationToken,
 }
 
@@ -88,7 +88,7 @@ impl Connection {
         self.0.checkout.as_ref()
     }
 
-    /// The hello of a program with which a person watches from the same folder.
+    /// The hello for a program with which a person watches, in the same folder.
     pub(super) fn looking_on(&self) -> Hello {
         let Hello { cwd, project, project_dir, folder_project, is_remote, .. } = self.0.hello.clone();
         Hello {
@@ -117,9 +117,9 @@ impl Connection {
         self.0.client
     }
 
-    /// The session of a call without a `session_id`: the one named in the call's metadata, the last one started
-    /// here, the one in the client's environment, the pump's own; for a person, the session of the day in the
-    /// project.
+    /// The session of a call without a `session_id`: the first that exists of the one in the call's metadata, the
+    /// last one started here, the one in the client's environment, and the pump's own. For a person, it is the session
+    /// of the day in the project.
     pub(super) fn session(&self, meta: &Map<String, Value>, project: Option<&Project>) -> SessionId {
         let of_meta = ["sessionId", "session_id", "threadId"]
             .iter()
@@ -132,7 +132,7 @@ impl Connection {
             .unwrap_or_else(|| self.minted(project.unwrap_or(self.project())))
     }
 
-    /// The session of calls without any other session.
+    /// The session of calls that belong to no other session.
     fn minted(&self, project: &Project) -> SessionId {
         let mut minted = lock(&self.0.minted);
         if self.is_person() {
@@ -142,7 +142,7 @@ impl Connection {
         minted.get_or_insert_with(SessionId::random).clone()
     }
 
-    /// Makes later calls of this connection belong to a session.
+    /// Makes a session the one of later calls on this connection.
     pub(super) fn bind(&self, session: &SessionId) {
         *lock(&self.0.bound) = Some(session.clone());
     }
@@ -161,20 +161,20 @@ impl Connection {
         }
     }
 
-    /// The session in the agent's environment: the agent is in it whether it calls a tool or not.
+    /// The session in the agent's environment. The agent is in it even if it calls no tool.
     pub(super) fn own_session(&self) -> Option<SessionId> {
         let hello = &self.0.hello;
         hello.client_session.as_deref().and_then(clean_session).filter(|_| hello.role == Role::Agent)
     }
 
-    /// Records that this connection's hook acts for a session, so that the agent's server, which the same process
-    /// started, is known to belong to it.
+    /// Records that this connection's hook works for a session. The agent's server, which the same process started,
+    /// then belongs to it, too.
     pub(super) fn beside(&self, session: &SessionId) {
         self.0.context.met(session, &self.0.hello.parents);
     }
 
-    /// The session of the agent's server that the same process started as this hook, if it is unique: hooks use the
-    /// agent's names of sessions, which a server may not know.
+    /// The session of the agent's server that the same process started as this hook, if there is exactly one. Hooks use
+    /// the agent's names of sessions, which a server may not know.
     pub(super) fn session_beside(&self) -> Option<SessionId> {
         self.0.context.session_served(&self.0.hello.parents)
     }
@@ -209,37 +209,37 @@ impl Connection {
         self.0.hello.is_remote
     }
 
-    /// Whether notifications reach the client: over HTTP only if its request is a stream of its own, which it is
-    /// not in a session.
+    /// Whether notifications reach the client. Over HTTP, that is only so for a request with its own stream, and not in
+    /// a session.
     pub(super) fn hears_news(&self) -> bool {
         !self.is_remote() || self.0.hello.minted_session.is_some()
     }
 
-    /// The token that is cancelled when the connection is over.
+    /// The token that is cancelled when the connection ends.
     pub(super) fn gone(&self) -> CancellationToken {
         self.0.gone.clone()
     }
 
-    /// Releases everything that the connection held; repeating it is harmless.
+    /// Releases everything that belongs to the connection. Repeating it is harmless.
     pub(super) fn leave(&self) {
         self.0.leave();
     }
 }
 
-/// Whether a person asks about a project by name, from another folder.
+/// Whether a person named the project. It need not be that of the folder.
 fn is_elsewhere(hello: &Hello) -> bool {
     hello.role == Role::Operator && hello.project.is_some()
 }
 
-/// The session of everything that a person does by hand on one day in one project. It includes the home, because
-/// several homes may share a database.
+/// The session of a person's commands in one project on one day. Its id includes the home, because several homes may
+/// share a database.
 fn day_of_person(home: &Path, project: &Project, day: Date) -> SessionId {
     let place = Sha256::new().chain_update(home.as_os_str().as_encoded_bytes()).chain_update([0]);
     let mark = text::hex(&place.chain_update(project.as_str()).finalize()[..4]);
     SessionId::parse(&format!("{PERSON}-{day}-{mark}")).unwrap_or_else(|_| SessionId::random())
 }
 
-/// Ends a session. A session of commands that only read does not exist.
+/// Ends a session. If its commands only read, it does not exist, and nothing is done.
 async fn end(service: Service, session: SessionId) {
     match service.sessions.end(None, &session, EndReason::Ended).await {
         Ok(_) | Err(ServiceError::NoSession(_)) => {}
@@ -257,10 +257,10 @@ async fn lost(service: Service, session: SessionId, project: Project) {
         directory: None,
     };
     match service.journal.lost(&actor).await {
-        // No hook reported what the agent wrote last.
+        // No hook reported the last turn.
         Ok(true) => service.intake.reread_transcript(&session),
         Ok(false) => {}
-        Err(error) => tracing::warn!(%error, "the journal was not told of a session that was lost"),
+        Err(error) => tracing::warn!(%error, "cannot record in the journal that a session was lost"),
     }
 }
 
@@ -270,13 +270,13 @@ fn clean_session(id: &str) -> Option<SessionId> {
 }
 
 impl State {
-    /// Whether the agent is gone with this connection. If it ended properly, its hook reports that. A daemon that
-    /// is about to end closes connections of agents that go on.
-    fn takes_agent_along(&self) -> bool {
+    /// Whether the end of this connection means the end of the agent. If the agent ended properly, its hook reports
+    /// that. A daemon that ends closes the connections of agents that go on.
+    fn is_end_of_agent(&self) -> bool {
         self.hello.role == Role::Agent && !self.context.control().is_stopping()
     }
 
-    /// The process of the agent that started this server without naming its session.
+    /// The process of the agent that started this server, if the agent did not name its session.
     fn agent(&self) -> Option<u32> {
         let is_nameless = self.hello.role == Role::Agent && self.hello.client_session.is_none();
         self.hello.parents.first().copied().filter(|_| is_nameless)
@@ -288,7 +288,7 @@ impl State {
     }
 
     /// Records in the journal that the agent of a session is gone.
-    fn mourn(&self, service: &Service, session: &SessionId) {
+    fn record_loss(&self, service: &Service, session: &SessionId) {
         self.context.forget_beside(session);
         tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
     }
@@ -302,22 +302,22 @@ impl State {
             stop.cancel();
         }
         let Some(service) = self.context.opened() else { return };
-        let is_loss = self.takes_agent_along();
+        let is_loss = self.is_end_of_agent();
         if is_loss {
-            self.sessions_beside().iter().for_each(|session| self.mourn(&service, session));
+            self.sessions_beside().iter().for_each(|session| self.record_loss(&service, session));
         }
         if let Some(lease) = lock(&self.lease).take() {
             let (context, service) = (self.context.clone(), service.clone());
             tokio::spawn(async move { context.close_studio(&service, Some(lease)).await });
         }
         let now = self.context.now();
-        // Nobody returns to the session of a person's command.
+        // The session of a person's command is not used again.
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
             service.sessions.disconnected(&session);
             self.context.serves_no_more(&session);
             if self.hello.role == Role::Agent && self.context.agent_left(&session) && is_loss {
-                self.mourn(&service, &session);
+                self.record_loss(&service, &session);
             }
             if over.as_ref() == Some(&session) {
                 tokio::spawn(end(service.clone(), session));
@@ -329,7 +329,7 @@ impl State {
 }
 
 impl Drop for State {
-    /// Also runs for a client that left while one of its calls was under way.
+    /// Also runs if the client disconnects while one of its calls is under way.
     fn drop(&mut self) {
         self.leave();
     }

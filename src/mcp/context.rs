@@ -1,5 +1,5 @@
-//! What the connections of one process share: the state of the store, the clients, the listeners. Every handler may
-//! use it, and it knows none of them.
+//! The state that the connections of one process share: the store, the clients, the listeners. Every handler may use
+//! it. It uses none of them.
 
 use std::{
     collections::HashMap,
@@ -53,7 +53,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Whether it is open, and nobody is closing it.
+    /// Whether it is open and not closing.
     pub(super) fn is_open(&self) -> bool {
         !self.stop.is_cancelled() && !self.ended.is_finished()
     }
@@ -63,19 +63,19 @@ impl Listening {
         let was_open = !self.stop.is_cancelled();
         self.stop.cancel();
         if let Err(error) = self.ended.await {
-            tracing::warn!(%error, "a listener did not end in order");
+            tracing::warn!(%error, "a listener did not end properly");
         }
         was_open
     }
 }
 
-/// An open page, and what lets browsers into it.
+/// An open page, and its entrance for browsers.
 pub(super) struct OpenPage {
     pub(super) listening: Listening,
     pub(super) entrance: web::Entrance,
 }
 
-/// What all connections share. Clones are handles to the same context.
+/// The state that all connections share. Clones are handles to the same context.
 #[derive(Clone)]
 pub struct Context(Arc<Shared>);
 
@@ -83,24 +83,24 @@ struct Shared {
     home: Home,
     /// The server with the database, without credentials; `None` if it is in the home.
     database: Option<String>,
-    /// The groups of tools that are published besides the 13.
+    /// The published groups of tools, in addition to the 13.
     groups: Vec<Group>,
     control: Control,
     clock: Clock,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
-    /// The number of changes of memories, for clients that list them.
+    /// The number of changes of memories so far, for clients that list them.
     changes: watch::Sender<u64>,
     /// The number of calls under way, on all connections.
     calls: watch::Sender<usize>,
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
-    /// How many servers of agents work in each session now. Hooks and commands come and go, and are not counted.
+    /// How many servers of agents work in each session now. Hooks and commands are not counted.
     agents: Mutex<HashMap<SessionId, usize>>,
-    /// The ancestors of the hooks of each session; an agent's server shares one of them.
+    /// The ancestors of each session's hooks. One of them is also an ancestor of the agent's server.
     beside: Mutex<HashMap<SessionId, Vec<u32>>>,
-    /// The sessions of servers whose agents did not name them, each with the agent's process.
+    /// The sessions of servers whose agents did not name a session, each with the agent's process.
     served: Mutex<HashMap<SessionId, u32>>,
     live: Live,
     /// Serialises opening and closing the live endpoint.
@@ -143,7 +143,7 @@ impl Context {
         }))
     }
 
-    /// The folder of the memory.
+    /// The home.
     pub fn home(&self) -> &Home {
         &self.0.home
     }
@@ -153,22 +153,22 @@ impl Context {
         self.0.database.as_deref()
     }
 
-    /// The groups of tools that are published besides the 13.
+    /// The published groups of tools, in addition to the 13.
     pub(super) fn groups(&self) -> &[Group] {
         &self.0.groups
     }
 
-    /// The clock of everything that is served here.
+    /// The clock of this process.
     pub fn clock(&self) -> Clock {
         self.0.clock
     }
 
-    /// The present moment, by that clock.
+    /// The present moment, by [`Self::clock`].
     pub fn now(&self) -> Timestamp {
         (self.0.clock)()
     }
 
-    /// The daemon's state and its end.
+    /// The handle to the daemon.
     pub fn control(&self) -> &Control {
         &self.0.control
     }
@@ -206,7 +206,7 @@ impl Context {
         self.memories_changed();
     }
 
-    /// Waits until the store is no longer being opened, and withdraws it from all later calls.
+    /// Waits until the store is no longer being opened, and takes it away from all later calls.
     pub async fn take_store(&self) -> Option<Service> {
         let mut stage = self.0.stage.subscribe();
         let _ = stage.wait_for(|stage| !matches!(stage, Stage::Opening)).await;
@@ -226,7 +226,7 @@ impl Context {
 
     /// The use cases, as soon as the store is open.
     pub(super) async fn service(&self) -> Result<Service, Fault> {
-        let leaving = || Err(Fault::new(Code::DaemonLeaving, "the daemon is leaving"));
+        let leaving = || Err(Fault::new(Code::DaemonLeaving, "the daemon is ending"));
         let mut stage = self.0.stage.subscribe();
         let opened =
             tokio::time::timeout(OPEN_WAIT, stage.wait_for(|stage| !matches!(stage, Stage::Opening)));
@@ -262,13 +262,14 @@ impl Context {
         self.0.changes.send_modify(|count| *count += 1);
     }
 
-    /// Notifications from now on.
+    /// A receiver of notifications from now on.
     pub(super) fn news(&self) -> News {
         News { changes: self.0.changes.subscribe(), sent: None }
     }
 }
 
-/// Notifies that memories were changed, at most once per [`NEWS_EVERY`]: a client reads the whole list each time.
+/// Notifications that memories were changed, at most one per [`NEWS_EVERY`], because a client reads the whole list each
+/// time.
 pub(super) struct News {
     changes: watch::Receiver<u64>,
     sent: Option<Instant>,
@@ -298,7 +299,7 @@ impl Context {
     /// Waits until no call has been under way for this time.
     pub async fn quiet(&self, time: Duration) {
         let mut calls = self.0.calls.subscribe();
-        // It cannot fail: the sender is held by what is borrowed.
+        // This cannot fail, because `self` holds the sender.
         while calls.wait_for(|calls| *calls == 0).await.is_ok() {
             if tokio::time::timeout(time, calls.changed()).await.is_err() {
                 return;
@@ -316,7 +317,7 @@ impl Context {
         lock(&self.0.gone).clone()
     }
 
-    /// Forgets the sessions that lost their connection before a moment.
+    /// Removes the sessions that lost their connection before a moment.
     pub fn forget_gone_before(&self, moment: Timestamp) {
         lock(&self.0.gone).retain(|_, at| *at >= moment);
     }
@@ -331,7 +332,7 @@ impl Context {
         *lock(&self.0.agents).entry(session.clone()).or_default() += 1;
     }
 
-    /// Records that one left it. Returns whether it was the last.
+    /// Records that an agent's server left a session. Returns whether it was the last one.
     pub(super) fn agent_left(&self, session: &SessionId) -> bool {
         let mut agents = lock(&self.0.agents);
         match agents.get_mut(session) {
@@ -353,13 +354,13 @@ impl Context {
         beside.insert(session.clone(), parents.to_vec());
     }
 
-    /// Takes the sessions whose hooks were started by a process.
+    /// Removes and returns the sessions whose hooks a process started.
     pub(super) fn take_beside(&self, parent: u32) -> Vec<SessionId> {
         let mut beside = lock(&self.0.beside);
         beside.extract_if(|_, parents| parents.contains(&parent)).map(|(session, _)| session).collect()
     }
 
-    /// Forgets the ancestors of a session's hooks, because it ended properly.
+    /// Removes the ancestors of a session's hooks, because the session ended properly.
     pub(super) fn forget_beside(&self, session: &SessionId) {
         lock(&self.0.beside).remove(session);
     }
@@ -369,20 +370,20 @@ impl Context {
         lock(&self.0.served).insert(session.clone(), agent);
     }
 
-    /// Records that it no longer does.
+    /// Removes what [`Self::serves`] recorded.
     pub(super) fn serves_no_more(&self, session: &SessionId) {
         lock(&self.0.served).remove(session);
     }
 
-    /// The session in which the server of one of these processes works; `None` if there could be several.
+    /// The session in which the server of one of these processes works; `None` if there are several.
     pub(super) fn session_served(&self, agents: &[u32]) -> Option<SessionId> {
         let served = lock(&self.0.served);
         let mut found = served.iter().filter(|(_, agent)| agents.contains(agent)).map(|(session, _)| session);
         found.next().filter(|_| found.next().is_none()).cloned()
     }
 
-    /// Whether a session that was active at a moment may still be at work: it has a connection, or its hooks
-    /// reported something recently, during this process.
+    /// Whether a session that was active at a moment may still be at work: it has a connection, or its hooks reported
+    /// something recently to this process.
     pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
         let now = self.now();
         let lately =
@@ -404,7 +405,7 @@ impl Context {
         &self.0.studio
     }
 
-    /// Closes the live endpoint, or only the given opening of it, and removes its file.
+    /// Closes the live endpoint and removes its file. With a lease, only if that opening is still the present one.
     pub(super) async fn close_studio(&self, service: &Service, lease: Option<Lease>) -> bool {
         let _order = self.0.studio.lock().await;
         let closed = service.studio.close(lease).await;

@@ -14,7 +14,7 @@ use cerebro_core::truth::{Action, Insight};
 use cerebro_service::{Consolidation, Updated};
 use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 
-/// Most consolidations that are listed.
+/// Most consolidations in one list.
 const LOG_MAX: usize = 50;
 
 pub(super) async fn archive(call: &mut Call) -> AnswerTo<of::Archive> {
@@ -37,7 +37,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::CyclePlan> {
     Ok(report(&call.service.consolidating.plan(false).await?))
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 pub(super) async fn apply(call: &mut Call) -> AnswerTo<of::CycleApply> {
     let id = cycle_id(call)?;
     Ok(report(&call.service.consolidating.apply(id).await?))

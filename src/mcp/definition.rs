@@ -1,6 +1,6 @@
 //! The 13 tools as agents see them: names, titles, descriptions, schemas and hints.
 //!
-//! The published schemas are strict and plain; the leniency of [`super::arguments`] does not appear in them.
+//! The published schemas are strict and simple. They do not show how much [`super::arguments`] accepts beyond them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use cerebro_core::domain::Nature;
 use cerebro_core::operation::{Effect, Group, Operation};
 
-/// The server's instructions for agents; the first sentence is the essential one.
+/// The server's instructions for agents. The first sentence is the essential one.
 pub const INSTRUCTIONS: &str = "\
 Cerebro is your lasting memory across sessions: call mem_context when a session begins, mem_search before \
 you answer from scratch, and mem_save as soon as you learn, decide or fix something worth knowing later.
@@ -50,7 +50,7 @@ const fn takes(name: &'static str, form: Form, description: &'static str) -> Arg
 struct Definition {
     operation: Operation,
     title: &'static str,
-    /// Loaded with its schema from the start, if the client defers tools.
+    /// Whether a client that defers tools should load its schema at the start.
     hot: bool,
     description: &'static str,
     arguments: &'static [Argument],
@@ -71,7 +71,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("id", Form::Text, "session id; default: this connection's"),
             PROJECT,
             takes("directory", Form::Text, "working directory"),
-            takes("agent", Form::Text, "who works"),
+            takes("agent", Form::Text, "name of the agent"),
             takes("parent_id", Form::Text, "session that started this one as a sub-agent"),
         ],
     },
@@ -132,9 +132,9 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("tags", Form::Texts, "up to 16"),
             takes("supersedes", Form::Texts, "ids of memories that it replaces; they stay, marked old"),
             takes("kind", KIND, "default: by type; prospective: to be done, shown when due"),
-            takes("valid_from", Form::Text, "date from which it is so, or due"),
-            takes("valid_until", Form::Text, "last date on which it is so"),
-            takes("trigger", Form::Text, "to be done, shown to who works there: path:src/x or branch:x"),
+            takes("valid_from", Form::Text, "date from which it is true, or due"),
+            takes("valid_until", Form::Text, "last date on which it is true"),
+            takes("trigger", Form::Text, "to be done, shown to those who work there: path:src/x or branch:x"),
             takes("revive", Form::Flag, "save a text that was corrected before"),
             takes("session_id", Form::Text, "default: the current one"),
         ],
@@ -154,12 +154,12 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("topic_key", Form::Text, "new topic key"),
             takes("tags", Form::Texts, "new tags, all of them"),
             takes("expected_revision", Form::Count, "fails if another revision is present"),
-            takes("verified", Form::Flag, "still true: stale marks start anew from the code of now"),
+            takes("verified", Form::Flag, "still true: stale marks start again from the present code"),
             takes("supersedes", Form::Texts, "ids of memories that it replaces"),
-            takes("valid_from", Form::Text, "date; empty takes it away"),
-            takes("valid_until", Form::Text, "date; empty takes it away"),
+            takes("valid_from", Form::Text, "date; empty removes it"),
+            takes("valid_until", Form::Text, "date; empty removes it"),
             takes("kind", KIND, "new kind"),
-            takes("trigger", Form::Text, "empty takes it away"),
+            takes("trigger", Form::Text, "empty removes it"),
             takes("done", Form::Flag, "a prospective one is done"),
             takes("revive", Form::Flag, "even to a text that was corrected before"),
         ],
@@ -197,8 +197,8 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("since", Form::Text, "date (2026-11-21, RFC 3339) or age (7d, 12h)"),
             takes("until", Form::Text, "date or age"),
             takes("as_of", Form::Text, "date or age: what was stored then"),
-            takes("valid_at", Form::Text, "date: only what is so then"),
-            takes("archived", Form::Flag, "what was put aside too"),
+            takes("valid_at", Form::Text, "date: only what is true then"),
+            takes("archived", Form::Flag, "archived memories, too"),
             takes("all_projects", Form::Flag, "search every project"),
             takes("limit", Form::Count, "1-50; default 10"),
             takes("cursor", Form::Text, "next_cursor of the page before"),
@@ -259,7 +259,7 @@ const WORK_DEFINITIONS: [Definition; 4] = [
                       beginning twice is beginning once.",
         arguments: &[
             needs("title", Form::Text, "up to 200 characters"),
-            takes("goal", Form::Text, "what is wanted in the end"),
+            takes("goal", Form::Text, "the result that is wanted"),
             takes("steps", Form::Texts, "what is to be done, up to 50"),
             takes("key", Form::Text, "your own name for it"),
             takes("parent", Form::Text, "id of the work that it is a part of"),
@@ -290,7 +290,7 @@ const WORK_DEFINITIONS: [Definition; 4] = [
         operation: Operation::WorkLook,
         title: "List work",
         hot: false,
-        description: "Pieces of work of the project, those that were active last first; stale says what is wrong.",
+        description: "Pieces of work of the project, the latest activity first; stale says what is wrong.",
         arguments: &[
             takes(
                 "state",
@@ -306,13 +306,13 @@ const WORK_DEFINITIONS: [Definition; 4] = [
         operation: Operation::WorkTake,
         title: "Resume work",
         hot: false,
-        description: "What is done, open and of unknown outcome in a piece of work; by default the newest of the \
-                      project that was left.",
+        description: "What is done, open and of unknown outcome in a piece of work; by default the newest \
+                      abandoned one of the project.",
         arguments: &[
             takes("work", Form::Text, "its id"),
-            takes("claim", Form::Flag, "hold it from now on"),
+            takes("claim", Form::Flag, "claim it for this session"),
             takes("takeover", Form::Flag, "even if another session holds it"),
-            takes("release", Form::Flag, "let go of it"),
+            takes("release", Form::Flag, "give it up"),
             takes("max_bytes", Form::Count, "size of the text; default 4096, at most 32768"),
         ],
     },
@@ -344,7 +344,7 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
         operation: Operation::DocRemove,
         title: "Leave out document",
         hot: false,
-        description: "Leaves a document of this project out of searches. Its text is kept; reading it again brings it back.",
+        description: "Leaves a document of this project out of searches. Its text stays stored; doc_ingest brings it back.",
         arguments: &[needs("id", Form::Text, "id of the document or of a passage")],
     },
 ];
@@ -354,7 +354,7 @@ const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
     operation: Operation::Feedback,
     title: "Say whether it helped",
     hot: false,
-    description: "Says whether a memory that a search showed in this session was of use. It is counted once and orders nothing.",
+    description: "Says whether a memory that a search showed in this session was of use. It counts once and does not change the ranking.",
     arguments: &[
         needs("id", Form::Text, "memory id"),
         needs("verdict", Form::Choice(&["useful", "useless", "wrong"]), "wrong: also update or delete it"),
@@ -417,15 +417,15 @@ impl Definition {
     }
 }
 
-/// Aliases of arguments, which no schema shows.
+/// Aliases of arguments, which are not in the schemas.
 const ALIASES: [(&str, &[&str]); 3] = [
     ("id", &["observation_id", "memory_id"]),
     ("hard", &["hard_delete"]),
     ("content", &["what", "why", "where", "learned"]),
 ];
 
-/// Whether a tool has an argument of this name. The arguments of unpublished operations are not listed, so any name
-/// counts.
+/// Whether a tool has an argument of this name. For an unpublished operation, whose arguments are not listed, every
+/// name counts.
 pub fn is_known(operation: Operation, argument: &str) -> bool {
     let groups = Group::ALL.into_iter().flat_map(definitions_of);
     let mut all = DEFINITIONS.iter().chain(groups);
@@ -490,7 +490,7 @@ mod tests {
             let mut published = definition.arguments.iter().map(|argument| argument.name);
             let named = published.find(|name| ["id", "session_id"].contains(name));
             let session = definition.operation.session_argument();
-            // Of the tools on one memory, `id` is the memory's.
+            // In the tools for one memory, `id` is that of the memory.
             let is_memory = definition.arguments.iter().any(|argument| argument.description == "memory id");
             assert_eq!(named.filter(|_| !is_memory), session, "{}", definition.operation);
         }

@@ -1,4 +1,4 @@
-//! Which function answers which operation, one line each, and what that function needs.
+//! The table of handlers: one line for each operation, with what its handler needs.
 
 use std::pin::Pin;
 
@@ -21,12 +21,12 @@ type OfDaemon = for<'a> fn(&'a Context, &'a mut Arguments) -> Answering<'a>;
 /// A handler that needs the use cases.
 type OfStore = for<'a> fn(&'a mut Call) -> Answering<'a>;
 
-/// How an operation is answered.
+/// A handler, by what it needs.
 #[derive(Clone, Copy)]
 pub(super) enum Handler {
-    /// Always, even when the home is gone.
+    /// Always, even if the home is gone.
     Daemon(OfDaemon),
-    /// While the home is there, whether its store is open or not.
+    /// While the home exists, whether its store is open or not.
     Home(OfDaemon),
     /// Once the store is open.
     Store(OfStore),
@@ -42,7 +42,7 @@ macro_rules! store {
     };
 }
 
-/// How an operation is answered.
+/// The handler of an operation.
 #[expect(clippy::too_many_lines, reason = "a table: one line for each operation")]
 pub(super) fn handler(operation: Operation) -> Handler {
     use Operation as O;
@@ -172,7 +172,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::HttpStatus => store!(HttpStatus, http::status_for),
         O::WebOpen => store!(WebOpen, web::open),
         O::WebClose => store!(WebClose, web::close_for),
-        // A command holds these open through its connection, whichever listener it is.
+        // A command keeps each of these listeners open through its connection.
         O::WebStatus => store!(WebStatus, http::status_for),
         O::HookContext => store!(HookContext, agent_hooks::context),
         O::HookPrompt => store!(HookPrompt, agent_hooks::prompt),

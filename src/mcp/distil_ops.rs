@@ -42,7 +42,7 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
     named.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
 }
 
-/// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
+/// The part of `mem_stats` about distilling; `None` if it is off and no candidate waits.
 pub(super) async fn meter(service: &Service) -> Result<Option<distil::Meter>, ServiceError> {
     let report = service.distilling.report().await?;
     let waiting = waiting(&report);
@@ -82,7 +82,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
     Ok(Reply::saying(format!("distilling is {state}")).answering(answer))
 }
 
-/// What is due, and an estimate of its cost; nothing is sent.
+/// The sessions that are due, and an estimate of the cost. Sends nothing.
 pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilPlan> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
@@ -114,7 +114,7 @@ fn planned(PlannedSession { session, tokens }: &PlannedSession) -> distil::Plann
     }
 }
 
-/// Queues what is due; returns at once.
+/// Queues the sessions that are due. Returns at once.
 pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
@@ -140,7 +140,7 @@ pub(super) async fn review(call: &mut Call) -> AnswerTo<of::DistilReview> {
     let candidates: Vec<distil::Candidate> =
         found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
     let mut arrangements = call.service.distilling.arrangements(wanted, limit).await?;
-    // An arrangement without changes only records that somebody asked.
+    // An arrangement without changes only records that the model was asked.
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
     arrangements.retain(is_wanted);

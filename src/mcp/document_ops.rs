@@ -30,7 +30,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let format = arguments.needed("format")?;
     let known = serde_json::from_value::<Format>(json!(format));
     let format =
-        known.map_err(|_| ArgumentError::new("format", Some(&format), "it is no format of documents"))?;
+        known.map_err(|_| ArgumentError::new("format", Some(&format), "it is not a known format"))?;
     let reading = serde_json::from_value::<Reading>(Value::Object(arguments.object("reading")?));
     let reading = reading.map_err(|error| ArgumentError::new("reading", None, error.to_string()))?;
     let bytes = arguments.count("bytes")?.unwrap_or(0) as u64;
@@ -127,7 +127,7 @@ fn image(image: &DocumentImage) -> documents::Image {
     }
 }
 
-/// The file of a document is gone.
+/// Marks a document whose file is gone as left out.
 pub(super) async fn remove(call: &mut Call) -> AnswerTo<of::DocumentRemove> {
     let id = document(call).await?;
     let removed = call.service.documents.remove(id).await?;
@@ -147,7 +147,7 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::DocumentForget> {
     Ok(Reply::saying(format!("{id} is gone")).answering(answer))
 }
 
-/// The document, by its id or by that of one of its passages.
+/// The document with this id, or with a passage with this id.
 pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
     let given = call.arguments.needed("id")?;
     if let Ok(chunk) = ChunkId::parse(&given)

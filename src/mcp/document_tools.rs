@@ -21,7 +21,7 @@ use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_service::DocumentRead;
 
-/// How long a folder may take to give a file.
+/// How long opening and reading a file may take.
 const OPEN_MAX: Duration = Duration::from_secs(10);
 /// How many files are read at once for all agents; further calls wait, and the time for each file is bounded.
 const READERS_MAX: usize = 2;
@@ -48,7 +48,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
     let format = Format::of(&path).unwrap_or(Format::Text);
     let hash = text::hex(&Sha256::digest(&bytes));
     let mut reading = {
-        let _place = READERS.acquire().await.map_err(|_| refused("the daemon is leaving; try it again"))?;
+        let _place = READERS.acquire().await.map_err(|_| refused("the daemon is ending; try it again"))?;
         Reader::default().read(format, &bytes).await.map_err(|why| refused(&why))?
     };
     let begun = Instant::now();
@@ -60,7 +60,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
             saw_image(&mut reading, at, &bytes);
         }
     }
-    let path = path.to_str().ok_or_else(|| refused("its name is no text"))?.to_owned();
+    let path = path.to_str().ok_or_else(|| refused("its name is not valid text"))?.to_owned();
     let project = call.caller.project.clone();
     let read = DocumentRead {
         project,

@@ -1,4 +1,4 @@
-//! Documents in the tools: one passage, with references to those around it. Everything shown is a quotation.
+//! Documents in the tools: one passage, with references to the passages around it. Everything shown is a quotation.
 
 use super::{
     call::{Answer, Call},

@@ -15,10 +15,10 @@ use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
 };
 
-/// Most bytes of the hint that evidence answers a question.
+/// Largest hint that evidence answers a question, in bytes.
 const HINT_BYTES_MAX: usize = 120;
 
-/// Whether a search of memories has room for a hint about evidence: it names no other type of memory, and it is the
+/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, and this is its
 /// first page.
 pub(super) fn is_wide(request: &SearchRequest) -> bool {
     request.kind.is_none() && request.tags.is_empty() && request.scope.is_none() && request.offset == 0
@@ -37,7 +37,7 @@ pub(super) async fn search(
     request: &SearchRequest,
 ) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
     let place = place(call, request);
-    // Only a person may ask for sessions without a person: agents would take them for the user's wishes.
+    // Only a person may search sessions without a person: an agent would take their prompts for the user's wishes.
     let hidden = call.caller.person && call.arguments.flag(&["hidden"])?;
     let asked = EvidenceRequest {
         query: request.query.clone(),
@@ -54,7 +54,7 @@ pub(super) async fn search(
     Ok(found.map(|found| (found, place)))
 }
 
-/// The agent that asks, by the name under which its memory files are recorded; `None` for a person.
+/// The agent that asks, with the name under which its memory files are recorded; `None` for a person.
 pub(super) fn reader(call: &Call) -> Option<String> {
     let name = call.caller.agent.to_ascii_lowercase();
     let slug = || agents().map(agent_slug).find(|slug| name.contains(slug)).map(str::to_owned);
@@ -114,7 +114,7 @@ pub(super) fn found_reply(
     reply
 }
 
-/// Adds the hint that evidence answers what no memory does.
+/// Adds the hint that evidence answers a question that no memory answers.
 pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_framed: bool) -> Reply {
     let id = &hint.id;
     let key = match of {
@@ -138,7 +138,7 @@ pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_fram
     }
 }
 
-/// What its hits are, in words.
+/// A word for its hits.
 fn name(of: Evidence) -> &'static str {
     match of {
         Evidence::History => "exchanges of past sessions",

@@ -9,11 +9,11 @@ use super::{arguments::ArgumentError, reply};
 use cerebro_core::{code::Code, operation::Operation, text};
 use cerebro_service::ServiceError;
 
-/// A failure that the caller can correct, or at least understand.
+/// A failure that the caller can correct or understand.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     code: Code,
-    /// What happened, without advice.
+    /// What happened, without the hint.
     message: String,
     data: Map<String, Value>,
 }
@@ -29,14 +29,14 @@ impl Fault {
         self.code
     }
 
-    /// The result for a person's program, which adds advice itself.
+    /// The result for a person's program, which adds the hint itself.
     pub(super) fn for_person(self, ignored: &[String]) -> CallToolResult {
         let words = reply::with_ignored(self.message.clone(), ignored);
         self.result(&words)
     }
 
-    /// The result for an agent: with advice, and without anything that could close or open a tag of the agent's
-    /// program, because a failure may quote a stored title.
+    /// The result for an agent, with the hint. It is made inert, because a failure may quote a stored title that closes
+    /// or opens a tag of the agent's program.
     pub(super) fn for_agent(mut self, ignored: &[String]) -> CallToolResult {
         let words = match hint(self.code, &self.data) {
             Some(hint) => format!("{}; {hint}", self.message),

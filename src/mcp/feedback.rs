@@ -23,9 +23,12 @@ pub(super) async fn say(call: &mut Call) -> AnswerTo<of::Feedback> {
     };
     let is_new = call.service.feedback.note_said(&call.caller, &call.session, &id, source);
     let (outcome, words) = if is_new {
-        ("noted", "noted; it orders nothing")
+        ("noted", "noted; it does not change the ranking")
     } else {
-        ("unchanged", "nothing is noted: no search of this session showed it, or it was said already")
+        (
+            "unchanged",
+            "nothing was noted: no search of this session showed it, or a verdict was given already",
+        )
     };
     Ok(Reply::saying(words).answering(Verdict { id: Text::of(id), outcome: outcome.into() }))
 }

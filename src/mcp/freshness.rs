@@ -1,4 +1,4 @@
-//! Checks what memories say about code against the checkout of the client.
+//! Checks memories about code against the client's checkout.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
 
-/// How long examining a client's folder may take when nobody waits for it.
+/// How long examining a client's folder may take if no caller waits for it.
 const LOOK_MAX: Duration = Duration::from_secs(2);
-/// How long a context waits to learn where the client works.
+/// How long a context waits for the client's workplace.
 const PLACE_WAIT: Duration = Duration::from_millis(100);
 /// Longest mark of this kind, in characters.
 const MARK_CHARS_MAX: usize = 100;
-/// Most memories that wait to be tied to code.
+/// Most memories that wait for their anchors.
 const WAITING_MAX: usize = 64;
 
-/// How long all memories of a project are checked, when somebody asks for that.
+/// How long checking all memories of a project may take, if a caller asks for that.
 pub(super) const TALLY_MAX: Duration = Duration::from_secs(3);
 /// Most stale memories that are named.
 const NAMED_MAX: usize = 20;
@@ -35,18 +35,18 @@ fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
     call.connection.checkout().filter(|_| memory.scope.is_of(call.connection.project())).cloned()
 }
 
-/// Ties a new memory to the code to which it refers, after the answer: saving does not wait for it.
+/// Ties a new memory to the code to which it refers, in the background: saving does not wait for it.
 pub(super) fn tie_later(call: &Call, memory: &Memory) {
     let Some(checkout) = checkout_of(call, memory) else { return };
     let Ok(place) = WAITING.try_acquire() else {
-        tracing::debug!(memory = %memory.id, "too many memories wait to be tied to code");
+        tracing::debug!(memory = %memory.id, "too many memories wait for their anchors");
         return;
     };
     let (service, memory) = (call.service.clone(), memory.clone());
     tokio::spawn(async move {
         let _place = place;
         if let Err(error) = tie(&service, &checkout, &memory).await {
-            tracing::warn!(%error, memory = %memory.id, "a memory could not be tied to the code it speaks of");
+            tracing::warn!(%error, memory = %memory.id, "cannot tie a memory to the code to which it refers");
         }
     });
 }
@@ -55,7 +55,7 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
 async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Result<usize, ServiceError> {
     let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
     let before = service.recall.footings(&[memory.id]).await?;
-    // A memory that refers to no code needs no write.
+    // Without anchors before and after, there is nothing to write.
     if anchors.is_empty() && before.values().all(|footing| footing.anchors.is_empty()) {
         return Ok(0);
     }
@@ -63,8 +63,8 @@ async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Re
     Ok(anchors.len())
 }
 
-/// Ties an updated memory again: at once if somebody found it to be true, returning the number of anchors; later if
-/// only its text changed.
+/// Ties an updated memory to the code again. If somebody verified it, at once, and the reply says the number of
+/// anchors; if only its text changed, in the background.
 pub(super) async fn of_update(
     call: &Call,
     updated: &Updated,
@@ -84,7 +84,7 @@ pub(super) async fn of_update(
     Ok(reply.fact("verified", anchors).line(format!("verified against {anchors} places in the code")))
 }
 
-/// Adds marks to the memories whose code has changed. Waits at most [`VERDICTS_WAIT`].
+/// Adds marks to the memories whose code has changed. Waits for at most [`VERDICTS_WAIT`].
 pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Result<(), Fault> {
     for (id, mark) in stale_marks(call, ids).await? {
         marks.entry(id).or_default().push(mark);

@@ -1,5 +1,5 @@
-//! A person's operations on handbooks: planning an arrangement, showing one, deciding about an arrangement, and
-//! drafts of skills.
+//! A person's operations on handbooks: plans, arrangements and the decisions about them, the rendered text, and drafts
+//! of skills.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use cerebro_core::distil::skill::Skill;
 use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, MemoryId, Project};
 use cerebro_core::text;
 
-/// The owner of the handbook: a project, or all.
+/// The project of the handbook; `None` for that of all projects.
 fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     let project = call.arguments.project()?;
     if project.is_none() && !call.arguments.flag(&["all_projects"])? {
@@ -24,7 +24,7 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     Ok(project)
 }
 
-/// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
+/// What arranging a handbook would send, with an estimate of the cost. Sends nothing.
 pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
@@ -40,7 +40,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// Queues the arranging; returns at once.
+/// Queues the arranging of a handbook. Returns at once.
 pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
@@ -49,7 +49,7 @@ pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
         .answering(distil::Arranging { handbook: owner.into() }))
 }
 
-/// What a handbook says now, as it would be rendered.
+/// The present text of a handbook, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilHandbook> {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
@@ -92,7 +92,7 @@ pub(super) async fn skills(call: &mut Call) -> AnswerTo<of::DistilSkills> {
         memory: Text::of(skill.memory),
         text: Text::of(&skill.text),
     };
-    // The texts become files.
+    // The facts are exact, because the texts become files.
     Ok(Reply::saying(text::counted(skills.len(), "draft"))
         .answering(distil::Skills { skills: skills.iter().map(row).collect() })
         .exact())

@@ -19,10 +19,10 @@ use cerebro_core::feedback::Source;
 use cerebro_core::text;
 use cerebro_service::Health as Figures;
 
-/// How long `mem_stats` checks memories against the code of the caller's folder; it reports nothing about the rest.
+/// How long `mem_stats` may check memories against the code in the caller's folder. After that it reports no verdicts.
 const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 
-/// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
+/// The figures of a project, or of all, as in `mem_stats`, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Health, String), Fault> {
     let figures = call.service.recall.health(project).await?;
     let stale = stale(call, project, STATS_LOOK_MAX).await?;
@@ -48,7 +48,7 @@ pub(super) async fn health(call: &mut Call) -> AnswerTo<of::Health> {
     Ok(reply.answering(Report { project: project.map(Text::of), health, worker }))
 }
 
-/// To a thousandth.
+/// Rounds to a thousandth.
 fn rounded(share: f64) -> f64 {
     (share * 1_000.0).round() / 1_000.0
 }

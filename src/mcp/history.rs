@@ -1,4 +1,4 @@
-//! Past sessions in the tools: one exchange in parts, and those around it. Everything shown is a quotation.
+//! Past sessions in the tools: one exchange in parts, and the exchanges around it. Everything shown is a quotation.
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {
     }
 }
 
-/// An exchange with those around it in its session.
+/// An exchange and the exchanges around it in its session.
 pub(super) async fn timeline(call: &mut Call, id: ExchangeId) -> Answer {
     let side = |call: &mut Call, name| -> Result<usize, ArgumentError> {
         call.arguments.clamped(name, 5, 0..=TIMELINE_MAX)

@@ -1,4 +1,4 @@
-//! A person's operations on past sessions: importing them, the state of that, and their contents.
+//! A person's operations on past sessions: the import and its state, and the contents of the sessions.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use cerebro_core::domain::{
 use cerebro_core::text;
 use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, agent_named};
 
-/// Most sessions that are named where a part of an id means several.
+/// Most sessions that are named if the beginning of an id is ambiguous.
 const MEANT_MAX: usize = 5;
 
-/// Starts to import past sessions; returns at once.
+/// Starts an import of past sessions. Returns at once.
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("it has begun").answering(history::Begun { outcome: "begun".into() }))
+    Ok(Reply::saying("the import has begun").answering(history::Begun { outcome: "begun".into() }))
 }
 
 /// What could be imported, without reading it.
@@ -51,7 +51,7 @@ fn fault(path: &str, why: &str) -> history::Fault {
 fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
     let mut agents = Vec::new();
     for name in arguments.texts("agents")?.unwrap_or_default() {
-        let problem = "it is no agent whose sessions are read";
+        let problem = "it is not an agent whose sessions can be imported";
         agents.push(agent_named(&name).ok_or_else(|| ArgumentError::new("agents", Some(&name), problem))?);
     }
     let since = match arguments.text("since")? {
@@ -62,11 +62,11 @@ fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
 }
 
 fn duration(given: &str) -> Result<Duration, ArgumentError> {
-    let problem = "it is no time span; write for example \"90d\", or \"0\" for all";
+    let problem = "it is not a time span; write for example \"90d\", or \"0\" for all";
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// The progress of the import, and what there is by now.
+/// The progress of the import, and the numbers of what is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;
@@ -107,7 +107,7 @@ fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
     }
 }
 
-/// The latest past sessions, from a place in their list on.
+/// A page of the past sessions, the latest first.
 async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let project = call.arguments.project()?;
     let from = call.arguments.count("from")?.unwrap_or(0);
@@ -130,7 +130,7 @@ async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// A past session with a page of its exchanges; without an id, the latest sessions.
+/// A past session with a page of its exchanges; without an id, a page of all sessions.
 pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let Some(id) = call.arguments.session_id("session")? else { return sessions(call).await };
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
@@ -160,7 +160,7 @@ fn unknown(id: &SessionId) -> ArgumentError {
     ArgumentError::new("session", Some(id.as_str()), problem)
 }
 
-/// The session that is meant by the beginning of its id, or of one of its exchanges' ids.
+/// The session with an id, or an exchange's id, that begins like this.
 async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
     let part = given.as_str().trim_end_matches('…');
     let found = call.service.history.sessions_like(part, MEANT_MAX).await?;
@@ -184,7 +184,7 @@ async fn known_session(call: &Call, given: SessionId) -> Result<SessionId, Fault
     meant(call, &given).await
 }
 
-/// What a session was asked first.
+/// The first prompt of a session.
 async fn opening(call: &Call, session: &PastSession) -> Result<Option<Text>, Fault> {
     Ok(call.service.history.opening(&session.id).await?.map(Text::of))
 }

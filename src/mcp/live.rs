@@ -1,6 +1,6 @@
 //! The present activity of agents: connected clients, and the last answered calls.
 //!
-//! It is kept in memory only, and bounded. A call shows the beginnings of its arguments after redaction.
+//! It is held in memory only, within bounds. A call shows the beginnings of its arguments after redaction.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,16 +21,16 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::sync::lock;
 use cerebro_core::{redact, text};
 
-/// Most calls that are kept.
+/// Most calls that are held.
 const CALLS_MAX: usize = 1_000;
-/// Most characters of one argument that a call shows.
+/// Longest shown beginning of an argument, in characters.
 const VALUE_CHARS_MAX: usize = 80;
-/// Most characters of all arguments together.
+/// Longest beginnings of all arguments together, in characters.
 const PREVIEW_CHARS_MAX: usize = 240;
-/// The longest argument whose beginning is shown, in bytes. It is redacted as a whole, because a cut could split a
-/// secret. For longer ones only the size is shown, because redacting them costs too much for a preview.
+/// Longest argument whose beginning is shown, in bytes. It is redacted as a whole, because a cut could split a secret.
+/// For a longer one only the size is shown, because redacting it would take too long for a preview.
 const LOOKED_AT_BYTES: usize = 1_024;
-/// Most characters of an outcome.
+/// Longest outcome, in characters.
 const OUTCOME_CHARS_MAX: usize = 120;
 
 /// One answered call.
@@ -58,7 +58,7 @@ impl Live {
         Self { calls: Mutex::default(), last: watch::channel(0).0, clients: Mutex::default() }
     }
 
-    /// Records a new client; the number is for [`Self::left`].
+    /// Records a new client and returns its number, for [`Self::left`].
     pub(super) fn joined(&self, project: &str, pid: u32, since: Timestamp) -> u64 {
         let mut clients = lock(&self.clients);
         let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
@@ -68,12 +68,12 @@ impl Live {
         number
     }
 
-    /// Forgets a client.
+    /// Removes a client.
     pub(super) fn left(&self, number: u64) {
         lock(&self.clients).remove(&number);
     }
 
-    /// Records a call of a client that was answered.
+    /// Records an answered call of a client.
     pub(super) fn note(
         &self,
         client: u64,
@@ -128,11 +128,11 @@ impl Live {
     }
 }
 
-/// The beginnings of a call's arguments, on one line and redacted. For a person's operations, whose texts may be
-/// anything, only numbers and flags are shown.
+/// The redacted beginnings of a call's arguments, on one line. Without `with_texts`, only numbers and flags: a person's
+/// operations may have any text.
 pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> String {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
-    // What was asked comes before flags and bounds: a screen may have room for one of them.
+    // The query comes before flags and bounds, because a screen may have room for only one argument.
     named.sort_unstable_by_key(|(name, value)| {
         (with_texts && (value.is_boolean() || value.is_number()), *name)
     });
@@ -141,7 +141,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> Strin
             Value::Null => return None,
             Value::String(text) if with_texts => shown(text),
             Value::Array(items) if with_texts => {
-                // Joined by line ends, so that a secret that spans several is recognised.
+                // Joined with line ends, so that a secret that spans several items is recognised.
                 let texts = items.iter().filter_map(Value::as_str);
                 shown(&texts.collect::<Vec<_>>().join(",\n"))
             }
@@ -154,7 +154,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> Strin
     text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()
 }
 
-/// A text on one line, redacted; its size if it is long.
+/// A redacted text on one line; only the size of a long text.
 fn shown(text: &str) -> String {
     if text.len() > LOOKED_AT_BYTES {
         return format!("… ({} bytes)", text.len());

@@ -1,4 +1,4 @@
-//! A person's operations to maintain and move their memory: backups, the doctor's checks, notes.
+//! A person's operations for maintenance and transfer: backups, the doctor's checks, notes.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use cerebro_service::{
 };
 use cerebro_store::StoredRelation;
 
-/// Most backups that a rotation may be told to keep.
+/// Highest number of backups that a rotation can keep.
 const KEEP_MAX: usize = 10_000;
 
 /// Most ids in one question.
@@ -46,12 +46,12 @@ pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
         if path.is_absolute() {
             return Ok(Some(path));
         }
-        Err(ArgumentError::new(name, Some(&given), "it is no absolute path"))
+        Err(ArgumentError::new(name, Some(&given), "it is not an absolute path"))
     };
     let target = match (path("dir")?, path("file")?) {
         (Some(dir), None) => Target::Folder(dir),
         (None, Some(file)) => Target::Script(file),
-        _ => return Err(ArgumentError::new("dir", None, "either `dir` or `file` says where it goes").into()),
+        _ => return Err(ArgumentError::new("dir", None, "give either `dir` or `file`").into()),
     };
     let request = BackupRequest {
         home: call.context.home().root().to_path_buf(),
@@ -73,7 +73,7 @@ pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
     Ok(Reply::saying(said).answering(answer))
 }
 
-/// The progress of the present backup.
+/// The progress of the running backup.
 pub(super) async fn backup_progress(call: &mut Call) -> AnswerTo<of::BackupProgress> {
     let (rows, total) = call.service.backups.progress().unzip();
     Ok(Reply::saying("progress").answering(backups::Progress { rows, total }))
@@ -91,7 +91,7 @@ pub(super) fn last_backup(context: &Context) -> Option<backups::Last> {
     Some(backups::Last { made_at, file, failed_at, failure })
 }
 
-/// Checks the store and the index, and repairs what can be repaired if asked to.
+/// Checks the store and the index. With `fix`, repairs what can be repaired.
 pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;

@@ -1,5 +1,5 @@
-//! The number, results and durations of calls, for Prometheus: figures by tool, never any text of a question or
-//! answer, and no names of projects, agents or sessions.
+//! The number, results and durations of calls by tool, for Prometheus. They contain no text of a request or an answer,
+//! and no names of projects, agents or sessions.
 //!
 //! The output is Prometheus' text format 0.0.4.
 
@@ -12,7 +12,7 @@ use cerebro_core::sync::lock;
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Upper bounds of the histogram's buckets, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
-/// The label of everything that is not a published tool, which bounds the number of labels.
+/// The label of all operations that are not tools. So the number of labels is bounded.
 const OPERATION: &str = "operation";
 
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ struct Tally {
     ok: u64,
     failed: u64,
     seconds: f64,
-    /// Calls by the smallest bound that they met; slower ones are in none.
+    /// The number of calls by the smallest bound that they met. Slower calls are in none.
     buckets: [u64; BOUNDS.len()],
 }
 
@@ -42,7 +42,7 @@ impl Metrics {
         }
     }
 
-    /// The calls, as text.
+    /// The tallies in Prometheus' format.
     pub(super) fn text(&self) -> String {
         let mut tallies = lock(&self.0).clone();
         for tool in Operation::tools() {

@@ -1,9 +1,9 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
-//! The groups below build on each other, and no two files use each other: arguments and answers; what is watched
-//! and counted; what connections share ([`Context`]), a connection, a call; the handlers; `dispatch`, which names
-//! the handler of each operation; `library`, the prompts and resources; and `server`, which speaks the protocol.
-//! `server` answers the handshake and the tool list at once; only calls wait for the store.
+//! The groups of files below build on each other, and no two files use each other: arguments and answers; the live
+//! calls and the metrics; the shared [`Context`], a connection, a call; the handlers; `dispatch`, the table of
+//! handlers; `library`, the prompts and resources; and `server`, which speaks the protocol. `server` answers the
+//! handshake and the tool list at once; only calls wait for the store.
 
 mod arguments;
 mod fault;

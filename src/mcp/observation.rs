@@ -63,7 +63,7 @@ async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
     Ok(reply.line("").line(line).fact("evidence", ids))
 }
 
-/// Adds the pieces of work in which a memory was found out, if any.
+/// Adds the pieces of work from which a memory comes, if any.
 async fn with_works(call: &Call, id: &MemoryId, reply: Reply) -> Result<Reply, ServiceError> {
     let works =
         call.service.journal.works_of_memory(&work::actor(call, &call.caller, None).owner, id).await?;
@@ -119,7 +119,7 @@ fn reply_of(found: &Observation) -> Reply {
     }
 }
 
-/// Adds the facts of a memory for programs.
+/// Adds the facts of a memory to the structured half.
 fn with_facts(reply: Reply, found: &Observation) -> Reply {
     let memory = &found.memory;
     let related: Vec<Value> = found
@@ -159,7 +159,7 @@ fn with_facts(reply: Reply, found: &Observation) -> Reply {
         .fact("valid", valid)
 }
 
-/// The lines about a memory above its text.
+/// The lines about a memory before its text.
 fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
     let memory = &found.memory;
     let names = |ids: &[MemoryId]| {
@@ -168,7 +168,7 @@ fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
     };
     let facts = [
         ("kind", memory.nature.map(|nature| nature.as_str().to_owned())),
-        ("told in", memory.trigger.as_ref().map(ToString::to_string)),
+        ("shown in", memory.trigger.as_ref().map(ToString::to_string)),
         ("done", memory.done_at.map(moment)),
         ("archived", memory.archived_at.map(moment)),
         ("valid from", memory.valid.from.map(moment)),
@@ -198,12 +198,12 @@ fn ids(ids: &[MemoryId]) -> Value {
     json!(ids.iter().map(MemoryId::as_str).collect::<Vec<_>>())
 }
 
-/// How much of a text is missing, and how to get it.
+/// A note that a text is cut, and how to get all of it.
 fn cut_text(shown: usize, whole: usize) -> String {
-    format!("(the first {shown} of {whole} bytes; ask with max_bytes {GET_BYTES_MAX} for all of it)")
+    format!("(the first {shown} of {whole} bytes; max_bytes {GET_BYTES_MAX} gives all of it)")
 }
 
-/// The facts of a revision besides its text; its place only if the memory has another one now.
+/// The facts of a revision besides its text. Project and scope are included only if they differ from the present ones.
 fn revision_facts(revision: &Revision, now: &Memory) -> Vec<(&'static str, Value)> {
     let mut facts = vec![("type", json!(revision.kind.as_str()))];
     if let Some(key) = &revision.topic_key {

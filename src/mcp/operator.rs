@@ -1,7 +1,7 @@
-//! Operations for a person at the command line, beyond the 13 tools.
+//! Operations for a person at the command line, in addition to the 13 tools.
 //!
-//! The commands are clients of the daemon like any agent, over the same protocol. These operations are answered
-//! only on a connection whose hello says that it is a person's. The socket's permissions are the guard.
+//! The commands are clients of the daemon, like agents, over the same protocol. The daemon answers these operations
+//! only on a connection whose hello says that the client is a person's. The socket's permissions keep others out.
 
 use super::{
     arguments::ArgumentError,
@@ -34,7 +34,7 @@ const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
+/// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
 pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
     let control = context.control();
     let answer = daemon::Status {
@@ -57,7 +57,7 @@ pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
 pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
     let control = context.control();
     control.stop();
-    Reply::saying("leaving").answering(daemon::Stopping { pid: control.pid() })
+    Reply::saying("ending").answering(daemon::Stopping { pid: control.pid() })
 }
 
 pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
@@ -92,7 +92,7 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
     let prefix = call.arguments.needed("prefix")?;
     let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
+        return Err(ArgumentError::new("prefix", Some(&prefix), "it is not part of a memory id").into());
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
     let mut ids: Vec<Named> =
@@ -187,7 +187,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
         Project::parse(&given)
-            .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
+            .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is not a project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
     let merged = call.service.memories.merge_projects(&from, &into).await?;
@@ -333,7 +333,7 @@ pub(super) async fn export(call: &mut Call) -> AnswerTo<of::Export> {
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     let lines = call.arguments.texts("lines")?.unwrap_or_default();
     if lines.len() > IMPORT_LINES_MAX {
-        let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
+        let problem = format!("{} lines, at most {IMPORT_LINES_MAX} can be imported at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
     let dry_run = call.arguments.flag(&["dry_run"])?;
@@ -344,6 +344,6 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
         unchanged: imported.unchanged as u64,
         skipped: imported.skipped.into_iter().map(skipped).collect(),
     };
-    Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
+    Ok(Reply::saying(format!("{} imported, {} exist already", imported.created, imported.unchanged))
         .answering(answer))
 }

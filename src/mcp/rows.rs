@@ -1,4 +1,4 @@
-//! What several answers show in the same way: a memory, a session, an entry of a timeline, the next steps.
+//! Rows that several answers share: a memory, a session, an entry of a timeline, the next steps.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
 
-/// What a reply names as the project of a memory.
+/// The name of a memory's project in replies.
 pub(super) fn shown_project(scope: &Scope) -> &str {
     scope.project().map_or("personal", Project::as_str)
 }

@@ -47,8 +47,8 @@ use cerebro_service::{Caller, Clock, agent_name};
 const LISTS_TTL_MS: u64 = 3_600_000;
 
 impl Context {
-    /// The context of a process whose store is being opened. `database` is the server with the database, in words
-    /// and without credentials; `groups` are the groups of tools that are published besides the 13.
+    /// The context of a process whose store is being opened. `database` is the address of a server with the database,
+    /// without credentials; `groups` are the published groups of tools in addition to the 13.
     pub fn opening(
         home: Home,
         database: Option<String>,
@@ -81,8 +81,8 @@ where
     connection.leave();
 }
 
-/// Records that an agent is in its session, as soon as the store is open. This also covers an agent that calls no
-/// tool, and its end.
+/// Records, as soon as the store is open, that an agent is in its session. So an agent that calls no tool is recorded,
+/// too, and so is its end.
 async fn attend(connection: Connection) {
     let Some(session) = connection.own_session() else { return };
     if let Ok(service) = connection.context().service().await {
@@ -106,7 +106,7 @@ async fn project_of(hello: &Hello) -> Project {
     {
         return project;
     }
-    // A client of an earlier version leaves the look-up to the daemon.
+    // A client of an earlier version does not determine its project itself.
     match hello.folder() {
         Some(dir) => project_dir::look_or_guess(dir.clone(), user_home(), project_dir::LOOK_MAX).await,
         None => Project::general(),
@@ -118,7 +118,7 @@ async fn project_of(hello: &Hello) -> Project {
 struct Server(Connection);
 
 impl Server {
-    /// The tools that are published here.
+    /// The tools that this client gets.
     fn tools(&self) -> impl Iterator<Item = &'static Tool> {
         let groups = self.0.context().groups().iter();
         TOOLS.iter().chain(groups.flat_map(|group| definition::of_group(*group)))
@@ -133,7 +133,7 @@ impl Server {
         }
     }
 
-    /// The entry of a call for those who watch; `None` for a client that only watches.
+    /// The entry of a call in the stream of calls; `None` for a client that only watches.
     fn seen(
         &self,
         operation: Operation,
@@ -179,7 +179,7 @@ impl Server {
             Err(fault) => return self.failed(fault, &[]),
         };
         self.0.uses(&service, &session);
-        // The worker gives way to clients that work, not to those that watch.
+        // The worker pauses for clients that work, not for those that watch.
         let _busy = (operation.attention() == Attention::Full).then(|| service.busy());
         let caller = Caller { project: self.0.project().clone(), agent, person: self.0.is_person() };
         let mut call =
@@ -219,7 +219,7 @@ struct OperationAnswer {
 /// Why an operation gave no answer.
 struct CallFailure {
     words: String,
-    /// The given id does not exist.
+    /// Whether the reason is that the given id does not exist.
     is_of_the_id: bool,
 }
 
@@ -230,7 +230,7 @@ impl CallFailure {
 }
 
 impl Server {
-    /// Runs the call of a prompt or resource like a tool: with the same redaction, and made inert for agents.
+    /// Runs the call of a prompt or resource like a tool, with the same redaction. The answer is made inert for agents.
     async fn ask(
         &self,
         question: Question,
@@ -256,12 +256,12 @@ impl Server {
     }
 }
 
-/// A name from the client, to be repeated: redacted and short.
+/// A name from the client for a message: redacted and short.
 fn echo(name: &str) -> String {
     text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
 }
 
-/// The result for a person that quotes nothing.
+/// The result of a call that quotes nothing, for a person.
 fn plain(answer: Answer) -> CallToolResult {
     answer.map_or_else(|fault| fault.for_person(&[]), Reply::finish)
 }
@@ -323,8 +323,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        // A list is answered at once: while the store is opening it has no memories yet, and the client is notified
-        // of the change.
+        // Lists do not wait for the store: while it opens the list has no memories, and the client is notified of the
+        // change later.
         let facts = match self.0.context().opened() {
             Some(_) => {
                 self.ask(library::listing(), &context).await.map_or(Value::Null, |answer| answer.facts)
@@ -382,7 +382,7 @@ impl ServerHandler for Server {
         Ok(values.map(CompleteResult::new).unwrap_or_default())
     }
 
-    /// The only supported notifications are changes of the list of resources.
+    /// Only changes of the list of resources are supported.
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.0.hears_news().then(|| SubscriptionFilter::builder().resources_list_changed().build())
     }
@@ -405,7 +405,7 @@ impl ServerHandler for Server {
         }
     }
 
-    /// A client of the older protocol is notified without a subscription, once it has heard that it may be.
+    /// A client of the older protocol needs no subscription for notifications, only the end of the handshake.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.0.is_remote() || self.0.is_person() {
             return;
@@ -444,7 +444,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// Runs an operation for a request in a task of its own, and shows it to those who watch.
+    /// Runs an operation for a request in a task of its own, and adds it to the stream of calls.
     async fn execute(
         &self,
         operation: Operation,
@@ -463,13 +463,13 @@ impl Server {
         };
         let arguments = Arguments::new(given, names);
         let session = self.0.session(&context.meta, arguments.named_project().as_ref());
-        // Watching must not keep the daemon from ending.
+        // A client that only watches must not keep an idle daemon running.
         let is_work = operation.attention() != Attention::Watching;
         let counted = is_work.then(|| Counted::new(self.0.context()));
         let begun = Instant::now();
         let seen = self.seen(operation, &agent, &session, &arguments);
-        // In a task of its own, so that a vanished client cannot stop a write half-way, and a panic becomes an
-        // answer instead of the end of the connection.
+        // In a task of its own, so that a client that disconnects cannot interrupt a write, and a panic becomes an
+        // error instead of the end of the connection.
         let answer =
             tokio::spawn(self.clone().answer(operation, arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {

@@ -1,8 +1,8 @@
 //! Access to the store in its own language: the operations behind `cerebro sql` and `cerebro studio`.
 //!
-//! The live endpoint belongs to the connection that opened it and closes with it, so it never outlives the command
-//! that asked for it, however that ended. The answer says how to connect, as does a file of the home that only its
-//! owner can read and that exists exactly while the endpoint is open.
+//! The live endpoint belongs to the connection that opened it and closes with it. So it never outlives its command, no
+//! matter how that ended. The answer says how to connect. So does a file in the home that only its owner can read and
+//! that exists only while the endpoint is open.
 
 use std::time::Duration;
 
@@ -26,11 +26,11 @@ use cerebro_durable as durable;
 use cerebro_service::{StudioAccess, StudioOptions};
 use cerebro_store::Query;
 
-/// Longest text of a query.
+/// Longest text of a query, in bytes.
 const QUERY_BYTES_MAX: usize = 256 * 1024;
 /// Default for the rows of one statement's answer.
 const ROWS_DEFAULT: usize = 1_000;
-/// Bytes of all answers of one query together.
+/// Size of all answers of one query together, in bytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Default for the seconds that a query may take.
 const SECONDS_DEFAULT: usize = 10;
@@ -42,7 +42,7 @@ fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
     let arguments = &mut call.arguments;
     let text = arguments.needed("query")?;
     if text.len() > QUERY_BYTES_MAX {
-        let problem = format!("it has {} bytes, at most {QUERY_BYTES_MAX} are read", text.len());
+        let problem = format!("it has {} bytes, at most {QUERY_BYTES_MAX} are allowed", text.len());
         return Err(ArgumentError::new("query", None, problem));
     }
     let params = arguments.object("params")?;
@@ -83,7 +83,7 @@ fn statement(answer: cerebro_store::Answer) -> sql::Statement {
 pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
-        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
+        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
     let origins = call.arguments.texts("origins")?.unwrap_or_default();
     if origins.len() > ORIGINS_MAX {
         let problem = format!("{} origins, at most {ORIGINS_MAX} can be added", origins.len());

@@ -1,4 +1,4 @@
-//! The operations on tombstones: which texts no longer hold, and forgetting that.
+//! The operations on tombstones: listing and forgetting them.
 
 use super::{
     call::{AnswerTo, Call},
@@ -11,7 +11,7 @@ use cerebro_service::{ListedTombstone, TOMBSTONES_LISTED_MAX};
 /// How many are listed by default.
 const LISTED: usize = 50;
 
-/// The texts that no longer hold, the latest first.
+/// The tombstones, the latest first.
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Tombstones> {
     let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
     let (texts, notes) = call.service.memories.tombstones(limit).await?;

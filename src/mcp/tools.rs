@@ -1,4 +1,4 @@
-//! The 13 tools: each reads arguments, runs a use case and writes an answer.
+//! The 13 tools. Each reads arguments, runs a use case and writes an answer.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         reply = reply.fact("follows", earlier.as_str()).line(format!("follows session `{earlier}`"));
     }
     if is_silent {
-        let problem = "directory: its file system does not answer, so it names no project; give project";
+        let problem = "directory: its file system does not answer, so the project is unknown; give project";
         reply = reply.line(problem).fact("problem", problem);
     }
     let reply = new_project(reply, session.project.as_str(), started.new_project.as_deref());
@@ -179,9 +179,9 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::Context> {
     Ok(Reply::saying(context.text).answering(answer))
 }
 
-/// The note that the folder had another name before, which has memories.
+/// The note that the folder's project had another name before, under which there are memories.
 fn former_project(former: &Project, count: i64, now: &Project, is_person: bool) -> String {
-    let who = if is_person { "to bring them here, run" } else { "to bring them here, ask the user to run" };
+    let who = if is_person { "to move them here, run" } else { "to move them here, ask the user to run" };
     format!(
         "\nThis folder was project `{former}` before, which has {}; {who} `cerebro projects merge {former} {now}`.\n",
         text::counted(count, "memory")
@@ -282,7 +282,7 @@ fn saved_reply(saved: &Saved) -> Reply {
     new_project(reply, memory.scope.project_name(), saved.new_project.as_deref())
 }
 
-/// Names the memories that one superseded.
+/// Adds the memories that a memory superseded.
 fn superseded(reply: Reply, superseded: &[Memory]) -> Reply {
     let ids: Vec<&str> = superseded.iter().map(|memory| memory.id.as_str()).collect();
     let lines = superseded.iter().map(|memory| format!("superseded: `{}` {}", memory.id, memory.title));
@@ -348,7 +348,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
 pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
-    // A purge removes the edges that tell.
+    // Before the purge, which removes these edges.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
     let prompts = if hard { call.service.memories.prompts_with(&id).await? } else { Vec::new() };
     let outcome = if hard {
@@ -375,15 +375,15 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     Ok(reply.answering(answer))
 }
 
-/// Removes the texts of edits that a purged memory left in the home.
+/// Removes the texts of a purged memory's edits from the home.
 fn forget_edits(call: &Call, id: MemoryId) {
     match edits::remove_of(call.context.home().root(), &id) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => {
-            tracing::warn!(memory = %id, files = left.len(), "texts of edits of a purged memory are left");
+            tracing::warn!(memory = %id, files = left.len(), "cannot remove all texts of a purged memory's edits");
         }
         Err(error) => {
-            tracing::warn!(%error, memory = %id, "cannot look for texts of edits of a purged memory");
+            tracing::warn!(%error, memory = %id, "cannot search for texts of a purged memory's edits");
         }
     }
 }
@@ -421,7 +421,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     let now = call.now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
-    // A person may ask for explanations and for other weights; for an agent these arguments do not exist.
+    // Only a person may request explanations and other weights. For an agent these arguments do not exist.
     let explain = call.caller.person && arguments.flag(&["explain"])?;
     let weights = if call.caller.person { explain::weights(arguments)? } else { Weights::default() };
     let request = SearchRequest {
@@ -530,10 +530,10 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
     with_better(reply, found)
 }
 
-/// Adds where there are better hits.
+/// Adds the places with better hits: the archive and other projects.
 fn with_better(mut reply: Reply, found: &Found) -> Reply {
     if found.archived > 0 {
-        let words = format!("archived: {} better; archived: true shows what was put aside", found.archived);
+        let words = format!("archived: {} better; archived: true shows archived memories", found.archived);
         reply = reply.fact("archived", found.archived).line(words);
     }
     let others = found.elsewhere.iter();
@@ -551,7 +551,7 @@ fn with_cursor(reply: Reply, request: &SearchRequest) -> Reply {
     reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor)
 }
 
-/// A cursor: a position in the list and a mark of the query to which it belongs.
+/// A cursor: a position in the list, and a hash of the query to which it belongs.
 fn write_cursor(offset: usize, query: &str) -> String {
     format!("{offset}-{:08x}", mark(query))
 }
@@ -568,7 +568,7 @@ fn read_cursor(arguments: &mut Arguments, query: &str) -> Result<usize, Argument
         _ => Err(ArgumentError::new(
             "cursor",
             Some(&cursor),
-            "it belongs to no such search; search again without it",
+            "it does not belong to this search; search again without it",
         )),
     }
 }
@@ -627,7 +627,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     match given.trim().to_ascii_lowercase().as_str() {
         "" | "session" => Ok(Within::Session),
         "project" => Ok(Within::Project),
-        // As it was given: lowercased, a secret would not be recognised.
+        // The given text, because in a lowercased one a secret would not be recognised.
         _ => Err(ArgumentError::new("within", Some(&given), "it is `session` or `project`")),
     }
 }

@@ -1,4 +1,4 @@
-//! Operations of the screens of `cerebro tui` and the pages of `cerebro web`, beyond those of the commands.
+//! Operations for the screens of `cerebro tui` and the pages of `cerebro web`, in addition to those of the commands.
 
 use std::time::Duration;
 
@@ -25,21 +25,21 @@ const PAGE_MAX: usize = 500;
 const SESSION_ENTRIES_MAX: usize = 500;
 /// Most calls in one answer.
 const CALLS_MAX: usize = 1_000;
-/// Most pairs in one answer, and the farthest position in their list.
+/// Most pairs in one answer, and the highest position in their list.
 const PAIRS_MAX: usize = 200;
 const PAIRS_OFFSET_MAX: usize = 1_000;
-/// Bytes of each text of a pair.
+/// Longest part of a text in a pair, in bytes.
 const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
-/// Who is connected.
+/// The connected clients.
 pub(super) fn clients(context: &Context) -> Reply<daemon::Clients> {
     let clients = context.live().clients();
     Reply::saying(text::counted(clients.len(), "client")).answering(daemon::Clients { clients })
 }
 
-/// The calls after a number; waits for one if there is none yet.
+/// The calls after a number. If there is none yet, waits for one.
 pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> AnswerTo<of::Live> {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;

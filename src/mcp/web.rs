@@ -1,7 +1,7 @@
-//! The operations behind `cerebro web`: the page is open while the connection of its command is.
+//! The operations behind `cerebro web`. The page is open as long as the connection of its command.
 //!
-//! The page itself ([`crate::web`]) is one more client of the daemon, over an in-memory pipe: it uses the same
-//! operations as commands and screens, as a person who only watches.
+//! The page itself ([`crate::web`]) is a client of the daemon over an in-memory pipe. It uses the same operations as
+//! commands and screens, for a person who only watches.
 
 use tokio::io::duplex;
 
@@ -33,12 +33,12 @@ const PIPE_BYTES: usize = 64 * 1024;
 pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
-        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
+        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
     let context = call.context.clone();
     let mut place = context.web().lock().await;
     match place.take() {
         Some(open) if open.listening.is_open() => return again(place.insert(open), port),
-        // It is being closed: its port may be the one that is asked for.
+        // It is closing, and its port may be the requested one.
         Some(closing) => {
             closing.listening.close().await;
         }
@@ -55,7 +55,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     Ok(reply(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
 }
 
-/// A new link to the page that is open. It stays with the command that opened it.
+/// A new link to the page that is open. The page still belongs to the command that opened it.
 fn again(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
     let address = open.listening.address;
     if port != 0 && port != address.port() {
@@ -71,8 +71,8 @@ fn reply(open: &OpenPage, already_open: bool) -> Reply<Web> {
     Reply::saying(format!("the page is open on {address}")).answering(answer)
 }
 
-/// Connects to this daemon as a person's watching program in the folder of the command, so that memories are
-/// checked against the code there.
+/// Connects to this daemon for a person who only watches, in the folder of the command, so that memories are checked
+/// against the code there.
 async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
     let (near, far) = duplex(PIPE_BYTES);
     let daemon = hello::Reply::to(&hello, VERSION);

@@ -1,4 +1,4 @@
-//! The lines of one connection: bounded, and with receipts for clients that want them.
+//! The lines of one connection, within a bound, and with receipts for clients that want them.
 
 use std::io;
 
@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::daemon::hello::READ_METHOD;
 use cerebro_core::domain::limits::SOCKET_LINE_BYTES_MAX;
 
-/// Messages over a pair of streams. A line longer than [`SOCKET_LINE_BYTES_MAX`] is dropped: the pump refuses such
-/// lines, so it comes from a program that uses the socket directly.
+/// Messages over a pair of streams. A line longer than [`SOCKET_LINE_BYTES_MAX`] is dropped. It cannot come from the
+/// pump, which refuses such lines.
 pub(super) struct Wire<R: AsyncRead, W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, R, W>,
     gives_receipts: bool,
@@ -48,8 +48,8 @@ where
         self.lines.send(message)
     }
 
-    /// Returns a request when its receipt has been sent, so that no request is executed without one. Dropping the
-    /// future loses nothing, but a receipt may then be sent twice.
+    /// Returns a request after its receipt was sent, so that no request is executed without one. Dropping the future
+    /// loses no request, but a receipt may be sent twice.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         if self.read.is_none() {
             self.read = Some(self.lines.receive().await?);

@@ -1,4 +1,4 @@
-//! The journal of work for people: the operations of `cerebro work` and of the screens.
+//! A person's operations on the journal of work, for `cerebro work` and the screens.
 
 use std::time::Duration;
 
@@ -31,19 +31,19 @@ use cerebro_service::{Caller, Retention, ServiceError};
 
 /// How long examining the files of a piece of work may take.
 const LOOK_MAX: Duration = Duration::from_millis(500);
-/// Most of its files that are examined.
+/// Most files of a piece of work that are examined.
 const FILES_LOOKED_AT_MAX: usize = 32;
-/// Most ids that are named where several begin alike, and most characters of one that is unknown.
+/// Most ids that are named if a beginning is ambiguous, and most characters of an unknown one.
 const IDS_SHOWN_MAX: usize = 8;
 const GIVEN_CHARS_MAX: usize = 40;
 /// Most events of one page of a journal.
 const ENTRIES_MAX: usize = 500;
-/// The longest time that anything is kept or looked back over, in days.
+/// Longest period in an argument, in days.
 const DAYS_MAX: usize = 36_500;
-/// The owner of work from other machines: their clients have the listener's token, but are not this user.
+/// The owner of work from other machines, whose clients have the listener's token but are not this user.
 const HTTP_OWNER: &str = "http";
 
-/// The caller, in the terms of the journal.
+/// The caller as an actor of the journal.
 pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> Actor {
     let owner = if call.connection.is_remote() { HTTP_OWNER } else { LOCAL_OWNER };
     Actor {
@@ -56,7 +56,7 @@ pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> 
 }
 
 fn person(call: &Call) -> Actor {
-    // A command is not a session of work, and holds nothing.
+    // A command has no session and cannot hold work.
     Actor { session: None, ..actor(call, &call.caller, None) }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn journal(context: &Context) -> Option<Journal> {
     })
 }
 
-/// The note that the journal is falling behind, for a tool's answer.
+/// Until when the journal is degraded, for a tool's answer.
 pub(super) fn degraded(call: &Call) -> Option<String> {
     call.service.journal.report().degraded_until.map(moment)
 }
@@ -193,7 +193,7 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     Ok(Reply::saying(shown.work.title.to_string()).answering(answer))
 }
 
-/// Events after a number, oldest first; without a number, the last ones.
+/// The events after a number, oldest first; without a number, the last ones.
 pub(super) async fn tail(call: &mut Call) -> AnswerTo<of::WorkTail> {
     let id = named(call).await?;
     let limit = call.arguments.clamped("limit", 20, 1..=ENTRIES_MAX)?;
@@ -229,7 +229,7 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
     Ok(Reply::saying(resumed.text).answering(answer))
 }
 
-/// The hint for a piece of work, checked against the files of the caller's folder if that answers in time.
+/// The hint for a piece of work, checked against the files in the caller's folder if the folder answers in time.
 pub(super) async fn resumed(
     call: &Call,
     actor: &Actor,
@@ -253,7 +253,7 @@ pub(super) async fn resumed(
     }
 }
 
-/// Claims a piece of work for the person, who may take it over from another holder.
+/// Claims a piece of work for a person, who may take it over from another holder.
 pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
@@ -273,11 +273,11 @@ pub(super) async fn release(call: &mut Call) -> AnswerTo<of::WorkRelease> {
     let id = named(call).await?;
     let work = call.service.journal.release(&person(call), &id).await?;
     let free = work.lease.is_none();
-    Ok(Reply::saying(if free { "nobody holds it" } else { "another one holds it" })
+    Ok(Reply::saying(if free { "nobody holds it" } else { "another session holds it" })
         .answering(work::Released { work: piece(&work, None), free }))
 }
 
-/// The whole body of an event that does not fit into its row.
+/// The whole body of an event, if it does not fit into its row.
 pub(super) async fn artifact(call: &mut Call) -> AnswerTo<of::WorkArtifact> {
     let id = named(call).await?;
     let seq = call
@@ -362,7 +362,7 @@ pub(super) async fn export(call: &mut Call) -> AnswerTo<of::WorkExport> {
         .answering(work::Exported { lines: page.lines, next }))
 }
 
-/// A number of pieces of work, in words.
+/// A number of pieces of work, with its noun.
 pub(super) fn pieces(count: impl TryInto<u64> + Copy + std::fmt::Display) -> String {
     format!("{} of work", text::counted(count, "piece"))
 }
@@ -381,8 +381,7 @@ pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
     Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(answer))
 }
 
-/// Verifies everything. `heads` are texts with heads that were written down: from `work head`, `work anchor` or a
-/// hint.
+/// Verifies the whole journal. `heads` are texts that contain heads from `work head`, `work anchor` or a hint.
 pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
     let given = call.arguments.texts("heads")?.unwrap_or_default();
     let mut heads = Vec::with_capacity(given.len());

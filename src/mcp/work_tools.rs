@@ -27,8 +27,8 @@ fn caller(call: &Call) -> Actor {
     actor(call, &call.caller, None)
 }
 
-/// A tool neither waits for the journal nor fails because of it: where the journal does not answer in time, the answer
-/// says so, and the agent goes on.
+/// Turns the error of a journal that does not answer in time into an answer that says so, because an agent should
+/// neither wait for the journal nor fail because of it.
 fn or_degraded(call: &Call, answer: Answer) -> Answer {
     answer.or_else(|fault| unanswered(fault, degraded(call)))
 }
@@ -76,7 +76,7 @@ async fn begun(call: &mut Call) -> Answer {
         .fact("degraded_until", degraded(call)))
 }
 
-/// The piece of work of a note: the one that is named, otherwise that of the session.
+/// The piece of work of a note: the named one, otherwise that of the session.
 async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
     if let Some(named) = call.arguments.work_id("work")? {
         return Ok(Some(named));
@@ -178,7 +178,7 @@ fn of_step(call: &mut Call, standing: Standing, text: Option<String>) -> Result<
     Ok(Step::StepSet { step, standing, text })
 }
 
-/// Announces that an effect is about to be tried.
+/// Records that an effect is about to be tried.
 async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<String>) -> Answer {
     let key = call.arguments.needed("key")?;
     let repeat = match call.arguments.text("repeat")?.as_deref() {
@@ -194,12 +194,10 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
     let answer = call.service.journal.intent(actor, work, &key, &text, repeat).await?;
     let (seq, outcome, words) = match answer {
         IntentAnswer::GoAhead { seq, .. } => (seq, "recorded", "go ahead, then note confirmed or failed"),
-        IntentAnswer::Confirmed { seq, .. } => {
-            (seq, "confirmed", "it took place before: not to be done again")
-        }
+        IntentAnswer::Confirmed { seq, .. } => (seq, "confirmed", "it took place before: do not do it again"),
         IntentAnswer::Unknown { seq, repeat, .. } => match repeat {
             Repeat::Safe => (seq, "unknown", "it was begun before; it may be repeated under this key"),
-            Repeat::Check => (seq, "unknown", "it was begun before: look whether it took place"),
+            Repeat::Check => (seq, "unknown", "it was begun before: check whether it took place"),
             Repeat::Never => (seq, "unknown", "it was begun before: a person decides"),
         },
     };
@@ -230,7 +228,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         .list("works", listed.iter().map(|one| json!(row(one))).collect()))
 }
 
-/// The hint for a piece of work; claims or releases it if asked to.
+/// The hint for a piece of work. On request, claims or releases it.
 pub(super) async fn resume(call: &mut Call) -> Answer {
     let answer = going_on(call).await;
     or_degraded(call, answer)

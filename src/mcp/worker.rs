@@ -27,14 +27,14 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkerResume> {
 /// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> AnswerTo<of::JobsRetry> {
     let revived = call.service.worker.retry().await? as u64;
-    Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job")))
+    Ok(Reply::saying(format!("retried: {}", text::counted(revived, "job")))
         .answering(worker::Retried { revived }))
 }
 
-/// Makes all vectors again, with the model of the settings.
+/// Computes all vectors again, with the model of the settings.
 pub(super) async fn reindex(call: &mut Call) -> AnswerTo<of::Reindex> {
     let begun = call.service.worker.reindex().await?;
-    let said = format!("the vectors of {} are being made", begun.model);
+    let said = format!("the vectors of {} are being computed", begun.model);
     let answer = worker::Reindexing { model: begun.model.into(), replaces: begun.replaces.map(Text::from) };
     Ok(Reply::saying(said).answering(answer))
 }

@@ -17,9 +17,9 @@ use cerebro_core::operation::Operation;
 
 /// Most subscriptions of one client; they stay under way and are not counted as calls.
 const SUBSCRIPTIONS_MAX: usize = 16;
-/// Most bytes of lines that are kept for sending them again.
+/// Most bytes of lines that are held for sending them again.
 const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How often one request is sent at most; a subscription survives any number of links.
+/// How often one request is sent at most. A subscription has no such limit: it is renewed on every link.
 const SENDS_MAX: u8 = 3;
 
 const INITIALIZE: &str = "initialize";
@@ -32,11 +32,11 @@ const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may 
 /// How a link was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The daemon said farewell: it has answered all that it read.
+    /// The daemon sent its farewell: it has answered every request that it read.
     Farewell,
-    /// The daemon's end is closed: it reads nothing more.
+    /// The daemon's end is closed, so the daemon reads nothing more.
     Gone,
-    /// The pump abandoned it. The daemon may be alive and go on reading.
+    /// The pump closed the link. The daemon may still run and read.
     GivenUp,
 }
 
@@ -45,7 +45,7 @@ pub enum LinkEnd {
 pub enum Fate {
     /// Hand it to the client.
     Forward,
-    /// Drop it: the client has had it already.
+    /// Drop it: the client does not expect it.
     Swallow,
 }
 
@@ -53,7 +53,7 @@ pub enum Fate {
 struct Call {
     order: u64,
     request: Request,
-    /// The line to send; dropped once sent when too many bytes are kept.
+    /// The line to send. It is dropped after sending if the lines together take too many bytes.
     line: Option<Vec<u8>>,
     sends: u8,
     /// When it was sent last.
@@ -82,9 +82,9 @@ impl Call {
         self.request.tool.as_deref().and_then(Operation::named)
     }
 
-    /// Whether sending it again is right even if it may have been executed: it only reads.
-    fn only_asks(&self) -> bool {
-        let asks = [
+    /// Whether it only reads, so that executing it twice is harmless.
+    fn only_reads(&self) -> bool {
+        let reading = [
             INITIALIZE,
             SUBSCRIBE,
             "server/discover",
@@ -96,10 +96,10 @@ impl Call {
             "resources/read",
             "completion/complete",
         ];
-        asks.contains(&self.request.method.as_str()) || self.operation().is_some_and(Operation::only_reads)
+        reading.contains(&self.request.method.as_str()) || self.operation().is_some_and(Operation::only_reads)
     }
 
-    /// The time by which an answer is due, if one is.
+    /// The time by which the answer is due; `None` if it is not sent, or is a subscription.
     fn due_at(&self, patience: Duration) -> Option<Instant> {
         self.sent_at.filter(|_| !self.is_subscription()).map(|at| at + patience)
     }
@@ -118,7 +118,7 @@ struct Handshake {
 #[derive(Debug, Default)]
 pub struct Calls {
     under_way: HashMap<Key, Call>,
-    /// The waiting ones, in the order of their arrival.
+    /// The waiting requests, in the order of their arrival.
     waiting: BTreeMap<u64, Key>,
     handshake: Option<Handshake>,
     session: Option<String>,
@@ -138,7 +138,7 @@ impl Calls {
         self.under_way.len() - self.subscriptions < CALLS_IN_FLIGHT_MAX
     }
 
-    /// Whether no answer is owed to the client.
+    /// Whether the client waits for no answer.
     pub fn is_idle(&self) -> bool {
         self.under_way.len() == self.subscriptions
     }
@@ -158,7 +158,7 @@ impl Calls {
         self.is_linked
     }
 
-    /// Records that there is a link, and whether its daemon sends receipts, as earlier versions do not.
+    /// Records that there is a link, and whether its daemon sends receipts. Earlier versions do not.
     pub fn linked(&mut self, gives_receipts: bool) {
         self.is_linked = true;
         self.gives_receipts = gives_receipts;
@@ -199,19 +199,19 @@ impl Calls {
         }
     }
 
-    /// Forgets a request that the client cancelled: it will not be answered.
+    /// Removes a request that the client cancelled. It gets no answer.
     pub fn cancel(&mut self, key: &Key) {
         self.remove(key);
     }
 
-    /// What must be sent first on a further link: the key of `initialize`, its line, and `notifications/initialized`.
+    /// What must be sent first on a new link: the key of `initialize`, its line, and `notifications/initialized`.
     /// `None` if the client has done no handshake.
     pub fn replay(&self) -> Option<(Key, Vec<u8>, Option<Vec<u8>>)> {
         let done = self.handshake.as_ref().filter(|handshake| handshake.is_answered)?;
         Some((done.key.clone(), done.initialize.clone(), done.initialized.clone()))
     }
 
-    /// The oldest waiting request, which is sent `now`. `None` when none waits or the link is lost.
+    /// Takes the oldest waiting request and marks it as sent at `now`. `None` if none waits or there is no link.
     pub fn send_next(&mut self, now: Instant) -> Option<(Key, Vec<u8>)> {
         if !self.is_linked {
             return None;
@@ -224,7 +224,7 @@ impl Calls {
         if call.sends > 1 && call.is_subscription() {
             self.renewed.insert(key.clone());
         }
-        let line = if self.kept_bytes > KEPT_BYTES_MAX && !call.only_asks() {
+        let line = if self.kept_bytes > KEPT_BYTES_MAX && !call.only_reads() {
             let line = call.line.take()?;
             self.kept_bytes -= line.len();
             line
@@ -247,7 +247,7 @@ impl Calls {
         }
     }
 
-    /// Records a line from the daemon.
+    /// Records a line from the daemon. Returns what to do with it.
     pub fn received(&mut self, line: &[u8]) -> Fate {
         match FromDaemon::parse(line) {
             FromDaemon::Answer { key, is_error } => self.answered(&key, is_error, line),
@@ -283,8 +283,8 @@ impl Calls {
         Fate::Forward
     }
 
-    /// Records that the link is lost and returns the answers that follow from that. Requests are sent again if they
-    /// only read, or if they were certainly not executed: those without a receipt, once nobody reads them any more.
+    /// Records that the link is lost, and returns the errors for requests that are not sent again. A request is sent
+    /// again if it only reads, or if it was certainly not executed: it has no receipt, and the daemon reads no more.
     pub fn lost(&mut self, end: LinkEnd) -> Vec<String> {
         self.is_linked = false;
         self.renewed.clear();
@@ -295,7 +295,7 @@ impl Calls {
             LinkEnd::Farewell | LinkEnd::Gone => gives_receipts && !call.is_read,
         };
         for (key, call) in &mut self.under_way {
-            if call.line.is_some() && call.has_sends_left() && (is_undone(call) || call.only_asks()) {
+            if call.line.is_some() && call.has_sends_left() && (is_undone(call) || call.only_reads()) {
                 self.waiting.insert(call.order, key.clone());
                 call.sent_at = None;
             }
@@ -305,31 +305,31 @@ impl Calls {
         self.answer_all(sent, Code::Interrupted, INTERRUPTED, true)
     }
 
-    /// When the next answer is due, for a daemon that may take `patience` for each.
+    /// When the next answer is due, if the daemon may take `patience` for each.
     pub fn next_due(&self, patience: Duration) -> Option<Instant> {
         self.under_way.values().filter_map(|call| call.due_at(patience)).min()
     }
 
-    /// Gives up the requests whose answer was due before `now` and returns the answers to the client. A late answer
-    /// of the daemon is dropped.
+    /// Gives up the requests whose answer was due before `now`, and returns the errors for the client. A late answer
+    /// from the daemon is dropped.
     pub fn expire(&mut self, now: Instant, patience: Duration) -> Vec<String> {
         let is_late = |call: &Call| call.due_at(patience).is_some_and(|due| due <= now);
         let late = self.under_way.iter().filter(|(_, call)| is_late(call));
         let late = late.map(|(key, call)| (call.order, key.clone())).collect();
         let text = format!(
             "Cerebro's daemon has not answered this call within {} s, so it may or may not have been done, or may \
-             be done yet. Repeating is harmless: make the same call again; if that fails too, tell the user to run \
+             still be done. Repeating is harmless: make the same call again; if that fails too, tell the user to run \
              `cerebro doctor`.",
             patience.as_secs()
         );
         self.answer_all(late, Code::Unanswered, &text, true)
     }
 
-    /// Gives up the waiting requests, because no daemon can be reached, and returns the answers. If `is_lasting`,
-    /// repeating the call cannot help.
+    /// Gives up the waiting requests, because no daemon can be reached, and returns the errors for the client. With
+    /// `is_lasting`, they say that repeating the call does not help.
     pub fn unreachable(&mut self, reason: &str, is_lasting: bool) -> Vec<String> {
         let advice = if is_lasting {
-            "This call was not done, and repeating it is of no use until the user has mended that"
+            "This call was not done, and repeating it does not help until the user has fixed that"
         } else {
             "This call was not done; it may be repeated"
         };
@@ -340,7 +340,7 @@ impl Calls {
         self.answer_all(keys, Code::Unreachable, &text, !is_lasting)
     }
 
-    /// Ends requests with the pump's own answer, in the order of their arrival.
+    /// Answers requests with an error, in the order of their arrival.
     fn answer_all(
         &mut self,
         mut keys: Vec<(u64, Key)>,
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(send_all(&mut calls), [initialize, listen]);
     }
 
-    /// Which calls are sent again: one with a receipt, one without.
+    /// One call has a receipt, the other has none.
     #[test]
     fn only_what_was_certainly_not_done_is_sent_again() {
         for (end, gives_receipts, again) in [

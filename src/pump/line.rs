@@ -1,4 +1,4 @@
-//! Lines of JSON-RPC: reads them within a bound, and repairs what strict parsers refuse.
+//! Reads lines of JSON-RPC within a bound, and repairs text that strict parsers refuse.
 
 use std::borrow::Cow;
 use std::io;
@@ -24,9 +24,9 @@ pub struct LineReader<R> {
     reader: R,
     max: usize,
     line: Vec<u8>,
-    /// Bytes of the present line so far, kept or skipped.
+    /// Bytes of the current line so far, including skipped ones.
     length: u64,
-    /// A last line without a newline counts.
+    /// Whether a last line without a newline counts.
     keeps_rest: bool,
 }
 
@@ -38,7 +38,7 @@ impl<R: AsyncRead + Unpin> LineReader<BufReader<R>> {
 }
 
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
-    /// Reads lines of up to `max` bytes from what is buffered already.
+    /// Reads lines of up to `max` bytes from a buffered stream.
     pub fn from_buffered(reader: R, max: usize) -> Self {
         Self { reader, max, line: Vec::new(), length: 0, keeps_rest: true }
     }
@@ -78,7 +78,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Ends the present line; `None` when it is blank.
+    /// Ends the current line; `None` if it is blank.
     fn take(&mut self) -> Option<Line> {
         let length = std::mem::take(&mut self.length);
         if length > self.max as u64 {
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives its input in the pieces it was cut into.
+    /// A stream that yields these pieces one by one.
     struct Pieces(VecDeque<Vec<u8>>);
 
     impl AsyncRead for Pieces {

@@ -1,4 +1,4 @@
-//! The destination of the pump's messages: the daemon's socket, or a server in this process.
+//! Opens the pump's links: to the daemon's socket, or to a server in this process.
 
 use std::future::Future;
 
@@ -16,7 +16,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 pub struct Link {
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Whether the other side sends a receipt for each request that it has read.
+    /// Whether the server sends a receipt for each request that it reads.
     pub gives_receipts: bool,
 }
 
@@ -30,13 +30,13 @@ pub struct Unreachable {
 }
 
 impl Unreachable {
-    /// A reason that may pass.
+    /// A failure that may pass by itself.
     pub fn now(reason: String) -> Self {
         Self { reason, is_lasting: false }
     }
 }
 
-/// A way to a server that may go away repeatedly.
+/// Opens links to a server that may end and start again.
 pub trait Dial: Send {
     /// Opens a link. `session` is the session that the client started earlier.
     ///
@@ -45,7 +45,7 @@ pub trait Dial: Send {
     fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, Unreachable>> + Send;
 }
 
-/// The daemon of a home, started when none answers.
+/// Connects to a home's daemon, and starts one if none answers.
 pub struct ToDaemon {
     pub home: Home,
     pub hello: Hello,
@@ -65,7 +65,7 @@ impl Dial for ToDaemon {
     }
 }
 
-/// A server in this process.
+/// Connects to a server in this process.
 pub struct ToServed<S> {
     pub served: S,
     pub hello: Hello,

@@ -1,4 +1,4 @@
-//! JSON-RPC messages, as far as the pump parses them, and its own answers.
+//! The parts of JSON-RPC messages that the pump reads, and the pump's own answers.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 const INVALID_PARAMS: i32 = -32_602;
-/// The server cannot answer now; a code in the range that JSON-RPC leaves to servers.
+/// The server cannot answer now. JSON-RPC reserves this range of codes for servers.
 const UNAVAILABLE: i32 = -32_000;
 /// The field in which a request of MCP 2026-07-28 names its version; earlier requests have none.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -27,14 +27,14 @@ impl Key {
     }
 }
 
-/// A request of the client.
+/// A request from the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub id: Value,
     pub method: String,
     /// The tool's name, of `tools/call`.
     pub tool: Option<String>,
-    /// Whether it is of the stateless protocol, whose results say that they are complete.
+    /// Whether it uses the stateless protocol, in which a result says that it is complete.
     pub stateless: bool,
 }
 
@@ -50,7 +50,7 @@ struct Members {
     error: Option<IgnoredAny>,
 }
 
-/// A line of the client.
+/// A line from the client.
 #[derive(Debug, PartialEq)]
 pub enum FromClient {
     Request(Key, Request),
@@ -61,13 +61,13 @@ pub enum FromClient {
     },
     /// An answer to a request of the server.
     Response,
-    /// Not for the daemon; with the answer for the client.
+    /// Not for the daemon. Contains the error for the client.
     Invalid(String),
 }
 
 impl FromClient {
-    /// Classifies a line. What the daemon could not answer is answered here: the daemon would drop it silently, and
-    /// the client would wait for ever.
+    /// Classifies a line. Invalid messages get their error here, because the daemon would drop them silently and the
+    /// client would wait for ever.
     pub fn parse(line: &[u8]) -> Self {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
@@ -99,11 +99,11 @@ impl FromClient {
             return if is_response {
                 Self::Response
             } else {
-                invalid(INVALID_REQUEST, "both request and response")
+                invalid(INVALID_REQUEST, "a message cannot be both a request and a response")
             };
         }
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            return invalid(INVALID_REQUEST, "\"method\" must be a text");
+            return invalid(INVALID_REQUEST, "\"method\" must be a string");
         };
         let params = message.get("params");
         if !matches!(params, None | Some(Value::Object(_))) {
@@ -119,12 +119,16 @@ impl FromClient {
             return Self::Notification { method: method.to_owned(), cancels };
         }
         let Some(key) = key else {
-            return invalid(INVALID_REQUEST, "\"id\" must be a text or a whole number");
+            return invalid(INVALID_REQUEST, "\"id\" must be a string or a whole number");
         };
         let tool = param("name").and_then(Value::as_str).filter(|_| method == "tools/call");
         if method == "tools/call" {
             if tool.is_none() {
-                return Self::Invalid(error_line(id, INVALID_PARAMS, "\"name\" of the tool must be a text"));
+                return Self::Invalid(error_line(
+                    id,
+                    INVALID_PARAMS,
+                    "\"name\" of the tool must be a string",
+                ));
             }
             if !matches!(param("arguments"), None | Some(Value::Null | Value::Object(_))) {
                 return Self::Invalid(error_line(id, INVALID_PARAMS, "\"arguments\" must be an object"));
@@ -138,7 +142,7 @@ impl FromClient {
 
 /// The answer to a line over the bound.
 pub fn too_long(length: u64, max: usize) -> String {
-    let text = format!("the message has {length} bytes; at most {max} are read");
+    let text = format!("the message has {length} bytes; at most {max} are allowed");
     error_line(&Value::Null, INVALID_REQUEST, &text)
 }
 
@@ -168,16 +172,16 @@ fn error_line(id: &Value, code: i32, text: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}).to_string()
 }
 
-/// A line of the daemon.
+/// A line from the daemon.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FromDaemon {
     /// The answer to a request, and whether it is an error.
     Answer { key: Key, is_error: bool },
     /// A request or notification.
     Message { method: String },
-    /// Anything else, to be passed on unchanged.
+    /// Anything else. It is passed on unchanged.
     Other,
-    /// Not JSON: what a daemon wrote before its session was cut off. Nobody could read it.
+    /// Not JSON: an answer that was cut off when its session ended.
     Broken,
 }
 
@@ -241,7 +245,7 @@ mod tests {
         let answer = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert!(matches!(FromDaemon::parse(answer), FromDaemon::Answer { .. }));
         assert_eq!(FromDaemon::parse(b"[1]"), FromDaemon::Other);
-        // A farewell behind half an answer.
+        // A farewell after half an answer.
         let cut = [&answer[..20], br#"{"jsonrpc":"2.0","method":"bye"}"#].concat();
         assert_eq!(FromDaemon::parse(&cut), FromDaemon::Broken);
         assert_eq!(FromDaemon::parse(&answer[..20]), FromDaemon::Broken);

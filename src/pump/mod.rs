@@ -1,8 +1,8 @@
-//! `cerebro mcp`: lines between an agent's stdio and the daemon.
+//! `cerebro mcp`: passes lines between an agent's stdio and the daemon.
 //!
-//! The pump lives as long as its client and longer than any daemon, because agents do not restart a stdio server
-//! that ends. It does not speak MCP; it keeps just enough state ([`calls`]) to send a new daemon what the old one
-//! knew and to leave no request unanswered.
+//! The pump runs as long as its client, across restarts of the daemon, because agents do not restart a stdio server
+//! that ends. It does not interpret MCP. It holds just enough state ([`calls`]) to continue with a new daemon and to
+//! leave no request unanswered.
 
 mod calls;
 mod line;
@@ -38,7 +38,7 @@ use cerebro_core::sync::lock;
 /// How long the daemon may take to answer a call, or to read a line. The slowest known calls wait a minute for the
 /// store to open or an index to be built, and another minute for a statement.
 const CALL_MAX: Duration = Duration::from_secs(150);
-/// How long the other side of a lost link may take to close too.
+/// How long the daemon may take to close its end of a link.
 const LINK_CLOSE_MAX: Duration = Duration::from_secs(5);
 /// How long calls under way may take after the client has closed its output.
 const FINISH_MAX: Duration = Duration::from_secs(5);
@@ -65,8 +65,8 @@ pub enum PumpError {
     Signals(io::Error),
 }
 
-/// Carries lines between stdio and the home's daemon until the client closes either end or the process receives a
-/// signal to end. Only the protocol is written to stdout.
+/// Passes lines between stdio and the home's daemon until the client closes either end or the process receives a
+/// signal to end. Only protocol messages are written to stdout.
 ///
 /// A read of stdin cannot be interrupted, so the caller must end with `Runtime::shutdown_background`: dropping the
 /// runtime would wait for one more line.
@@ -83,7 +83,7 @@ pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     Ok(())
 }
 
-/// Like [`run`], but with the server in this process: no daemon, and no other process may use this home.
+/// Like [`run`], but with the server in this process instead of the daemon. No other process can use this home.
 ///
 /// # Errors
 /// [`PumpError::Lock`] when the home has an owner already.
@@ -116,7 +116,7 @@ async fn hello(options: PumpOptions, home: &Home) -> Hello {
     folders::acquainted(hello.located().await, home).await
 }
 
-/// Carries lines until the client is gone. The pump itself answers calls that the daemon does not answer within
+/// Passes lines until the client is gone. The pump itself answers calls that the daemon does not answer within
 /// `patience`.
 async fn pump<I, O, D>(input: I, output: O, dial: D, patience: Duration)
 where
@@ -135,17 +135,17 @@ where
     let mut upstream = Upstream { shared: Arc::clone(&shared), dial, link: None, patience };
     tokio::select! {
         () = upstream.run(LineReader::new(input, LINE_BYTES_MAX)) => {}
-        () = shared.answer_for_the_late(patience) => {}
+        () = shared.answer_overdue(patience) => {}
         () = broken.cancelled() => {}
     }
 }
 
-/// What both directions share.
+/// The state that both directions share.
 struct Shared<O> {
     calls: Mutex<Calls>,
-    /// An answer has come, or the link is lost.
+    /// Signals that an answer has arrived, or the link is lost.
     changed: Notify,
-    /// A request was sent.
+    /// Signals that a request was sent.
     sent: Notify,
     output: tokio::sync::Mutex<O>,
     output_broken: CancellationToken,
@@ -175,8 +175,8 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    /// Answers overdue calls instead of the daemon, for as long as the pump runs.
-    async fn answer_for_the_late(&self, patience: Duration) {
+    /// Answers calls that are overdue, for as long as the pump runs.
+    async fn answer_overdue(&self, patience: Duration) {
         loop {
             let due = self.calls().next_due(patience);
             match due {
@@ -191,8 +191,8 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    /// Carries the lines of one link to the client until the link is lost, or given up.
-    async fn carry_down(
+    /// Forwards the lines of one link to the client until the link is lost or given up.
+    async fn forward_answers(
         &self,
         mut reader: LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
         given_up: CancellationToken,
@@ -211,10 +211,10 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
                     self.changed.notify_one();
                 }
                 Ok(Some(Line::TooLong(length))) => {
-                    tracing::warn!(length, "gives up a daemon whose answer is longer than any");
+                    tracing::warn!(length, "closed the link: the daemon's answer is longer than any allowed");
                     break LinkEnd::GivenUp;
                 }
-                // Either the process closed the other end, or the kernel did.
+                // The daemon closed its end, or it was killed and the kernel closed it.
                 Ok(None) | Err(_) => break LinkEnd::Gone,
             }
         };
@@ -229,7 +229,7 @@ fn is_farewell(line: &[u8]) -> bool {
     line.len() < 200 && FromDaemon::parse(line) == FromDaemon::Message { method: FAREWELL_METHOD.to_owned() }
 }
 
-/// An open link: its writing end, the task that reads from it, and the signal that makes that task give up.
+/// An open link: its writing end, the task that reads from it, and the token that makes that task give up.
 struct Open {
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     down: JoinHandle<()>,
@@ -268,7 +268,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Deals with one line of the client.
+    /// Handles one line from the client.
     async fn take(&mut self, line: Line) {
         let line = match line {
             Line::Whole(line) => repair(line),
@@ -313,7 +313,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             if !self.shared.calls().is_linked() {
                 links += 1;
                 let opened = if links > LINKS_MAX {
-                    let words = "daemons in a row went away at once; see `cerebro daemon logs`";
+                    let words = "daemons in a row ended at once; see `cerebro daemon logs`";
                     Err(Unreachable::now(format!("{LINKS_MAX} {words}")))
                 } else {
                     self.open().await
@@ -333,7 +333,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             self.shared.sent.notify_one();
             if !self.write(line.clone()).await {
                 self.shared.calls().unsent(&key, line);
-                // The task that reads sees the same end and cleans up.
+                // The task that reads notices the lost link too, and cleans up.
                 return self.close().await;
             }
         }
@@ -349,8 +349,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         matches!(timeout(self.patience, written).await, Ok(Ok(())))
     }
 
-    /// Ends the current link and waits until its requests are settled. Abandons a daemon that does not close its
-    /// end, for instance because it is stopped (SIGSTOP).
+    /// Closes the current link, and waits until its requests are settled. A daemon that does not close its end, for
+    /// example because it is stopped (SIGSTOP), is not waited for.
     async fn close(&mut self) {
         if let Some(Open { writer, mut down, given_up }) = self.link.take() {
             drop(writer);
@@ -361,8 +361,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Opens a link and brings the daemon to the state of the one before. If the daemon dies meanwhile, the
-    /// requests stay waiting.
+    /// Opens a link and replays the handshake on it. If the daemon dies meanwhile, the requests keep waiting.
     async fn open(&mut self) -> Result<(), Unreachable> {
         self.close().await;
         let session = self.shared.calls().session();
@@ -376,7 +375,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             );
             match replayed.await {
                 Ok(Ok(())) => {}
-                // Another attempt may do better.
+                // The next attempt may succeed.
                 Ok(Err(_)) => return Ok(()),
                 Err(_) => {
                     let seconds = REPLAY_MAX.as_secs();
@@ -388,13 +387,13 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         self.shared.calls().linked(gives_receipts);
         let given_up = CancellationToken::new();
         let (shared, end) = (Arc::clone(&self.shared), given_up.clone());
-        let down = tokio::spawn(async move { shared.carry_down(reader, end).await });
+        let down = tokio::spawn(async move { shared.forward_answers(reader, end).await });
         self.link = Some(Open { writer, down, given_up });
         Ok(())
     }
 }
 
-/// Replays the client's handshake on a new link and drops the answer, because the client has had one.
+/// Replays the client's handshake on a new link. Drops the answer, because the client already has one.
 async fn replay_handshake(
     reader: &mut LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
     writer: &mut (impl AsyncWrite + Unpin),
@@ -425,7 +424,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
-    /// A daemon that answers nothing and holds `bytes` of what it is sent.
+    /// A daemon that answers nothing. Its input buffer holds `bytes`.
     struct Hung {
         bytes: usize,
         links: Vec<DuplexStream>,

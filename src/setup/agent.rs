@@ -1,8 +1,8 @@
 //! The agents: the files of each, and what goes into them.
 //!
-//! All files are edited here, and none through an agent's own command line: those have no dry run, cannot undo an
-//! edit exactly, write other files too, and know nothing of hooks and instructions. Their output was the model for
-//! these entries, and `make agents` tests the entries with the agents.
+//! Cerebro edits all files itself. The agents' own command lines have no dry run, cannot undo an edit exactly, write
+//! other files too, and do not support hooks and instructions. Their output was the model for these entries, and
+//! `make agents` tests the entries with the agents.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,23 @@ use super::user_folders::{Invocation, UserFolders, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
 use cerebro_core::operation::{Effect, Operation};
 
-/// The tools that may run without asking: all except those that remove something.
+/// The tools that may run without confirmation: all except those that remove something.
 fn allowed() -> impl Iterator<Item = &'static str> {
     Operation::tools().filter(|tool| tool.effect() != Effect::Destroys).map(Operation::name)
 }
 
 /// The text for an agent's instructions. It has ten lines, because an agent reads them in every session.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// The long text, for people who want to give their agents more.
+/// The long text, for people who want to give their agents more detail.
 pub const GUIDE: &str = include_str!("../../prompt_template.md");
 /// The plugin through which OpenCode runs hooks; `COMMAND` is replaced by program and arguments.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
-/// The plugin that reports to the journal, in the same form.
+/// The plugin that reports to the journal, with the same placeholder.
 const OPENCODE_JOURNAL: &str = include_str!("opencode_journal.ts");
 /// The name of the server in every configuration.
 const NAME: &str = "cerebro";
-/// How long a hook may take before its agent gives up on it; it never takes that long. Codex allows no more at the
-/// end of a session, and would report it each time.
+/// The timeout of a hook in the agent's configuration, in seconds. A hook ends earlier by itself. Codex allows no
+/// more at the end of a session, and would print a warning each time.
 const HOOK_SECONDS: u64 = 3;
 
 /// One agent.
@@ -38,7 +38,7 @@ const HOOK_SECONDS: u64 = 3;
 pub struct Agent {
     /// The name on the command line.
     pub name: &'static str,
-    /// The name that people know.
+    /// The product's name.
     pub title: &'static str,
     /// Its program, if it has one.
     program: Option<&'static str>,
@@ -86,8 +86,8 @@ pub static AGENTS: [Agent; 8] = [
         targets: opencode,
         notes: &[(
             Part::Hooks,
-            "with a plugin (our hooks are one), OpenCode fetches its plugin package from npm when it starts; \
-             where there is no network that makes it wait, and --no-hooks avoids it",
+            "with a plugin, such as Cerebro's hooks, OpenCode downloads its plugin package from npm when it starts; \
+             without a network it waits for that, and --no-hooks avoids it",
         )],
     },
     Agent {
@@ -98,7 +98,7 @@ pub static AGENTS: [Agent; 8] = [
         targets: cursor,
         notes: &[(
             Part::Instructions,
-            "Cursor keeps its user rules outside of files: paste what `cerebro prompt` prints into Settings, Rules",
+            "Cursor does not store its user rules in files: paste what `cerebro prompt` prints into Settings, Rules",
         )],
     },
     Agent {
@@ -125,7 +125,7 @@ pub static AGENTS: [Agent; 8] = [
         targets: zed,
         notes: &[(
             Part::Instructions,
-            "Zed keeps its rules outside of files: paste what `cerebro prompt` prints into its Rules Library",
+            "Zed does not store its rules in files: paste what `cerebro prompt` prints into its Rules Library",
         )],
     },
 ];
@@ -136,7 +136,7 @@ impl Agent {
         AGENTS.iter().find(|agent| agent.name == name || agent.alias() == Some(name))
     }
 
-    /// The name of its program, if it differs from its own: people type that, too.
+    /// The name of its program, if it differs from the agent's name. People may type either.
     pub fn alias(&self) -> Option<&'static str> {
         self.program.filter(|program| *program != self.name)
     }
@@ -146,7 +146,7 @@ impl Agent {
         self.program.is_some_and(is_on_path) || (self.folder)(folders).is_dir()
     }
 
-    /// The files into which Cerebro can be put, the one with the server's entry first.
+    /// The files that setup can edit; the one with the server's entry comes first.
     pub fn targets(&self, folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         (self.targets)(folders, invocation)
     }
@@ -154,7 +154,7 @@ impl Agent {
 
 fn claude_code(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = folders.named("CLAUDE_CONFIG_DIR", ".claude");
-    // If the variable names a folder, the file is in it; otherwise beside it.
+    // If the variable names a folder, the file is in it; otherwise it is next to the default folder.
     let is_named = folder != folders.home(".claude");
     let servers = if is_named { folder.join(".claude.json") } else { folders.home(".claude.json") };
     let entry = json!({
@@ -350,8 +350,8 @@ fn rule(way: &[&str], rule: String) -> Piece {
     Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, marks } }
 }
 
-/// One hook per event of an agent; `entry` writes it from the event and the command line, which ends with the
-/// event. Earlier versions wrote a list of arguments for Claude Code, which is the second mark.
+/// One hook per event of an agent. `entry` writes it from the event and the command line, which ends with the event.
+/// The second mark recognises the list of arguments that earlier versions wrote for Claude Code.
 fn hooks(
     agent: HookAgent,
     invocation: &Invocation,
@@ -365,7 +365,7 @@ fn hooks(
     })
 }
 
-/// One hook per event of the journal of work, limited to the relevant tools; `entry` writes the command from its
+/// One hook per event of the journal of work, limited to the relevant tools. `entry` writes the command from its
 /// line.
 fn journal(
     agent: HookAgent,
@@ -374,7 +374,7 @@ fn journal(
 ) -> impl Iterator<Item = Piece> {
     agent.journal_events().iter().map(move |&(event, matcher)| {
         let name = agent.name();
-        // Distinguishes it from another hook of the same event; it is not read.
+        // Distinguishes it from the other hook of the same event. The command ignores it.
         let more: &[&str] = if agent.events().contains(&event) { &["journal"] } else { &[] };
         let words = [&["hook", name, event], more].concat();
         let mut value = json!({ "hooks": [entry(invocation.line(&words))] });

@@ -1,14 +1,14 @@
-//! Our block in a text of the user's, between two marks.
+//! Cerebro's block in a user's text file, between two marks.
 
-/// The line before and the line after.
+/// The line before the block, and the line after it.
 const BEGIN: &str = "<!-- cerebro:begin -->";
 const END: &str = "<!-- cerebro:end -->";
-/// What every file that is wholly ours says near its beginning, followed by the command that wrote it.
+/// The mark near the beginning of every file that Cerebro wrote whole. The command that wrote it follows.
 pub const OURS: &str = "written by `cerebro ";
-/// How far into a file that is searched for, in bytes.
+/// How far into a file the mark is searched for, in bytes.
 const OURS_WITHIN: usize = 400;
 
-/// Whether a file is wholly ours.
+/// Whether Cerebro wrote the whole file.
 pub fn is_ours(text: &str) -> bool {
     text.find(OURS).is_some_and(|at| at < OURS_WITHIN)
 }
@@ -28,7 +28,7 @@ pub fn put(text: &str, block: &str) -> String {
     format!("{text}{gap}{block}")
 }
 
-/// The text without the block, and without the empty line that was put before it.
+/// The text without the block, and without the empty line that was added before it.
 pub fn take(text: &str) -> String {
     let Some((before, after)) = around(text) else { return text.to_owned() };
     let before = if before.ends_with("\n\n") { &before[..before.len() - 1] } else { before };

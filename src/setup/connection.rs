@@ -1,4 +1,4 @@
-//! Tests whether the command in an agent's configuration really serves Cerebro's tools.
+//! Tests whether the command in an agent's configuration serves Cerebro's tools.
 
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Agents' files: read and replaced as a whole, keeping their permissions.
+//! Reads and replaces agents' files as a whole. Their permissions stay.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,14 +17,14 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// When it cannot be read, is not text, or is too large.
 pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     let unreadable = |source| SetupError::Unreadable { path: path.to_owned(), source };
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     let file = match platform::open_without_waiting(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
     if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(unreadable(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
+        return Err(unreadable(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file")));
     }
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -35,11 +35,11 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     text.map(Some).map_err(|_| unreadable(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")))
 }
 
-/// Replaces the expected text of a file by another one, completely or not at all. A link is followed, and the
-/// permissions stay. Returns the folders that had to be created, the outermost first.
+/// Replaces the expected text of a file with another one, atomically. Follows a symbolic link and leaves the
+/// permissions as they are. Returns the folders that it created, the outermost first.
 ///
 /// # Errors
-/// When somebody else has just changed the file, or it cannot be written.
+/// When another program has just changed the file, or it cannot be written.
 pub fn write(path: &Path, text: &str, expected: Option<&str>) -> Result<Vec<PathBuf>, SetupError> {
     let unwritable = |source| SetupError::Unwritable { path: path.to_owned(), source };
     let made = make_folders(path).map_err(unwritable)?;
@@ -69,7 +69,7 @@ fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
 /// Removes a file.
 ///
 /// # Errors
-/// When somebody else has just changed it, or it cannot be removed.
+/// When another program has just changed it, or it cannot be removed.
 pub fn remove(path: &Path, expected: &str) -> Result<(), SetupError> {
     if read(path)?.as_deref() != Some(expected) {
         return Err(SetupError::Changed { path: path.to_owned() });
@@ -77,16 +77,16 @@ pub fn remove(path: &Path, expected: &str) -> Result<(), SetupError> {
     fs::remove_file(path).map_err(|source| SetupError::Unwritable { path: path.to_owned(), source })
 }
 
-/// Removes those of the folders that are empty, the innermost first.
+/// Removes the empty ones among these folders, the innermost first.
 pub fn remove_empty(mut folders: Vec<PathBuf>) {
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     for folder in folders {
-        // A folder that is not empty stays, and so do its parents.
+        // This fails for a folder that is not empty, and for its parents.
         let _ = fs::remove_dir(folder);
     }
 }
 
-/// The backup of a file: its text before anything was put in.
+/// The path of a file's backup, which contains the text before the first setup.
 pub fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".cerebro-backup");

@@ -1,4 +1,4 @@
-//! Edits JSON and leaves the comments, order and blanks of everything else alone.
+//! Edits JSON. Comments, order and blanks of everything else stay as they are.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -8,7 +8,7 @@ use super::piece::{Content, Piece, PieceError};
 
 const OBJECT: &str = "an object";
 const LIST: &str = "a list";
-/// Accepts comments and trailing commas, as agents do, and nothing looser.
+/// Accepts comments and trailing commas, as agents do, and no other extension.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -36,7 +36,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
     Ok(shown(text, &tree))
 }
 
-/// The text without the pieces; restores what `base` had in their place.
+/// The text without the pieces. Restores the values that `base` had in their place.
 pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
@@ -100,7 +100,7 @@ fn base_at<'a>(base: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(base, |value, key| value.get(key))
 }
 
-/// The object at a path of keys; missing ones on the way are created.
+/// The object at a path of keys. Creates the missing objects on the path.
 fn object_at(root: &CstObject, path: &[String]) -> Result<CstObject, PieceError> {
     let mut object = root.clone();
     for (depth, key) in path.iter().enumerate() {
@@ -144,7 +144,7 @@ fn put_element(root: &CstObject, path: &[String], value: &Value, marks: &[String
     Ok(())
 }
 
-/// The elements of a list that are ours.
+/// The elements of a list that bear one of the marks.
 fn marked(list: &CstArray, marks: &[String]) -> impl Iterator<Item = CstNode> {
     let is_marked = move |node: &CstNode| {
         let json = node.to_serde_value().map(|value| value.to_string()).unwrap_or_default();
@@ -172,7 +172,7 @@ fn take_element(root: &CstObject, path: &[String], marks: &[String], base: &Valu
     let before = base_at(base, path).and_then(Value::as_array).cloned().unwrap_or_default();
     let is_old = |node: &CstNode| node.to_serde_value().is_some_and(|value| before.contains(&value));
     let ours: Vec<CstNode> = marked(&list, marks).filter(|node| !is_old(node)).collect();
-    // A list that was already empty is the user's.
+    // A list that was empty before belongs to the user.
     let is_any = !ours.is_empty();
     ours.into_iter().for_each(CstNode::remove);
     if is_any && list.elements().is_empty() && base_at(base, path).is_none() {

@@ -1,5 +1,6 @@
-//! What is set up on the machine and not in an agent: the service that starts the daemon with the user's session,
-//! and shell completions. These are whole files of ours, planned, recorded and removed like those of agents.
+//! Sets up what belongs to the machine and not to an agent: the service that starts the daemon with the user's
+//! session, and shell completions. Cerebro writes these files whole, and plans, records and removes them like those
+//! of agents.
 
 use std::path::Path;
 
@@ -9,12 +10,12 @@ use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::user_folders::{Invocation, UserFolders};
 
-/// The name of the record of the service's file, beside those of agents.
+/// The name of the record of the service's file.
 pub const SERVICE_RECORD: &str = "daemon";
 /// The name of the record of the completion files.
 pub const COMPLETIONS_RECORD: &str = "completions";
 
-/// A shell that can complete our command lines.
+/// A shell that can complete `cerebro` command lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Shell {
     Bash,
@@ -37,9 +38,9 @@ impl Shell {
         whole(&path, self.marked(script))
     }
 
-    /// The script with a line that says whose it is. The first line of a zsh script must stay the first.
+    /// The script with the mark on a line of its own. The first line of a zsh script must stay the first.
     pub fn marked(self, script: &str) -> String {
-        let mark = format!("# {OURS}completions`; `cerebro completions --remove` takes it away");
+        let mark = format!("# {OURS}completions`; `cerebro completions --remove` removes it");
         match script.split_once('\n').filter(|_| self == Self::Zsh) {
             Some((first, rest)) => format!("{first}\n{mark}\n{rest}"),
             None => format!("{mark}\n{script}"),
@@ -56,12 +57,12 @@ pub struct Service {
     pub target: Target,
 }
 
-/// A command line for the service manager.
+/// A command line of the service manager.
 pub type Order = Vec<String>;
 
 impl Service {
-    /// The service of one home. The default home's has a plain name; another's includes a hash of the path, so that
-    /// two homes do not share a file.
+    /// The service of one home. For the default home its name is plain. For another home it includes a hash of the
+    /// path, so that two homes do not share a file.
     pub fn of(folders: &UserFolders, invocation: &Invocation) -> Self {
         let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
         let words = invocation.words(&["daemon", "run"]);
@@ -113,13 +114,13 @@ fn short_hash(home: &Path) -> String {
     format!("-{}", cerebro_core::text::hex(&digest[..4]))
 }
 
-/// A systemd unit. A daemon that finds another one serving ends with 3, which is not a failure; one that ends by
-/// itself, idle or replaced, ends with 0 and is not restarted until somebody needs it.
+/// A systemd unit. A daemon that finds another one serving ends with 3, which is not a failure. One that is idle or
+/// replaced ends with 0, and systemd does not restart it: the next client starts one.
 fn unit(words: &[String]) -> String {
     let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
     let arguments = arguments.iter().map(|word| format!(" {}", in_unit(&word.replace('$', "$$"))));
     format!(
-        "# {OURS}daemon install`; `cerebro daemon uninstall` takes it away\n\
+        "# {OURS}daemon install`; `cerebro daemon uninstall` removes it\n\
          [Unit]\n\
          Description=Cerebro, the memory of AI coding agents\n\
          Documentation=man:cerebro(1)\n\
@@ -141,7 +142,7 @@ fn unit(words: &[String]) -> String {
     )
 }
 
-/// A word of a command line for systemd: quoted, with `%` doubled, because it would begin a specifier.
+/// A word of a command line for systemd: quoted, and with `%` doubled, because `%` begins a specifier.
 fn in_unit(word: &str) -> String {
     let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('\n', r"\n");
     format!("\"{escaped}\"")
@@ -152,7 +153,7 @@ fn launch_agent(name: &str, words: &[String]) -> String {
     let words: String = words.iter().map(|word| format!("    <string>{}</string>\n", in_xml(word))).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <!-- {OURS}daemon install`; `cerebro daemon uninstall` takes it away -->\n\
+         <!-- {OURS}daemon install`; `cerebro daemon uninstall` removes it -->\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n\
          <dict>\n\

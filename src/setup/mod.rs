@@ -1,8 +1,8 @@
-//! Sets up agents for Cerebro: puts a server's entry, permissions, hooks and instructions into their files, and
-//! takes them out again without touching anything else of the user's.
+//! Sets up agents for Cerebro: adds the server's entry, permissions, hooks and instructions to their files, and
+//! removes them again without changing anything else.
 //!
-//! An agent is a description ([`Agent`]): its files, and the pieces that go into each. A plan says what changes;
-//! only then are files written, each as a whole, with a backup beside it and a record of it in the home.
+//! An agent is a description ([`Agent`]): its files, and the pieces that go into each. First a plan says what will
+//! change. Then each file is written as a whole, with a backup next to it and a record in the home.
 
 mod agent;
 mod block;
@@ -28,7 +28,7 @@ pub use plan::{Change, apply_setup, apply_unsetup, setup, unsetup};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, short};
 
-/// Why an agent's files are left alone.
+/// Why an agent's files were not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A file cannot be read.
@@ -38,10 +38,10 @@ pub enum SetupError {
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     /// A file does not have the form that its agent needs.
-    #[error("{} was left alone: {error}; mend it and run this again", .path.display())]
+    #[error("{} was left unchanged: {error}; fix it and run this again", .path.display())]
     Piece { path: PathBuf, error: PieceError },
-    /// Another program changed a file meanwhile.
-    #[error("{} was changed by another program meanwhile; run this again", .path.display())]
+    /// Another program has just changed a file.
+    #[error("another program has just changed {}; run this again", .path.display())]
     Changed { path: PathBuf },
 }
 
@@ -54,7 +54,7 @@ impl SetupError {
 /// The text of a file; `None` if it does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// When it exists and cannot be read.
 pub fn text_of(target: &Target) -> Result<Option<String>, SetupError> {
     file::read(&target.path)
 }

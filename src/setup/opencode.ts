@@ -6,9 +6,9 @@ const COMMAND = [/* COMMAND */]
 const PATIENCE_MS = 1500
 const SESSIONS_MAX = 100
 const BEGUN_AT = Date.now()
-// How often a session that got no context asks for it: the first answer of a cold start may come too late.
+// How often a session without a context requests one: after a cold start the first answer may come too late.
 const TRIES_MAX = 5
-// The tools that belong to a session, and the argument that names it.
+// The tools that belong to a session, each with the argument that names it.
 const SESSION_ARGUMENT = {
   cerebro_mem_session_start: "id",
   cerebro_mem_session_end: "session_id",
@@ -52,12 +52,13 @@ const texts = (parts) =>
 
 export const Cerebro = async ({ client, directory }) => {
   // The system prompt of a session must not change from one request to the next, or the model's provider
-  // caches nothing. So a context is kept; an empty one is none, and is asked for again.
+  // caches nothing. So a context is stored here. An empty one is requested again.
   const contexts = new Map()
-  // Sessions whose conversation was shortened since their context was asked for.
+  // Sessions whose conversation was compacted after their context was requested.
   const shortened = new Set()
   const about = (sessionID, more = {}) => ({ session_id: sessionID, cwd: directory, ...more })
-  // Why a session asks for its context: what it has done itself is only told where its conversation has lost it.
+  // Why a session requests its context. The context includes the session's own work only after a compaction, which
+  // removed it from the conversation.
   const sourceOf = async (sessionID) => {
     if (shortened.delete(sessionID)) return "compact"
     try {
@@ -89,7 +90,7 @@ export const Cerebro = async ({ client, directory }) => {
       if (text) output.system.push(text)
     },
     "chat.message": async ({ sessionID }, { parts }) => {
-      // What others left is told before this session has done anything itself.
+      // Before the hook records anything of this session, so that the context is about the others.
       await contextOf(sessionID)
       await hook("UserPromptSubmit", about(sessionID, { prompt: texts(parts) }))
     },

@@ -1,20 +1,20 @@
-// The journal of work of Cerebro, written by `cerebro setup opencode`; `cerebro unsetup opencode` removes it.
-// It tells `cerebro hook` of commands, edits and plans, one after the other. OpenCode does not wait for it.
+// The journal of work with Cerebro, written by `cerebro setup opencode`; `cerebro unsetup opencode` removes it.
+// It reports commands, edits and plans to `cerebro hook`, one after the other. OpenCode does not wait for it.
 import { spawn } from "node:child_process"
 
 const COMMAND = [/* COMMAND */]
 const PATIENCE_MS = 1500
-// Most that waits to be told. What comes beyond is counted, and the next that is told says so.
+// Most reports in the queue. Further ones are counted, and the next report says how many were dropped.
 const WAITING_MAX = 64
 const SESSIONS_MAX = 100
 const COMMANDS = ["bash"]
-const TOLD = ["bash", "edit", "write", "patch", "apply_patch", "multiedit", "todowrite"]
+const REPORTED = ["bash", "edit", "write", "patch", "apply_patch", "multiedit", "todowrite"]
 
 const waiting = []
 const missed = new Map()
 let running = false
 
-// Runs the hook to its end; whether it took what it was given.
+// Runs the hook to its end. Returns whether it succeeded.
 function run(event, input) {
   return new Promise((resolve) => {
     try {
@@ -41,7 +41,7 @@ function miss(session, { count, from, to }) {
   missed.set(session, { count: count + (before?.count ?? 0), from: before?.from ?? from, to })
 }
 
-async function tell() {
+async function report() {
   if (running) return
   running = true
   for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -59,7 +59,7 @@ function hook(event, input) {
   const at = Date.now()
   if (waiting.length >= WAITING_MAX) return miss(input.session_id, { count: 1, from: at, to: at })
   waiting.push({ event, input, at })
-  tell()
+  report()
 }
 
 export const CerebroJournal = async ({ directory }) => {
@@ -70,7 +70,7 @@ export const CerebroJournal = async ({ directory }) => {
       hook("PreToolUse", about(sessionID, { tool_name: tool, tool_use_id: callID, tool_input: output?.args }))
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
-      if (!TOLD.includes(tool)) return
+      if (!REPORTED.includes(tool)) return
       const tool_response = { output: output?.output, metadata: { exit: output?.metadata?.exit } }
       hook("PostToolUse", about(sessionID, { tool_name: tool, tool_use_id: callID, tool_input: args, tool_response }))
     },

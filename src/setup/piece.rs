@@ -1,4 +1,4 @@
-//! The pieces that are put into files, and how they are taken out again.
+//! The pieces that setup puts into files and takes out again.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ pub enum Part {
     Instructions,
     /// A file that is not an agent's: the service, or shell completions.
     Machine,
-    /// What only earlier versions put in. It is never wanted, so the next setup takes it out.
+    /// A piece that only earlier versions put in. The next setup removes it.
     Former,
 }
 
 impl Part {
-    /// The name that people read.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -47,23 +47,23 @@ pub enum Format {
     Json,
     /// TOML.
     Toml,
-    /// A text of the user's that contains our block between two marks.
+    /// A user's text that contains Cerebro's block between two marks.
     Block,
-    /// A file that is wholly ours.
+    /// A file that Cerebro writes whole.
     Whole,
 }
 
 /// The contents of a piece.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A value under a path of keys. An object's members are merged into an existing one; taking out removes the
-    /// whole value.
+    /// A value under a path of keys. An object's members are merged into an existing object. Taking it out removes
+    /// the whole value.
     Entry { path: Vec<String>, value: Value },
-    /// A value under a path of keys. An existing value stays, and ours is removed if nothing else is left of the
+    /// A value under a path of keys, unless there is one already. It is removed only if nothing else is left in the
     /// file.
     Default { path: Vec<String>, value: Value },
-    /// An element of a list under a path of keys. Ours is the one whose compact JSON contains one of `marks`: the
-    /// first is in what is written now, the others are in what earlier versions wrote.
+    /// An element of a list under a path of keys. It is recognised by `marks`: its compact JSON contains one of them.
+    /// The first mark is in the present form, the others are in the forms of earlier versions.
     Element { path: Vec<String>, value: Value, marks: Vec<String> },
     /// A block or a whole file.
     Text(String),
@@ -90,19 +90,19 @@ pub enum PieceError {
     /// It does not have its format.
     #[error("line {line}, column {column}: {reason}")]
     Malformed { line: usize, column: usize, reason: String },
-    /// Something else is in the place of our part.
+    /// Another kind of value is in the piece's place.
     #[error("`{location}` is not {expected}")]
     Occupied { location: String, expected: &'static str },
-    /// A file of that name is not ours.
+    /// Cerebro did not write the file of that name.
     #[error("it was not written by Cerebro")]
     Foreign,
-    /// A file of ours was changed since.
-    #[error("somebody changed it since Cerebro wrote it")]
+    /// Somebody changed the file after Cerebro wrote it.
+    #[error("somebody changed it after Cerebro wrote it")]
     Edited,
 }
 
 impl Format {
-    /// The text with the pieces; pieces that are up to date change nothing.
+    /// The text with the pieces. Pieces that are up to date change nothing.
     ///
     /// # Errors
     /// [`PieceError`]
@@ -119,7 +119,7 @@ impl Format {
         }
     }
 
-    /// The text without the pieces. Restores what `base`, the text before anything was put in, had in their place.
+    /// The text without the pieces. Restores the values that `base`, the text before setup, had in their place.
     ///
     /// # Errors
     /// [`PieceError`]
@@ -134,7 +134,7 @@ impl Format {
         }
     }
 
-    /// Whether a text is empty of content, so that a file that was created for our piece may be removed.
+    /// Whether a text has no content. If setup created such a file, it may be removed.
     pub fn is_blank(self, text: &str) -> bool {
         let text = text.trim();
         text.is_empty() || (self == Self::Json && json::is_blank(text))
@@ -142,7 +142,7 @@ impl Format {
 }
 
 impl Target {
-    /// The pieces whose part is wanted, or not.
+    /// The pieces whose part is wanted.
     pub fn pieces_of(&self, wanted: impl Fn(Part) -> bool) -> Vec<&Piece> {
         self.pieces.iter().filter(|piece| wanted(piece.part)).collect()
     }
@@ -152,7 +152,7 @@ impl Target {
         self.format.put(text, &[]).err()
     }
 
-    /// Whether all pieces of a part are in a text and up to date; `None` when the target has no such part.
+    /// Whether a text has all pieces of a part, up to date; `None` if the target has no such part.
     pub fn holds(&self, text: &str, part: Part) -> Option<bool> {
         let pieces = self.pieces_of(|each| each == part);
         if pieces.is_empty() {

@@ -1,5 +1,5 @@
-//! The plan of changes to an agent's files. It is complete before the first file is written, so one malformed file
-//! leaves every file alone.
+//! The plan of changes to an agent's files. It is complete before the first file is written, so that no file changes
+//! if one of them is malformed.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ pub struct Change {
     pub path: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// The text without anything of ours, to be restored; `None` if the file did not exist.
+    /// The text without Cerebro's pieces, for restoring; `None` if the file did not exist.
     base: Option<String>,
-    /// The folders that were created for it earlier.
+    /// The folders that earlier setups created for it.
     folders: Vec<PathBuf>,
 }
 
 impl Change {
-    /// The file stays as it is.
+    /// No change.
     fn none(target: &Target, text: Option<String>) -> Self {
         let (before, after, base) = (text.clone(), text.clone(), text);
         Self { path: target.path.clone(), before, after, base, folders: Vec::new() }
@@ -61,7 +61,7 @@ impl Change {
     }
 }
 
-/// Plans to put the wanted parts into the files, and to take the others out.
+/// Plans to put the wanted parts into the files and to take out the others.
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
@@ -79,7 +79,7 @@ pub fn setup(
             return Ok(Change::none(target, before));
         }
         let base = base_of(target, filed, before.as_deref())?;
-        // Parts that the user has put in are not ours to take out.
+        // Without a record, the other parts are the user's own.
         let without = match filed {
             Some(_) => taken(target, &text, &leave, base.as_deref())?,
             None => text.clone(),
@@ -94,8 +94,8 @@ pub fn setup(
     targets.iter().map(plan).collect()
 }
 
-/// Plans to take everything of ours out of the files. A file that nobody has changed since gets back its former
-/// text, byte for byte.
+/// Plans to take all of Cerebro's pieces out of the files. A file that nobody changed after setup gets its former
+/// text back, byte for byte.
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
@@ -105,7 +105,7 @@ pub fn unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change
         let before = file::read(&target.path)?;
         let path = target.path.clone();
         let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
-        // If there is a record, a file that is not in it has nothing of ours.
+        // If there is a record, a file that is not in it has none of the pieces.
         let Some(text) = before.clone().filter(|_| filed.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
         };
@@ -120,7 +120,7 @@ pub fn unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change
     targets.iter().map(plan).collect()
 }
 
-/// The text that a file would have without anything of ours.
+/// The text that a file would have without Cerebro's pieces.
 fn base_of(
     target: &Target,
     filed: Option<&Filed>,
@@ -128,7 +128,7 @@ fn base_of(
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
     let Some(filed) = filed else {
-        // A file that is wholly ours comes from a setup whose record was lost: it did not exist before.
+        // A file that Cerebro wrote whole, without a record: the record was lost, and there was no file before.
         let is_made = target.format == Format::Whole && block::is_ours(text);
         return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
     };
@@ -142,8 +142,8 @@ fn base_of(
     Ok((!is_gone).then_some(without))
 }
 
-/// A text without the parts that bear our mark, which an earlier setup with a lost record left. Parts without a
-/// mark may be the user's.
+/// A text without the marked parts, which an earlier setup with a lost record left. Parts without a mark may be the
+/// user's own.
 fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
     let is_marked = |content: &Content| matches!(content, Content::Element { .. } | Content::Text(_));
     let is_ours = |piece: &&Piece| piece.part != Part::Permissions && is_marked(&piece.content);
@@ -184,8 +184,8 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
     Ok(())
 }
 
-/// Writes a planned removal. Removes the backup of a file that has its former text again, and returns the other
-/// backups.
+/// Writes a planned removal. Removes the backups of files that have their former text again, and returns the
+/// others.
 ///
 /// # Errors
 /// The first file that cannot be written.
@@ -214,7 +214,7 @@ fn remove(change: &Change) -> Result<(), SetupError> {
     file::remove(&change.path, change.before.as_deref().unwrap_or_default())
 }
 
-/// The folders that were created for files that are gone now.
+/// The folders that were created for files that no longer exist.
 fn folders_of_gone(changes: &[Change]) -> impl Iterator<Item = PathBuf> {
     changes.iter().filter(|change| change.after.is_none()).flat_map(|change| change.folders.clone())
 }

@@ -1,5 +1,5 @@
-//! Detects Cerebro's own packages for hosts, `packaging/claude-code`, `packaging/codex` and `packaging/gemini-cli`,
-//! which do everything that setup would do.
+//! Detects Cerebro's own packages for hosts: `packaging/claude-code`, `packaging/codex` and `packaging/gemini-cli`.
+//! They do everything that setup would do.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub fn removal(agent: &str, folders: &UserFolders) -> Option<&'static str> {
     None
 }
 
-/// Whether a plugin of that name is ours, from whichever marketplace.
+/// Whether a plugin of that name is Cerebro's, from any marketplace.
 fn is_ours(name: &str) -> bool {
     name.split('@').next() == Some("cerebro")
 }
@@ -63,7 +63,7 @@ mod tests {
     use crate::setup::{self, Invocation, Part};
 
     #[test]
-    fn only_a_plugin_of_ours_that_is_on_counts() {
+    fn only_an_enabled_plugin_of_cerebro_counts() {
         for (settings, is_on) in [
             (json!({ "enabledPlugins": { "cerebro@cerebro": true } }), true),
             (json!({ "enabledPlugins": { "cerebro@elsewhere": true, "other@x": false } }), true),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn codex_has_its_plugins_by_their_marketplace() {
+    fn codex_lists_plugins_with_their_marketplace() {
         for (config, is_on) in [
             ("[plugins.\"cerebro@cerebro\"]\nenabled = true\n", true),
             ("[plugins.\"cerebro@elsewhere\"]\n", true),
@@ -91,10 +91,10 @@ mod tests {
         }
     }
 
-    /// The packages have exactly the hooks that set-up puts in, those of the journal among them: set-up does nothing
-    /// where a package is. A hook says nothing where the journal is off.
+    /// The packages have exactly the hooks that setup writes, including those of the journal, because setup does
+    /// nothing where a package is installed. A hook prints nothing while the journal is off.
     #[test]
-    fn the_packages_have_the_hooks_of_set_up() {
+    fn the_packages_have_the_hooks_of_setup() {
         let folders = UserFolders::of(PathBuf::from("/home/user"));
         let invocation = Invocation { program: PathBuf::from("cerebro"), home: None };
         let packages = [
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packages_are_of_this_version_and_say_what_set_up_says() {
+    fn the_packages_have_this_version_and_the_instructions_of_setup() {
         for text in [
             include_str!("../../packaging/claude-code/cerebro/.claude-plugin/plugin.json"),
             include_str!("../../packaging/codex/cerebro/.codex-plugin/plugin.json"),

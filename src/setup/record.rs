@@ -1,4 +1,4 @@
-//! Records what was put where, so that it can be removed exactly.
+//! Records which files setup changed, so that its changes can be removed exactly.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{SetupError, file};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filed {
     pub path: PathBuf,
-    /// Whether it existed before; then its backup has the text.
+    /// Whether it existed before setup. If so, its backup has that text.
     pub existed: bool,
     /// SHA-256 of the text that was written last.
     pub digest: String,
@@ -23,16 +23,16 @@ pub struct Filed {
 /// The record of one agent: `setup/AGENT.json` in the home.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The parts that were put in last.
+    /// The parts that the last setup put in.
     pub parts: Vec<String>,
     pub files: Vec<Filed>,
-    /// Folders that were created for removed files and now contain something else: agents share folders.
+    /// Folders that were created for removed files and now contain other files, because agents share folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Reads the record; `None` when nothing was set up from this home.
+    /// Reads the record; `None` if nothing was set up from this home.
     ///
     /// # Errors
     /// When it exists and cannot be read.
@@ -58,7 +58,7 @@ impl Record {
         file::write(&path, &text, before.as_deref()).map(drop)
     }
 
-    /// Removes the folders of removed files, as far as they are empty, and remembers the rest.
+    /// Removes the empty ones among the folders of removed files, and records the others.
     pub fn sweep(&mut self, more: impl IntoIterator<Item = PathBuf>) {
         self.folders.extend(more);
         file::remove_empty(self.folders.clone());

@@ -1,4 +1,4 @@
-//! Installs skills for a person: each is a file of ours in the folder where an agent looks for its user's skills.
+//! Installs skills for a person. Each is a file in the folder from which an agent loads its user's skills.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::hook::Agent as HookAgent;
 
 /// The name of the record of installed skills.
 pub const SKILLS_RECORD: &str = "skills";
-/// The agents that have such a folder.
+/// The agents that have a folder for skills.
 pub const AGENTS: [&str; 4] = [
     HookAgent::ClaudeCode.name(),
     HookAgent::Codex.name(),
@@ -34,9 +34,9 @@ pub fn path(agent: &str, name: &str, folders: &UserFolders) -> Option<PathBuf> {
     Some(folder.join(name).join("SKILL.md"))
 }
 
-/// The text of a skill with our mark after its first line, where it is a comment.
+/// The text of a skill, with Cerebro's mark as a comment after its first line.
 pub fn marked(text: &str) -> String {
-    let mark = format!("# {OURS}distil skills --install`; `cerebro distil skills --remove` takes it away\n");
+    let mark = format!("# {OURS}distil skills --install`; `cerebro distil skills --remove` removes it\n");
     match text.split_once('\n') {
         Some((first, rest)) => format!("{first}\n{mark}{rest}"),
         None => format!("{text}\n{mark}"),
@@ -48,7 +48,7 @@ fn target(path: &Path, text: &str) -> Target {
     Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
 }
 
-/// Whether a file of ours was changed since.
+/// Whether somebody changed the file after Cerebro wrote it.
 fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     let text = file::read(path)?;
     Ok(record.filed(path).zip(text).is_some_and(|(filed, text)| filed.digest != digest(&text)))
@@ -57,8 +57,8 @@ fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
 /// Writes a skill and records it in the home; with `is_dry` only returns what would change.
 ///
 /// # Errors
-/// [`PieceError::Foreign`] if a file of that name belongs to somebody else, [`PieceError::Edited`] if ours was changed; a
-/// file that cannot be written.
+/// [`PieceError::Foreign`] if Cerebro did not write the file of that name, [`PieceError::Edited`] if somebody changed
+/// it; a file that cannot be written.
 pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
     let mut record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {
@@ -95,7 +95,7 @@ pub fn remove(
     }
     let changes = unsetup(&targets, Some(&record))?;
     if !is_dry {
-        // A file that somebody changed belongs to that person from now on.
+        // A file that a person changed belongs to that person.
         record.files.retain(|filed| !edited.contains(&filed.path));
         let applied = apply_unsetup(&changes, &mut record);
         record.write(folder, SKILLS_RECORD)?;

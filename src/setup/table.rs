@@ -1,4 +1,4 @@
-//! Edits TOML and leaves the comments, order and blanks of everything else alone.
+//! Edits TOML. Comments, order and blanks of everything else stay as they are.
 
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -18,7 +18,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
     Ok(document.to_string())
 }
 
-/// The text without the pieces; restores what `base` had in their place.
+/// The text without the pieces. Restores the values that `base` had in their place.
 pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
     let mut document = parse(text)?;
     let base = base.and_then(|base| parse(base).ok()).unwrap_or_default();
@@ -117,7 +117,7 @@ fn item(value: &Value) -> Item {
     toml_value(value).map_or(Item::None, Item::Value)
 }
 
-/// TOML has no null, and so none is written.
+/// TOML has no null, so none is written.
 fn toml_value(value: &Value) -> Option<toml_edit::Value> {
     Some(match value {
         Value::Null => return None,

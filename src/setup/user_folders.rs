@@ -1,4 +1,4 @@
-//! Where agents keep their files, and how they start Cerebro.
+//! The folders of agents' files, and the command lines with which agents start Cerebro.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl UserFolders {
         self.named("XDG_CONFIG_HOME", ".config")
     }
 
-    /// Where graphical applications keep a user's settings.
+    /// The folder of graphical applications' settings.
     pub fn application(&self) -> PathBuf {
         if cfg!(target_os = "macos") { self.home("Library/Application Support") } else { self.config() }
     }
@@ -42,7 +42,7 @@ pub fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// How agents should start this program.
+/// How agents start this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// The program's absolute path: graphical agents have no useful `PATH`.
@@ -57,7 +57,7 @@ impl Invocation {
         self.program.to_string_lossy().into_owned()
     }
 
-    /// The arguments that begin `words`, after those that name the folder of the memory.
+    /// `words` as arguments, after those that name a home other than the default.
     pub fn arguments(&self, words: &[&str]) -> Vec<String> {
         let home =
             self.home.iter().flat_map(|home| ["--home".to_owned(), home.to_string_lossy().into_owned()]);
@@ -69,13 +69,13 @@ impl Invocation {
         std::iter::once(self.program()).chain(self.arguments(words)).collect()
     }
 
-    /// As [`Self::words`], in one line that a shell reads.
+    /// [`Self::words`] as one command line for a shell.
     pub fn line(&self, words: &[&str]) -> String {
         self.words(words).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A word as a shell reads it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -84,7 +84,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A path, with `~` for the home that it is in.
+/// A path, with `~` for the user's home folder.
 pub fn short(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) => format!("~/{}", rest.display()),

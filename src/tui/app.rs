@@ -1,4 +1,4 @@
-//! Runs the screens: the state, its connection, and the loop between terminal, daemon and clock.
+//! Runs the screens: the state, the connection, and the loop that reads terminal, daemon and clock.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ use super::theme::Theme;
 use super::{draw, editor, link, update};
 use crate::home::Home;
 
-/// Time between two ticks, by which spinners turn and notices end.
+/// Time between two ticks. They turn spinners and end notices.
 const TICK: Duration = Duration::from_millis(250);
-/// Most messages from the daemon that wait to be processed.
+/// Most messages from the daemon in the queue.
 const MESSAGES_MAX: usize = 256;
-/// Most events that are processed between two drawings.
+/// Most events that are processed before the screen is drawn again.
 const BATCH_MAX: usize = 64;
 
 /// How the screens are shown.
@@ -31,17 +31,17 @@ const BATCH_MAX: usize = 64;
 pub struct Options {
     /// Whether colours are used.
     pub colour: bool,
-    /// In which zone moments are shown.
+    /// The time zone in which moments are shown.
     pub zone: TimeZone,
-    /// Whether a daemon is started when none runs.
+    /// Whether to start a daemon if none is running.
     pub starts_daemon: bool,
-    /// Look at this project first; at all when `None`.
+    /// The project to show first; all if `None`.
     pub project: Option<String>,
-    /// What the time is.
+    /// The clock.
     pub clock: fn() -> Timestamp,
 }
 
-/// What the loop does after a message.
+/// What the loop has to do after a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     Go,
@@ -87,7 +87,7 @@ impl App {
         next
     }
 
-    /// Starts an edit, or asks first whether to continue one that was not saved.
+    /// Starts an edit. If there is an unsaved one, first asks whether to continue it.
     fn begin_edit(&mut self, stored: Draft) -> Next {
         match editor::unsaved(&self.folder, &stored.id) {
             Some((revision, file)) => self.take(Message::Unsaved { stored, revision, file }),
@@ -98,7 +98,7 @@ impl App {
     fn send(&mut self, ask: Ask) {
         if let Err(error) = self.questions.try_send(ask) {
             // It is asked again on the next connection, as if this one had been lost.
-            tracing::debug!(%error, "a question was not sent");
+            tracing::debug!(%error, "a request was not sent");
         }
     }
 
@@ -107,7 +107,7 @@ impl App {
         self.messages.recv().await
     }
 
-    /// A message that has already arrived.
+    /// The next message, if one has already arrived.
     fn ready_message(&mut self) -> Option<Message> {
         self.messages.try_recv().ok()
     }
@@ -117,7 +117,7 @@ impl App {
         self.state.asks.is_any_waiting() || !matches!(self.state.link, super::state::Link::Up { .. })
     }
 
-    /// The message of a clock's tick.
+    /// The message for a tick.
     pub fn tick(&self) -> Message {
         Message::Tick((self.clock)())
     }
@@ -162,7 +162,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             () = signals.come() => return Ok(()),
         };
         let mut next = message.map_or(Next::Go, |message| app.take(message));
-        // Waiting events are processed before the next drawing, so that fast keys do not queue up.
+        // Events in the queue are processed before the screen is drawn, so that fast keys do not pile up.
         for _ in 0..BATCH_MAX {
             if next != Next::Go {
                 break;
@@ -189,7 +189,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
     }
 }
 
-/// The terminal's events, read by a task of its own. The stream wakes only the first task that waits for it, so
+/// The terminal's events, which a task of its own reads. The stream wakes only the first task that waits for it, so
 /// there must be no second reader.
 struct Events {
     receiver: Receiver<io::Result<Event>>,
@@ -210,15 +210,15 @@ impl Events {
         Self { receiver, reader }
     }
 
-    /// An event that has already arrived.
+    /// The next event, if one has already arrived.
     fn typed_already(&mut self) -> Option<Message> {
         self.receiver.try_recv().ok()?.ok().and_then(message_of)
     }
 
-    /// Stops reading, before another program gets the terminal.
+    /// Stops reading before another program gets the terminal.
     async fn stop(self) {
         self.reader.abort();
-        // That it was ended is what is waited for.
+        // The task was cancelled, so its result is an error.
         let _ = self.reader.await;
     }
 }

@@ -1,7 +1,7 @@
 //! The requests to the daemon that are not answered yet.
 //!
-//! Each part of a screen has one request at a time. Requests are numbered, and the answer to an older one is
-//! dropped. A request that only reads is repeated if the connection was lost in between.
+//! Each part of a screen has one request at a time. Requests are numbered, and answers to older ones are dropped. A
+//! request that only reads is repeated if the connection was lost meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Slot {
     Search,
     Memory,
     Revisions,
-    /// The relations of the memory that is a branch of the tree.
+    /// The relations of a memory in the tree.
     Branch,
     Sessions,
     SessionDetail,
@@ -64,7 +64,7 @@ struct Flying {
     since: u64,
 }
 
-/// The requests under way, and those to be sent.
+/// The requests under way, and those that wait to be sent.
 #[derive(Debug, Default)]
 pub struct Asks {
     last: u64,
@@ -75,8 +75,8 @@ pub struct Asks {
 }
 
 impl Asks {
-    /// Makes a request; the answer to an earlier one of the slot will be dropped. `false` when a change cannot be
-    /// sent because there is no connection.
+    /// Adds a request. The answer to an earlier one of the same slot will be dropped. Returns `false` if it is a change
+    /// and there is no connection.
     pub fn ask(&mut self, slot: Slot, operation: Operation, arguments: Value) -> bool {
         if !self.connected && !slot.only_reads() {
             return false;
@@ -90,23 +90,23 @@ impl Asks {
         true
     }
 
-    /// Whether an answer is awaited.
+    /// Whether a request of this slot is unanswered.
     pub fn is_waiting(&self, slot: Slot) -> bool {
         self.flying.contains_key(&slot)
     }
 
-    /// Whether an answer is awaited for which a person waits.
+    /// Whether a request for which a person waits is unanswered.
     pub fn is_any_waiting(&self) -> bool {
         self.flying.keys().any(|slot| *slot != Slot::Live)
     }
 
-    /// Whether a person has waited long enough for the wait to be shown.
+    /// Whether a person has waited so long that the wait should be shown.
     pub fn is_slow(&self) -> bool {
         let late = |flying: &Flying| self.tick > flying.since + PATIENCE_TICKS;
         self.flying.iter().any(|(slot, flying)| *slot != Slot::Live && late(flying))
     }
 
-    /// Records an answer; returns whether it is to the last question of its slot.
+    /// Records an answer. Returns whether it is for the last request of its slot.
     pub fn is_answer(&mut self, slot: Slot, number: u64) -> bool {
         let current = self.flying.get(&slot).is_some_and(|flying| flying.ask.number == number);
         if current {
@@ -115,24 +115,24 @@ impl Asks {
         current
     }
 
-    /// Records that a request was lost with its connection. `true` when it is not repeated.
+    /// Records that a request was lost with its connection. Returns `true` if it is not repeated.
     pub fn is_lost(&mut self, slot: Slot, number: u64) -> bool {
         !slot.only_reads() && self.is_answer(slot, number)
     }
 
-    /// Drops the questions of some slots.
+    /// Drops the requests of some slots.
     pub fn forget(&mut self, which: impl Fn(Slot) -> bool) {
         self.flying.retain(|slot, _| !which(*slot));
         self.out.retain(|ask| !which(ask.slot));
     }
 
-    /// Connected: unanswered reads are requested again.
+    /// Records a new connection. Unanswered reads are sent again.
     pub fn connect(&mut self) {
         self.connected = true;
         self.out = self.flying.values().map(|flying| flying.ask.clone()).collect();
     }
 
-    /// The connection is gone.
+    /// Records that the connection is lost.
     pub fn disconnect(&mut self) {
         self.connected = false;
         self.out.clear();
@@ -143,7 +143,7 @@ impl Asks {
         self.tick += 1;
     }
 
-    /// The questions to be sent now.
+    /// Takes the requests to send now.
     pub fn take(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.out)
     }

@@ -19,10 +19,10 @@ use crate::answer::{
 use crate::view::{self, DAYS_MAX, Fact, ago, bytes, span};
 use cerebro_core::operation::Operation;
 
-/// Ticks after which the numbers are read again even if nothing seems to have happened.
+/// Ticks after which the numbers are read again even if nothing was changed.
 const REFRESH_TICKS: u64 = 120;
 
-/// What the dashboard shows.
+/// The data of the dashboard.
 #[derive(Debug, Default)]
 pub struct Dashboard {
     /// None before they are counted.
@@ -32,7 +32,7 @@ pub struct Dashboard {
     asked: u64,
 }
 
-/// Asks for all of it.
+/// Requests all of it.
 pub fn refresh(state: &mut State) {
     state.dashboard.asked = state.ticks;
     let project = state.project.clone();
@@ -43,7 +43,7 @@ pub fn refresh(state: &mut State) {
     state.asks.ask(Slot::Projects, Operation::Projects, json!({}));
 }
 
-/// Reads the numbers again when they are old.
+/// Requests the numbers again if they are old.
 pub fn tick(state: &mut State) {
     if state.ticks >= state.dashboard.asked + REFRESH_TICKS && !state.asks.is_waiting(Slot::Stats) {
         refresh(state);
@@ -86,7 +86,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (chart, rest) = paint::split_rows(paint::below(rest, gap), chart_rows);
     saves(state, chart, buffer);
     let rest = paint::below(rest, gap);
-    // In a large window there is room for what happened last.
+    // A large window also has room for the latest calls.
     let (rest, latest) =
         if rest.height > 24 { paint::split_rows(rest, 12) } else { (rest, Rect { height: 0, ..rest }) };
     let column = rest.width.saturating_sub(4) / if rest.width >= 120 { 3 } else { 2 };
@@ -116,7 +116,7 @@ fn calls(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The counts in one row: number above, word below.
+/// The counts in one row, each with its word below it.
 fn numbers(state: &State, area: Rect, buffer: &mut Buffer) -> Rect {
     let shown = |words: fn(&Stats) -> String| state.dashboard.stats.as_ref().map_or("–".to_owned(), words);
     let cells = [
@@ -140,7 +140,7 @@ fn numbers(state: &State, area: Rect, buffer: &mut Buffer) -> Rect {
     paint::below(area, 2)
 }
 
-/// Saves of each day as bars, the last day at the right.
+/// The saves of each day as bars, with the last day on the right.
 fn saves(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let days = if area.width < 120 { 30 } else { DAYS_MAX - 2 };
@@ -169,7 +169,7 @@ fn saves(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A bar from the bottom in eighths of a row; a day without saves has a dot.
+/// Draws a bar from the bottom, in eighths of a row. A day without saves gets a dot.
 fn paint_bar(buffer: &mut Buffer, area: Rect, count: u64, most: u64, theme: super::theme::Theme) {
     const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     let rows = u64::from(area.height);
@@ -247,7 +247,7 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The facts about the daemon, and all figures of health; if there are fewer rows, only the bad ones.
+/// The facts about the daemon, and all figures of health. If there are too few rows for these, only the bad ones.
 fn facts(state: &State, rows: usize) -> Vec<Fact> {
     let stats = state.dashboard.stats.as_ref();
     let daemon = match &state.link {

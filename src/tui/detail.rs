@@ -1,4 +1,4 @@
-//! One whole memory: its text, its revisions, and its relations as a tree to walk through.
+//! One memory in full: its text, its revisions, and its relations as a tree.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -16,7 +16,7 @@ use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;
-/// The smallest piece of a memory's content, requested when only its relations matter.
+/// Smallest part of a memory's content, in bytes. It is requested when only the relations are needed.
 const CONTENT_BYTES_MIN: usize = 256;
 
 /// The parts of a memory.
@@ -36,7 +36,7 @@ struct Branch {
     open: bool,
 }
 
-/// A memory, and the position in it.
+/// A memory that is shown, and the position in it.
 #[derive(Debug, Default)]
 pub struct Detail {
     pub memory: Memory,
@@ -49,7 +49,7 @@ pub struct Detail {
     branch: Cursor,
 }
 
-/// What a key requests that the detail cannot do itself.
+/// A request of a key that the detail cannot carry out itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wish {
     /// The key does not belong to the detail.
@@ -107,7 +107,7 @@ impl Detail {
         self.tree.extend(below);
     }
 
-    /// The memories from the root to a branch, none of which may occur again: the tree would have no end.
+    /// The memories from the root to a branch. None of them may occur below it, or the tree would have no end.
     fn path(&self, at: usize) -> Vec<String> {
         let mut path = vec![self.memory.row.id.clone()];
         let mut depth = usize::MAX;
@@ -184,7 +184,7 @@ impl Detail {
         Wish::Done
     }
 
-    /// Closes the chosen branch; if it is closed already, moves to its parent.
+    /// Closes the chosen branch. If it is closed already, moves to its parent.
     fn close_branch(&mut self) {
         let at = self.branch.at;
         let Some(branch) = self.tree.get_mut(at) else { return };
@@ -198,7 +198,7 @@ impl Detail {
         }
     }
 
-    /// The keys of the part that is shown.
+    /// The keys of the part on the screen.
     pub fn keys(&self) -> &'static [(&'static str, &'static str)] {
         match self.tab {
             Tab::Text => &[("Tab", "revisions"), ("↑↓", "scroll")],
@@ -208,7 +208,7 @@ impl Detail {
     }
 }
 
-/// Draws the memory with the facts above its text; with `whole`, also its other parts.
+/// Draws the memory with its facts above the text. With `whole`, also draws its other parts.
 pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mut Buffer) {
     let rest = head(state, detail, area, buffer);
     let rest = paint::below(rest, 1);
@@ -319,8 +319,7 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let Some(revisions) = &detail.revisions else { return };
     if revisions.is_empty() {
-        let words =
-            "This is the first revision. Each later save of the same topic keeps what was here before.";
+        let words = "This is the first revision. Each later save of the same topic keeps the earlier text.";
         paint::nothing(buffer, area, words, theme);
         return;
     }
@@ -373,10 +372,10 @@ fn relations(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     paint::scrollbar(buffer, area, top, detail.tree.len(), theme);
 }
 
-/// The lines of the tree before a branch.
+/// The lines of the tree to the left of a branch.
 fn lead(tree: &[Branch], at: usize) -> String {
     let depth = tree[at].depth;
-    // Whether a branch of this depth comes after `at`, below the same parent.
+    // Whether another branch of this depth follows below the same parent.
     let goes_on = |depth: usize| {
         tree[at + 1..].iter().take_while(|next| next.depth >= depth).any(|next| next.depth == depth)
     };

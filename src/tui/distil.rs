@@ -1,4 +1,4 @@
-//! The inbox: proposals of a chat model with their evidence, until a person accepts or rejects them.
+//! The inbox: a chat model's proposals with their evidence, for a person to accept or reject.
 
 use std::fmt::Write as _;
 
@@ -19,43 +19,43 @@ use crate::answer::{
 };
 use cerebro_core::operation::Operation;
 
-/// Proposals of one answer.
+/// Most proposals in one answer.
 const PROPOSALS_MAX: usize = 100;
 
 /// A line of the list.
 #[derive(Debug)]
 struct Row {
     id: String,
-    /// What a claim says: `preference`, `works` …; or `handbook`.
+    /// The kind of a claim (`preference`, `works` …), or `handbook`.
     kind: String,
     project: String,
     title: String,
 }
 
-/// The list, and the proposal that is shown.
+/// The list, and the proposal on the screen.
 #[derive(Debug, Default)]
 pub struct Inbox {
     rows: Vec<Row>,
     cursor: Cursor,
-    /// Which proposal is shown.
+    /// The id of the proposal on the screen.
     shown: String,
     body: ScrolledText,
 }
 
-/// Requests what waits.
+/// Requests the waiting proposals.
 pub fn refresh(state: &mut State) {
     let question = json!({ "project": state.project, "limit": PROPOSALS_MAX });
     state.asks.ask(Slot::Proposals, Operation::DistilReview, question);
 }
 
-/// Starts over: another project was chosen.
+/// Starts over, because another project was chosen.
 pub fn restart(state: &mut State) {
     state.inbox = Inbox::default();
     state.asks.forget(|slot| matches!(slot, Slot::Proposals | Slot::Proposal));
     refresh(state);
 }
 
-/// Asks for the chosen one, unless that is shown.
+/// Requests the chosen proposal, unless it is on the screen.
 fn want(state: &mut State) {
     let Some(row) = state.inbox.rows.get(state.inbox.cursor.at) else { return };
     let id = row.id.clone();
@@ -64,7 +64,7 @@ fn want(state: &mut State) {
     }
 }
 
-/// Takes in what waits.
+/// Shows the waiting proposals from an answer.
 pub fn listed(state: &mut State, proposals: &Proposals) {
     let inbox = &mut state.inbox;
     let candidate = |one: &Candidate| Row {
@@ -85,7 +85,7 @@ pub fn listed(state: &mut State, proposals: &Proposals) {
     want(state);
 }
 
-/// Takes in the chosen one.
+/// Shows the chosen proposal from an answer.
 pub fn shown(state: &mut State, proposal: &Proposal) {
     let (id, body) = match (&proposal.candidate, &proposal.arrangement) {
         (_, Some(one)) => (one.id.line(), arrangement(one)),
@@ -96,7 +96,7 @@ pub fn shown(state: &mut State, proposal: &Proposal) {
     want(state);
 }
 
-/// A claim with the words that it cites, as Markdown.
+/// A claim with its quotes, as Markdown.
 fn candidate(one: &Candidate) -> String {
     let mut out = format!("# {}\n\n{}\n\n", one.title.line(), one.text.line());
     let facts =
@@ -111,7 +111,7 @@ fn candidate(one: &Candidate) -> String {
     out
 }
 
-/// What an arrangement changes, as Markdown.
+/// The changes of an arrangement, as Markdown.
 fn arrangement(one: &Arrangement) -> String {
     let mut out = format!("# {}\n\n", one.title.line());
     for operation in one.operations.iter().flatten() {
@@ -127,7 +127,7 @@ fn arrangement(one: &Arrangement) -> String {
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let chosen = |state: &State| state.inbox.rows.get(state.inbox.cursor.at).map(|row| row.id.clone());
     let decide = |state: &mut State, operation| {
-        // Only a proposal that is on the screen can be decided.
+        // A person can decide only about the proposal on the screen.
         if let Some(id) = chosen(state).filter(|id| *id == state.inbox.shown) {
             state.change(Slot::Change, operation, json!({ "id": id }));
         }

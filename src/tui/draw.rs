@@ -1,4 +1,4 @@
-//! The frame of every screen: the names of the screens, the state of the connection, the keys; and overlays.
+//! The frame of every screen: the names of the screens, the state of the connection and the keys. Also overlays.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -11,7 +11,7 @@ use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
 use super::theme::Theme;
 use super::{dashboard, distil, fit, graph, live, memories, paint, sessions, works};
 
-/// The smallest terminal that anything is drawn on.
+/// Smallest terminal on which the screens are drawn.
 const COLUMNS_MIN: u16 = 40;
 const ROWS_MIN: u16 = 10;
 
@@ -62,7 +62,7 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
     let project = if roomy { format!("{}   ", state.project_name()) } else { String::new() };
     let name = |n: usize, screen: Screen| format!(" {} {} ", n + 1, screen.name());
     let named: usize = Screen::ALL.iter().enumerate().map(|(n, screen)| fit::width(&name(n, *screen))).sum();
-    // Where there is little room, the screens' names matter more than a connection that is as it should be.
+    // In a small terminal, the screens' names matter more than a connection that works.
     let is_well = matches!(state.link, Link::Up { .. }) && !state.asks.is_slow();
     let has_words = !is_well || named + fit::width(words) + 3 <= usize::from(row.width);
     let status = if has_words { format!("{mark} {words}") } else { mark.to_owned() };
@@ -86,7 +86,7 @@ fn spin(state: &State) -> &'static str {
     SPINNER[usize::try_from(state.ticks % SPINNER.len() as u64).unwrap_or(0)]
 }
 
-/// The last notice, or why there is no connection, within the rule above the keys.
+/// Draws the last notice, or why there is no connection, on the rule above the keys.
 fn notice(state: &State, row: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let (words, style) = match (&state.notice, &state.link) {
@@ -126,7 +126,7 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A line to type into: a word before it, the text, and the place to type while it has the keys.
+/// Draws an input line: a word before it, the text, and the cursor while it has the keys.
 pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing: bool, theme: Theme) {
     let lead = u16::try_from(fit::width(before)).unwrap_or(0).min(row.width);
     paint::text(buffer, row, before, theme.accent());
@@ -139,7 +139,7 @@ pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing
     }
 }
 
-/// An empty box in the middle of the terminal; returns its inside.
+/// Draws an empty box in the middle of the terminal. Returns its inner area.
 fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer: &mut Buffer) -> Rect {
     let (width, height) = (columns.min(area.width), rows.min(area.height));
     let box_area =
@@ -228,7 +228,7 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Columns of the help's box, and of its keys.
+/// Width of the help box, and of the keys in it, in columns.
 const HELP_COLUMNS: u16 = 64;
 const HELP_KEYS: usize = 26;
 
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_help_is_shown_whole() {
-        // The border and a blank at each side, and the indent of the keys.
+        // Without the border and a blank on each side, and the indent of the keys.
         let room = usize::from(HELP_COLUMNS) - 4 - 2 - HELP_KEYS;
         for (key, what) in HELP.iter().flat_map(|(_, keys)| *keys) {
             assert!(fit::width(key) < HELP_KEYS, "{key}");

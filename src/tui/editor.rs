@@ -1,4 +1,4 @@
-//! Writes a memory to a file for the person's own editor, and reads it back.
+//! Writes a memory to a file for the person's editor, and reads it back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use crate::edits;
 /// The line between the facts and the text.
 const RULE: &str = "---";
 
-/// The unsaved text of an earlier edit of a memory, if there is one: the revision from which it started, and its
+/// The unsaved text of an earlier edit of a memory, if there is one: the revision from which the edit started, and the
 /// file.
 pub fn unsaved(folder: &Path, memory: &str) -> Option<(u64, String)> {
     let found = edits::unsaved(folder, memory);
     let edit = found.inspect_err(|error| tracing::warn!(%error, "cannot look for unsaved edits")).ok()??;
-    // A file without a revision counts as based on the first one: if there are later ones, the person is asked
-    // before they are overwritten.
+    // A file without a revision counts as based on the first one, so that the person is asked before later ones are
+    // overwritten.
     Some((edit.revision.unwrap_or(1), edit.path.to_string_lossy().into_owned()))
 }
 
-/// Lets the person edit a draft. `None` when there is nothing to save; otherwise the draft and its file, which
-/// stays until the text is stored.
+/// Lets the person edit a draft. Returns the draft and its file, which stays until the text is stored; `None` if there
+/// is nothing to save.
 ///
 /// # Errors
-/// A message, with the file if it contains the person's text: the editor does not run or fails, or its result
+/// A message, which names the file if that contains the person's text: the editor does not run or fails, or its result
 /// cannot be read.
 pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, String> {
     let stored = to_file(&draft);
     let path = match &draft.file {
         Some(file) => PathBuf::from(file),
         None => edits::create(folder, &draft.id, draft.revision, &stored)
-            .map_err(|error| format!("cannot make a file to edit in {}: {error}", folder.display()))?,
+            .map_err(|error| format!("cannot create a file for the edit in {}: {error}", folder.display()))?,
     };
     let ran = run(&path);
     let shown = path.to_string_lossy().into_owned();
@@ -48,15 +48,15 @@ pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, Stri
 /// Removes the file of an edit whose text is stored.
 pub fn remove(file: &str) {
     if let Err(error) = fs::remove_file(file) {
-        tracing::debug!(%error, "the file of an edit is still there");
+        tracing::debug!(%error, "cannot remove the file of an edit");
     }
 }
 
-/// Runs `$VISUAL`, else `$EDITOR`, else `vi`; the variable may hold arguments too.
+/// Runs `$VISUAL`, otherwise `$EDITOR`, otherwise `vi`. The variable may contain arguments.
 fn run(path: &Path) -> Result<(), String> {
     let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    // As git does: the shell splits the variable, and the file is one argument whatever its name.
+    // As Git does it: the shell splits the variable, and the file is one argument whatever its name is.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(path).status();
     match status {
         Ok(status) if status.success() => Ok(()),
@@ -74,11 +74,12 @@ fn to_file(draft: &Draft) -> String {
 fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
     let (head, content) = text
         .split_once(&format!("\n{RULE}\n"))
-        .ok_or_else(|| format!("the line `{RULE}` between title and text is gone"))?;
+        .ok_or_else(|| format!("the line `{RULE}` between title and text is missing"))?;
     let mut draft = Draft { content: content.trim_end().to_owned(), file: None, ..before };
     for line in head.lines().filter(|line| !line.trim().is_empty()) {
-        let (name, value) =
-            line.split_once(':').ok_or_else(|| format!("`{line}` is no `title:`, `type:` or `tags:`"))?;
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| format!("`{line}` is not a `title:`, `type:` or `tags:` line"))?;
         let value = value.trim().to_owned();
         match name.trim() {
             "title" => draft.title = value,

@@ -1,4 +1,4 @@
-//! Text in columns: cleaned of control sequences, measured in columns, cut, padded and wrapped.
+//! Text in columns: without control sequences, and measured, cut, padded and wrapped by columns.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -7,12 +7,12 @@ use unicode_width::UnicodeWidthStr;
 
 pub use crate::view::{clean, clean_line, count};
 
-/// Columns of a text on a terminal: 2 for wide characters, none for combining ones.
+/// The columns of a text on a terminal: 2 for a wide character, none for a combining one.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// At most so many columns of a text; `…` shows where it is cut.
+/// A text in at most `columns` columns. `…` shows where it is cut.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -33,29 +33,29 @@ pub fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-/// Exactly so many columns: cut, or filled with blanks at the end.
+/// A text in exactly `columns` columns: cut, or with blanks at the end.
 pub fn pad(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Exactly so many columns: cut, or filled with blanks at the begin.
+/// A text in exactly `columns` columns: cut, or with blanks at the start.
 pub fn pad_left(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));
     format!("{}{text}", " ".repeat(blanks))
 }
 
-/// One cluster of a text to wrap.
+/// One grapheme cluster of a text to wrap.
 struct Cluster<'a> {
     text: &'a str,
     style: Style,
     width: usize,
 }
 
-/// Breaks styled text into lines of at most `columns`, between words where it can. `first` and `rest`
-/// come before the first and the other lines and count.
+/// Breaks styled text into lines of at most `columns`, between words if possible. `first` comes before the first line
+/// and `rest` before the others; both count.
 pub fn wrap(
     spans: &[(String, Style)],
     columns: usize,
@@ -77,7 +77,7 @@ pub fn wrap(
         let lead = if lines.is_empty() { first } else { rest };
         lines.push(line(lead, trimmed(&clusters[start..end])));
         start = end;
-        // The blanks at a break are not shown again.
+        // Blanks at a break are skipped.
         while lines_break_here(&clusters, start) {
             start += 1;
         }
@@ -88,7 +88,7 @@ pub fn wrap(
     lines
 }
 
-/// A text on at most `rows` lines; `…` shows that there is more of it.
+/// A text on at most `rows` lines. `…` shows that it is cut.
 pub fn rows(text: &str, style: Style, columns: usize, rows: usize) -> Vec<Line<'static>> {
     let mut lines = wrap(&[(text.to_owned(), style)], columns, &[], &[]);
     if lines.len() > rows {
@@ -104,7 +104,7 @@ fn lines_break_here(clusters: &[Cluster<'_>], at: usize) -> bool {
     at > 0 && clusters.get(at).is_some_and(|cluster| cluster.text == " ")
 }
 
-/// Where the line that begins here ends: after the last blank that fits, or inside a long word.
+/// The end of the line that begins here: after the last blank that fits, or inside a long word.
 fn line_end(clusters: &[Cluster<'_>], room: usize) -> usize {
     let (mut used, mut after_blank) = (0, None);
     for (n, cluster) in clusters.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The neighbourhood of a memory: itself in the centre, what was written before and after it in its session on the
-//! left, its relations on the right. Every neighbour can become the centre.
+//! The neighbourhood of a memory. The memory is in the centre, its neighbours in the session are on the left, and its
+//! relations on the right. Every neighbour can become the centre.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -18,22 +18,22 @@ use crate::answer::{
 use crate::view::{Entry, Memory, date};
 use cerebro_core::operation::Operation;
 
-/// Neighbours in the session on either side.
+/// Most earlier and most later neighbours in the session.
 const AROUND: usize = 12;
-/// Most memories that Esc leads back to.
+/// Most earlier centres to which Esc returns.
 const BACK_MAX: usize = 50;
 
-/// A memory beside the centre.
+/// A neighbour of the centre.
 #[derive(Debug, Clone, PartialEq)]
 struct Node {
     id: String,
     title: String,
     kind: String,
-    /// What joins it to the centre.
+    /// The relation that connects it with the centre.
     edge: String,
 }
 
-/// The side of the centre where the keys are.
+/// The side of the centre that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Side {
     Left,
@@ -92,7 +92,7 @@ fn ask(state: &mut State, id: &str) {
     state.asks.ask(Slot::Around, Operation::Timeline, around);
 }
 
-/// Reads the centre again; if there is none, the memory chosen in the list becomes it.
+/// Requests the centre again. If there is none, the chosen memory in the list becomes the centre.
 pub fn refresh(state: &mut State) {
     let centre = state.graph.centre.as_ref().map(|centre| centre.row.id.clone());
     let chosen = || state.memories.subject().map(|row| row.id.clone());
@@ -178,7 +178,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let (theme, graph) = (state.theme, &state.graph);
-    // Nodes at both sides, the centre's box between, and room for edges.
+    // Nodes on both sides, the centre's box between them, and room for the edges.
     let gap = if area.width >= 110 { 16 } else { 7 };
     let width = area.width.saturating_sub(2 * gap) / 3;
     let column = |n: u16| Rect { x: area.x + n * (width + gap), width, ..area };
@@ -193,7 +193,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     for (side, area) in [(Side::Left, left_area), (Side::Right, right_area)] {
         edges(state, side, paint::below(area, 1), (box_area, box_middle), buffer);
     }
-    // What the centre says, below its box.
+    // The text of the centre, below its box.
     let below = Rect { y: at + 1, height: area.bottom().saturating_sub(at + 1), ..middle };
     for (n, line) in markdown::render(&centre.content, usize::from(below.width), theme).iter().enumerate() {
         if let Some(row) = paint::row(below, n) {
@@ -202,7 +202,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The centre with its facts; gives the first row below it.
+/// Draws the centre with its facts. Returns the first row below it.
 fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -> u16 {
     let theme = state.theme;
     let block = ratatui::widgets::Block::bordered()
@@ -230,7 +230,7 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     area.bottom()
 }
 
-/// The nodes of a side, two rows apart where there is room, and the lines that join them to the centre.
+/// Draws the nodes of a side, two rows apart if there is room, and the lines that connect them with the centre.
 fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mut Buffer) {
     let (theme, graph) = (state.theme, &state.graph);
     let (box_area, box_middle) = centre;
@@ -275,7 +275,7 @@ fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mu
     }
 }
 
-/// Lines from the middle of the centre's side to each place: across to a spine, along it, and across.
+/// Draws lines from the middle of the centre's side to each node: across to a spine, along it, and across to the node.
 fn join(
     buffer: &mut Buffer,
     (from, to): (u16, u16),
@@ -310,7 +310,7 @@ fn join(
     }
 }
 
-/// The piece of a line that goes in these directions: up, down, left, right.
+/// The character for a line in these directions: up, down, left, right.
 fn corner(directions: (bool, bool, bool, bool)) -> &'static str {
     match directions {
         (true, true, true, true) => "┼",

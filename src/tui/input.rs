@@ -1,14 +1,14 @@
-//! One line that a person types into.
+//! An input line.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::fit;
 
-/// Most characters that a line takes.
+/// Longest text in a line, in characters.
 const CHARS_MAX: usize = 200;
 
-/// The text and the place in it where the next character goes, in bytes, between clusters.
+/// The text, and the position of the cursor in bytes, which is between grapheme clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Input {
     text: String,
@@ -16,22 +16,22 @@ pub struct Input {
 }
 
 impl Input {
-    /// What was typed.
+    /// The typed text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether there is nothing but blanks.
+    /// Whether it is empty or has only blanks.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// Forgets the text.
+    /// Removes the text.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes in a piece of text, as one line without control characters.
+    /// Inserts a text as one line, without control characters.
     pub fn insert(&mut self, piece: &str) {
         let piece: String = fit::clean(piece).replace('\n', " ");
         let room = CHARS_MAX.saturating_sub(self.text.chars().count());
@@ -40,7 +40,7 @@ impl Input {
         self.at += piece.len();
     }
 
-    /// Handles a key; returns whether it was for this line.
+    /// Handles a key. Returns whether it was for this line.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -80,7 +80,7 @@ impl Input {
         self.at = start;
     }
 
-    /// The end of the text that fits into so many columns with the place to type, and the column of that.
+    /// The part of the text that fits into `columns` together with the cursor, and the cursor's column.
     pub fn shown(&self, columns: usize) -> (String, usize) {
         let head = &self.text[..self.at];
         let mut from = 0;

@@ -1,19 +1,19 @@
-//! The lanes beside the list of sessions: threads of sessions that continue each other.
+//! The lanes next to the list of sessions. They show threads of sessions that continue each other.
 
 use crate::view::Session;
 
-/// The threads beside one session.
+/// The lanes next to one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lanes {
-    /// Its own lane.
+    /// The session's own lane.
     pub own: usize,
-    /// The lanes that pass it or begin above it.
+    /// For each lane, whether it is drawn above the session.
     pub above: Vec<bool>,
-    /// The lanes that go on below it.
+    /// For each lane, whether it continues below the session.
     pub below: Vec<bool>,
 }
 
-/// Gives each session a lane, the newest first: that of a later session that follows it, or a free one.
+/// Assigns a lane to each session, the newest first: that of a later session which continues it, or a free one.
 pub fn lanes(rows: &[Session]) -> Vec<Lanes> {
     let mut waiting: Vec<Option<&str>> = Vec::new();
     let mut lanes = Vec::with_capacity(rows.len());
@@ -26,7 +26,7 @@ pub fn lanes(rows: &[Session]) -> Vec<Lanes> {
                 waiting.len() - 1
             })
         });
-        // Others that follow the same session end here too.
+        // Other lanes that continue the same session end here, too.
         for lane in &mut waiting {
             lane.take_if(|id| *id == session.id);
         }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn sessions_that_follow_each_other_share_a_lane() {
-        // d follows b, c follows a, b follows a; a begins it all.
+        // d continues b, c continues a, b continues a, and a is the first one.
         let rows =
             [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
         let lanes = lanes(&rows);

@@ -1,4 +1,4 @@
-//! The connection to the daemon: one for all screens, made again whenever it is lost.
+//! The connection to the daemon. All screens share it, and it is opened again whenever it is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::daemon::client::{self, Autostart, CallError, Client, Refusal};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::Home;
 
-/// Most questions that wait to be sent; more than there are parts of screens.
+/// Most requests in the queue: more than there are parts of screens.
 const QUESTIONS_MAX: usize = 256;
-/// How long a question may take: the store may have to open first, and build its index.
+/// How long a request may take. The store may have to open first, and build its index.
 const CALL_MAX: Duration = Duration::from_secs(120);
-/// How long to wait before the connection is tried again.
+/// How long to wait before connecting again; the first pause, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Begins to connect; what the daemon says comes as messages. Ends when the sender is dropped.
+/// Starts to connect. Sends the daemon's answers as messages. Ends when the returned sender is dropped.
 pub fn begin(home: Home, starts: bool, messages: Sender<Message>) -> Sender<Ask> {
     let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
     let autostart = if starts { Autostart::Yes } else { Autostart::No };
@@ -59,15 +59,15 @@ async fn maintain(home: Home, autostart: Autostart, mut questions: Receiver<Ask>
     }
 }
 
-/// Connects, and starts a daemon where there is none if it may.
+/// Connects. With [`Autostart::Yes`], starts a daemon if there is none.
 async fn reach(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Client, String> {
     Config::read(&home.config_file()).map_err(|error| error.to_string())?;
     let connection = client::connect(home, hello, autostart).await.map_err(|error| error.to_string())?;
     Client::new(connection, CALL_MAX).await.map_err(|error| error.to_string())
 }
 
-/// Passes questions on, each in a task of its own, until the connection is lost; `Break` when nobody
-/// asks any more.
+/// Passes requests on, each in a task of its own, until the connection is lost. `Break` means that the screens are
+/// closed.
 async fn serve(
     client: Arc<Client>,
     questions: &mut Receiver<Ask>,
@@ -91,7 +91,7 @@ async fn pass_on(client: Arc<Client>, ask: Ask, messages: Sender<Message>, lost:
         Ok(value) => Ok(value),
         Err(CallError::Refused(refusal)) => Err(refusal),
         Err(CallError::Gone) => {
-            // The first who notices is enough.
+            // Another task may have reported the loss already.
             let _ = lost.try_send(());
             let _ = messages.send(Message::Lost { slot, number }).await;
             return;
@@ -102,7 +102,7 @@ async fn pass_on(client: Arc<Client>, ask: Ask, messages: Sender<Message>, lost:
     let _ = messages.send(Message::Answer { slot, number, outcome }).await;
 }
 
-/// An argument that is null was not given.
+/// Removes arguments that are null.
 fn without_nulls(mut arguments: Value) -> Value {
     if let Value::Object(map) = &mut arguments {
         map.retain(|_, value| !value.is_null());

@@ -1,4 +1,4 @@
-//! The live screen: the calls of agents as they are answered.
+//! The live screen: the calls of agents, each as soon as it is answered.
 
 use std::collections::VecDeque;
 
@@ -19,15 +19,15 @@ use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
 const CALLS_MAX: usize = 1_000;
-/// How long the daemon waits for a call to report, in milliseconds.
+/// How long the daemon waits for a new call before it answers, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
-/// The calls, and how they are looked at.
+/// The calls, and how they are shown.
 #[derive(Debug, Default)]
 pub struct Live {
     calls: VecDeque<Call>,
     last: u64,
-    /// Shown up to this call; all when `None`.
+    /// The last call to show; `None` shows all.
     paused: Option<u64>,
     filter: Input,
     typing: bool,
@@ -35,7 +35,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Whether keys are text.
+    /// Whether keys go to the filter.
     pub fn is_typing(&self) -> bool {
         self.typing
     }
@@ -61,7 +61,7 @@ impl Live {
     }
 }
 
-/// Requests the calls from the first one: after connecting, because each daemon counts from 1.
+/// Requests the calls from the first one. Used after connecting, because each daemon counts from 1.
 pub fn restart(state: &mut State) {
     state.live.last = 0;
     state.live.calls.clear();
@@ -69,7 +69,7 @@ pub fn restart(state: &mut State) {
     state.asks.ask(Slot::Live, Operation::Live, json!({ "after": 0, "limit": CALLS_MAX }));
 }
 
-/// Waits for further calls.
+/// Requests further calls.
 pub fn tick(state: &mut State) {
     if !state.asks.is_waiting(Slot::Live) {
         let after = state.live.last;
@@ -81,7 +81,7 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Takes in calls; those that changed something make other screens reload.
+/// Adds calls from an answer. After one that changed something, other screens reload.
 pub fn answer(state: &mut State, answer: &Calls) {
     let new: Vec<Call> = answer.calls.iter().map(Call::read).collect();
     let following = state.live.cursor.at == 0;
@@ -95,7 +95,7 @@ pub fn answer(state: &mut State, answer: &Calls) {
     while state.live.calls.len() > CALLS_MAX {
         state.live.calls.pop_front();
     }
-    // The chosen call stays the chosen one, unless the newest is followed.
+    // The same call stays chosen, unless the newest one is followed.
     if !following && state.live.paused.is_none() {
         state.live.cursor.at += count;
     }
@@ -240,7 +240,7 @@ pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The chosen call with all that is known of it.
+/// Draws the chosen call with all its facts.
 fn chosen_call(state: &State, call: &Call, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     if area.height < 3 {

@@ -1,5 +1,5 @@
-//! Markdown as lines of a terminal: headings, lists, code, quotes, emphasis. A line break in the text is
-//! one on the screen, as memories are often notes rather than prose.
+//! Renders Markdown as lines of a terminal: headings, lists, code, quotes, emphasis. Line breaks in the text stay,
+//! because memories are often notes rather than prose.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::fit;
 use super::theme::Theme;
 
-/// The text as lines of at most so many columns.
+/// The text as lines of at most `columns` columns.
 pub fn render(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = fit::clean(text);
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
@@ -38,11 +38,11 @@ struct Page {
     columns: usize,
     theme: Theme,
     lines: Vec<Line<'static>>,
-    /// The block under way.
+    /// The spans of the current block.
     spans: Vec<(String, Style)>,
     styles: Vec<Style>,
     leads: Vec<Lead>,
-    /// The next number of each open list; `None` of one with bullets.
+    /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     code: bool,
 }
@@ -190,14 +190,14 @@ impl Page {
     }
 
     fn lead(&mut self, first: Span<'static>, rest: Span<'static>) {
-        // An empty lead keeps the count of opened and closed blocks.
+        // An empty lead is pushed all the same, because each block removes one when it ends.
         let used: usize = self.leads.iter().map(|lead| fit::width(&lead.rest.content)).sum();
         let deep = used > self.columns / 2;
         let (first, rest) = if deep { (Span::raw(""), Span::raw("")) } else { (first, rest) };
         self.leads.push(Lead { first, rest, fresh: true });
     }
 
-    /// An empty line between blocks, but not at the begin.
+    /// Adds an empty line between blocks, but not at the start.
     fn gap(&mut self) {
         self.flush();
         if self.lists.is_empty() && self.lines.last().is_some_and(|line| !is_blank(line)) {
@@ -205,7 +205,7 @@ impl Page {
         }
     }
 
-    /// A paragraph that begins an item or a quote follows its mark directly.
+    /// Adds the gap before a paragraph. The first paragraph of an item or a quote has none.
     fn paragraph_gap(&mut self) {
         if self.leads.last().is_none_or(|lead| !lead.fresh) {
             self.gap();
@@ -221,7 +221,7 @@ impl Page {
         }
     }
 
-    /// Ends the line under way.
+    /// Ends the current line.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The memories: a list of all of them or the hits of a search, with a preview, and each one in full.
+//! The memories: a list of all or the hits of a search, with a preview, and each memory in full.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -18,16 +18,16 @@ use crate::view::{self, Row, date};
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 
-/// Hits of one answer.
+/// How many hits one answer has.
 const HITS_PAGE: usize = 50;
 /// Most hits that are held.
 const HITS_MAX: usize = 1_000;
-/// Most memories that Esc leads back to.
+/// Most earlier memories to which Esc returns.
 const BACK_MAX: usize = 50;
-/// From this width on, the preview is shown beside the list.
+/// Smallest width at which the preview is next to the list, in columns.
 const WIDE: u16 = 110;
 
-/// What a search found.
+/// The hits of a search.
 #[derive(Debug, Default)]
 struct Hits {
     query: String,
@@ -35,11 +35,11 @@ struct Hits {
     matched: String,
     relaxed: bool,
     cursor: Option<String>,
-    /// The search under way is for further hits of the same query.
+    /// Whether the search under way is for further hits of the same query.
     asked_more: bool,
 }
 
-/// The list, the search, and the memory that is read.
+/// The list, the search, and the opened memory.
 #[derive(Debug, Default)]
 pub struct Memories {
     pages: Pages,
@@ -50,26 +50,26 @@ pub struct Memories {
     scope: Option<&'static str>,
     deleted: bool,
     cursor: Cursor,
-    /// The chosen memory, which stays chosen when others are added before it.
+    /// The id of the chosen memory. It stays chosen when others are added before it.
     chosen: String,
-    /// The memory of the preview, or the one that is read.
+    /// The memory in the preview, or the opened one.
     pub detail: Option<Detail>,
-    /// The memory that is read whole; `detail` is empty until it is here.
+    /// The id of the opened memory. `detail` is empty until it is loaded.
     reading: Option<String>,
     back: Vec<String>,
-    /// What to do with a memory as soon as its text has arrived.
+    /// The key to handle for a memory as soon as its text has arrived.
     awaits: Option<(String, KeyEvent)>,
-    /// An edited text on its way to the daemon, and the file that holds it too.
+    /// An edited text that is being saved, and the file with the same text.
     pub draft: Option<(Draft, String)>,
 }
 
 impl Memories {
-    /// Whether keys are text.
+    /// Whether keys go to the search.
     pub fn is_typing(&self) -> bool {
         self.typing
     }
 
-    /// Takes in pasted text.
+    /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) {
         self.query.insert(text);
     }
@@ -82,8 +82,8 @@ impl Memories {
         self.hits.as_ref().map_or_else(|| self.pages.get(at), |hits| hits.rows.get(at))
     }
 
-    /// The memory that keys act on. `None` while the opened one is still loading, because the one under the cursor is
-    /// not the one the person looks at.
+    /// The memory on which keys act. `None` while the opened one is loading, because the person does not see the one
+    /// under the cursor.
     pub fn subject(&self) -> Option<&Row> {
         match self.reading {
             Some(_) => self.detail.as_ref().map(|detail| &detail.memory.row),
@@ -91,14 +91,14 @@ impl Memories {
         }
     }
 
-    /// Loads a memory and clears what is shown of another one.
+    /// Loads a memory and removes another one from the screen.
     fn read(&mut self, id: &str) {
         self.detail.take_if(|detail| detail.memory.row.id != id);
         self.reading = Some(id.to_owned());
     }
 }
 
-/// Requests what the list shows; shows what is there meanwhile.
+/// Requests the list again. The present rows are shown meanwhile.
 pub fn refresh(state: &mut State) {
     state.memories.pages.age();
     if state.memories.query.is_blank() {
@@ -113,7 +113,7 @@ pub fn refresh(state: &mut State) {
     }
 }
 
-/// Starts over: another project, type or scope was chosen.
+/// Starts over, because another project, type or scope was chosen.
 pub fn restart(state: &mut State) {
     state.asks.forget(|slot| matches!(slot, Slot::Page(_) | Slot::Search));
     let memories = &mut state.memories;
@@ -127,7 +127,7 @@ pub fn restart(state: &mut State) {
     refresh(state);
 }
 
-/// Shows one memory whole.
+/// Shows one memory in full.
 pub fn open(state: &mut State, id: &str) {
     let memories = &mut state.memories;
     if let Some(before) = memories.reading.take().filter(|before| before != id) {
@@ -169,7 +169,7 @@ fn want_pages(state: &mut State) {
     }
 }
 
-/// Searches by the agent's own tool; the answer to an earlier query is dropped.
+/// Searches with the agents' own tool. The answer to an earlier query is dropped.
 fn search(state: &mut State) {
     if let Some(hits) = &mut state.memories.hits {
         hits.asked_more = false;
@@ -180,7 +180,7 @@ fn search(state: &mut State) {
     state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
-/// Asks for further hits when the end of those that are held comes near.
+/// Requests further hits when the cursor is near the end of the held ones.
 fn want_hits(state: &mut State) {
     let Some(hits) = &mut state.memories.hits else { return };
     let near_end = state.memories.cursor.at + 10 >= hits.rows.len();
@@ -197,7 +197,7 @@ fn want_hits(state: &mut State) {
     state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
-/// Asks for the preview of the chosen memory, one at a time.
+/// Requests the preview of the chosen memory, one at a time.
 fn want_preview(state: &mut State) {
     let memories = &state.memories;
     if memories.reading.is_some() || state.asks.is_waiting(Slot::Memory) {
@@ -220,7 +220,7 @@ pub fn take_page(state: &mut State, number: usize, page: &Page) {
         let total = memories.total();
         memories.cursor.fit(total);
         remember(state);
-        // The page that arrived may have moved the view to others.
+        // The page may have moved the view to other pages.
         want_pages(state);
     }
     want_preview(state);
@@ -277,7 +277,7 @@ pub fn take_memory(state: &mut State, slot: Slot, found: &Observation) {
     want_preview(state);
 }
 
-/// Remembers which memory the cursor is on; none while its page is loading.
+/// Records the memory under the cursor; none while its page is loading.
 fn remember(state: &mut State) {
     let memories = &mut state.memories;
     memories.chosen = memories.row(memories.cursor.at).map(|row| row.id.clone()).unwrap_or_default();
@@ -285,7 +285,7 @@ fn remember(state: &mut State) {
 
 /// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
-    // Any other key means that the person has moved on.
+    // Another key cancels it.
     state.memories.awaits = None;
     if state.memories.typing {
         return typing_key(state, key);
@@ -301,7 +301,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('/') => {
             state.memories.typing = true;
-            // Only live memories are searched.
+            // A search finds only live memories.
             if std::mem::take(&mut state.memories.deleted) {
                 restart(state);
             }
@@ -364,7 +364,7 @@ fn typing_key(state: &mut State, key: KeyEvent) -> bool {
     true
 }
 
-/// The query is another one.
+/// Starts a search, because the query was changed.
 pub fn typed(state: &mut State) {
     if state.memories.query.is_blank() {
         restart(state);
@@ -393,7 +393,7 @@ fn reading_key(state: &mut State, key: KeyEvent) -> bool {
     }
 }
 
-/// From a memory to the one before it, or to the list.
+/// Returns to the memory that was shown before, or to the list.
 fn back(state: &mut State) {
     state.asks.forget(|slot| slot == Slot::Memory);
     if let Some(id) = state.memories.back.pop() {
@@ -409,7 +409,7 @@ fn back(state: &mut State) {
 /// Handles keys that change the memory itself.
 fn action_key(state: &mut State, key: KeyEvent) -> bool {
     let Some(row) = state.memories.subject().cloned() else {
-        // The memory to be opened is still loading.
+        // The opened memory is still loading.
         let is_action = matches!(key.code, KeyCode::Char('*' | 'd' | 'u' | 'e' | 'g'));
         state.memories.awaits = state.memories.reading.clone().filter(|_| is_action).map(|id| (id, key));
         return state.memories.awaits.is_some();
@@ -436,7 +436,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
     true
 }
 
-/// Begins an edit; if the text is still loading, as soon as it arrives.
+/// Starts an edit. If the text is still loading, the edit starts when it arrives.
 fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
     let Some(memory) = detail.map(|detail| &detail.memory) else {
@@ -445,7 +445,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
         return;
     };
     if state.memories.draft.is_some() {
-        state.complain("the edit before this one is still being saved: try again in a moment");
+        state.complain("the previous edit is still being saved: try again in a moment");
         return;
     }
     if memory.row.deleted || memory.cut {
@@ -465,7 +465,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     state.commands.push(Command::Edit(draft));
 }
 
-/// Does what was requested before the text arrived, if the person still looks at it.
+/// Handles the key that was pressed before the text arrived, if the person still looks at that memory.
 fn do_awaited(state: &mut State) {
     if state.screen != Screen::Memories || state.overlay.is_some() {
         return;
@@ -478,7 +478,7 @@ fn do_awaited(state: &mut State) {
     }
 }
 
-/// The memory to be opened is not available: go back to the list.
+/// Returns to the list, because the opened memory is not available.
 pub fn refused(state: &mut State) {
     state.memories.awaits = None;
     if state.memories.reading.is_some() && state.memories.detail.is_none() {

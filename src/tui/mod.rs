@@ -1,9 +1,9 @@
 //! The screens for people: memories, sessions and agents, and live calls.
 //!
-//! Data flows in one direction. What happens (a key, an answer of the daemon, a tick) is a [`Message`]. [`update`]
-//! changes the [`state`] accordingly and returns commands (a request to the daemon, an edit, the end), and [`draw`]
-//! shows the state. These are pure; [`app`] connects them with the terminal, and [`link`] with the daemon, over the
-//! same connection as commands. Nothing waits for an answer: requests are numbered, and late answers are dropped.
+//! Data flows in one direction. An event (a key, an answer of the daemon, a tick) is a [`Message`]. [`update`] changes
+//! the [`state`] accordingly and returns commands (a request to the daemon, an edit, the end). [`draw`] shows the
+//! state. These are pure. [`app`] connects them with the terminal, and [`link`] with the daemon, over the same protocol
+//! as commands. No code waits for an answer: requests are numbered, and late answers are dropped.
 
 mod app;
 mod asks;

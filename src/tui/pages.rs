@@ -1,11 +1,11 @@
-//! A long list, of which only the pages around the view are held.
+//! A long list. Only the pages around the view are held.
 
 use std::collections::BTreeMap;
 
 use crate::answer::memories::Page;
 use crate::view::Row;
 
-/// Rows of a page.
+/// How many rows a page has.
 pub const PAGE: usize = 100;
 /// Most pages that are held.
 const PAGES_MAX: usize = 10;
@@ -15,7 +15,7 @@ const PAGES_MAX: usize = 10;
 pub struct Pages {
     total: Option<usize>,
     held: BTreeMap<usize, Vec<Row>>,
-    /// Pages that were read before the last change.
+    /// The numbers of pages that were read before the last change.
     stale: Vec<usize>,
 }
 
@@ -25,12 +25,12 @@ impl Pages {
         self.total
     }
 
-    /// A row, when its page is held.
+    /// A row; `None` if its page is not held.
     pub fn get(&self, at: usize) -> Option<&Row> {
         self.held.get(&(at / PAGE))?.get(at % PAGE)
     }
 
-    /// The position of a memory, among the pages that are held.
+    /// The position of a memory, if its page is held.
     pub fn position(&self, id: &str) -> Option<usize> {
         let in_page = |(number, rows): (&usize, &Vec<Row>)| {
             rows.iter().position(|row| row.id == id).map(|at| number * PAGE + at)
@@ -38,7 +38,7 @@ impl Pages {
         self.held.iter().find_map(in_page)
     }
 
-    /// The pages to request, so that the view from `top` on and its surroundings are held and fresh.
+    /// The pages to request: those of the view from `top` on and around it that are missing or out of date.
     pub fn wanted(&self, top: usize, rows: usize) -> Vec<usize> {
         let last = self.total.map_or(0, |total| total.saturating_sub(1) / PAGE);
         let first = top.saturating_sub(rows) / PAGE;
@@ -58,7 +58,7 @@ impl Pages {
         }
     }
 
-    /// Marks the held pages as out of date: they are shown until they are read again.
+    /// Marks the held pages as out of date. They are shown until they are read again.
     pub fn age(&mut self) {
         self.stale = self.held.keys().copied().collect();
     }

@@ -1,4 +1,4 @@
-//! Drawing lines into a frame's cells.
+//! Draws lines into the cells of a frame.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,20 +8,20 @@ use ratatui::text::{Line, Span};
 use super::fit;
 use super::theme::Theme;
 
-/// The row of an area with this number, if it has it.
+/// The row of an area with this number; `None` if the area is smaller.
 pub fn row(area: Rect, number: usize) -> Option<Rect> {
     let number = u16::try_from(number).ok().filter(|number| *number < area.height)?;
     Some(Rect { y: area.y + number, height: 1, ..area })
 }
 
-/// Draws a line at the begin of a row; what does not fit is cut.
+/// Draws a line at the start of a row, and cuts what does not fit.
 pub fn line(buffer: &mut Buffer, row: Rect, line: &Line<'_>) {
     if row.height > 0 {
         buffer.set_line(row.x, row.y, line, row.width);
     }
 }
 
-/// Draws a text at the begin of a row.
+/// Draws a text at the start of a row.
 pub fn text(buffer: &mut Buffer, row: Rect, text: &str, style: Style) {
     line(buffer, row, &Line::styled(fit::cut(text, usize::from(row.width)), style));
 }
@@ -34,7 +34,7 @@ pub fn text_right(buffer: &mut Buffer, row: Rect, text: &str, style: Style) {
     line(buffer, Rect { x, width: columns, ..row }, &Line::styled(shown, style));
 }
 
-/// A heading with a word at the end of its row; returns the area below.
+/// Draws a heading with a note at the end of its row. Returns the area below.
 pub fn heading(buffer: &mut Buffer, area: Rect, title: &str, note: &str, theme: Theme) -> Rect {
     let Some(top) = row(area, 0) else { return area };
     text(buffer, top, title, theme.strong());
@@ -43,7 +43,7 @@ pub fn heading(buffer: &mut Buffer, area: Rect, title: &str, note: &str, theme: 
     below(area, 1)
 }
 
-/// What is left of an area below so many rows.
+/// The part of an area below this many rows.
 pub fn below(area: Rect, rows: u16) -> Rect {
     let rows = rows.min(area.height);
     Rect { y: area.y + rows, height: area.height - rows, ..area }
@@ -55,7 +55,7 @@ pub fn split_rows(area: Rect, rows: u16) -> (Rect, Rect) {
     (Rect { height: rows, ..area }, below(area, rows))
 }
 
-/// The left part of an area and the right one, with a thin line between.
+/// The left and the right part of an area. Draws a thin line between them.
 pub fn split_columns(buffer: &mut Buffer, area: Rect, left: u16, theme: Theme) -> (Rect, Rect) {
     let left = left.min(area.width.saturating_sub(3));
     for y in area.top()..area.bottom() {
@@ -65,12 +65,12 @@ pub fn split_columns(buffer: &mut Buffer, area: Rect, left: u16, theme: Theme) -
     (Rect { width: left, ..area }, Rect { x: area.x + left + 3, width: right, ..area })
 }
 
-/// A line across, with a word in it.
+/// Draws a horizontal line.
 pub fn rule(buffer: &mut Buffer, row: Rect, theme: Theme) {
     buffer.set_string(row.x, row.y, "─".repeat(usize::from(row.width)), theme.dim());
 }
 
-/// Marks rows as the chosen ones: over all that is drawn there.
+/// Marks rows as chosen, over everything that is drawn there.
 pub fn chosen(buffer: &mut Buffer, rows: Rect, focused: bool, theme: Theme) {
     let style = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).patch(theme.chosen(focused));
     if focused {
@@ -81,7 +81,7 @@ pub fn chosen(buffer: &mut Buffer, rows: Rect, focused: bool, theme: Theme) {
     }
 }
 
-/// A bar at the right edge that shows which part of a list is seen; none when all of it is.
+/// Draws a bar at the right edge that shows the visible part of a list. Draws none if all of it is visible.
 pub fn scrollbar(buffer: &mut Buffer, area: Rect, top: usize, total: usize, theme: Theme) {
     let rows = usize::from(area.height);
     if total <= rows || rows == 0 || area.width == 0 {
@@ -97,7 +97,7 @@ pub fn scrollbar(buffer: &mut Buffer, area: Rect, top: usize, total: usize, them
     }
 }
 
-/// Says in the middle of an area that there is nothing, and why.
+/// Draws a message in the middle of an area that has no content.
 pub fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     let lines = fit::wrap(&[(words.to_owned(), theme.dim())], usize::from(area.width.min(60)), &[], &[]);
     let top = usize::from(area.height).saturating_sub(lines.len()) / 3;
@@ -108,7 +108,7 @@ pub fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     }
 }
 
-/// Pairs of a key and what it does, as many as fit.
+/// Draws keys with their effects, as many as fit.
 pub fn keys(buffer: &mut Buffer, row: Rect, pairs: &[(&str, &str)], theme: Theme) {
     let mut spans: Vec<Span<'_>> = Vec::new();
     let mut used = 0;

@@ -1,4 +1,4 @@
-//! A scrollable text, and the position in a list. Both remember the last drawn size for the keys.
+//! A scrollable text, and the position in a list. Both record the size of the last drawing, which keys need.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,18 +11,18 @@ use super::theme::Theme;
 
 type Rendered = (usize, Rc<Vec<Line<'static>>>);
 
-/// A Markdown text with a place in it.
+/// A Markdown text with a scroll position.
 #[derive(Debug, Default)]
 pub struct ScrolledText {
     text: String,
-    /// The lines for the width they were asked for last.
+    /// The lines for the last width.
     rendered: RefCell<Option<Rendered>>,
     /// The scroll position.
     pub scroll: Scroll,
 }
 
 impl ScrolledText {
-    /// A text, at its begin.
+    /// A text, at its start.
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
@@ -45,22 +45,22 @@ impl ScrolledText {
     }
 }
 
-/// The first line that is shown.
+/// The scroll position of a text.
 #[derive(Debug, Default)]
 pub struct Scroll {
     at: usize,
-    /// Lines and height when it was drawn last.
+    /// The numbers of lines and of visible rows in the last drawing.
     seen: Cell<(usize, usize)>,
 }
 
 impl Scroll {
-    /// The first line to show of so many, in so many rows.
+    /// The first line to show of a text with `lines` lines in `rows` rows.
     pub fn top(&self, lines: usize, rows: usize) -> usize {
         self.seen.set((lines, rows));
         self.at.min(lines.saturating_sub(rows))
     }
 
-    /// Moves by a key, if it is one that moves.
+    /// Moves if the key is one that moves. Returns whether it is.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let (lines, rows) = self.seen.get();
         let end = lines.saturating_sub(rows);
@@ -80,7 +80,7 @@ impl Scroll {
     }
 }
 
-/// The chosen line of a list and the part of it that is shown.
+/// The chosen line of a list, and the visible part of the list.
 #[derive(Debug, Default)]
 pub struct Cursor {
     /// The number of the chosen line.
@@ -90,12 +90,12 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// With this line chosen.
+    /// A cursor on this line.
     pub fn at(at: usize) -> Self {
         Self { at, ..Self::default() }
     }
 
-    /// The first line to show of so many in so many rows, so that the chosen one is among them.
+    /// The first of `total` lines to show in `rows` rows, so that the chosen line is visible.
     pub fn top(&self, total: usize, rows: usize) -> usize {
         self.rows.set(rows);
         let lowest = self.at.saturating_sub(rows.saturating_sub(1));
@@ -104,12 +104,12 @@ impl Cursor {
         top
     }
 
-    /// How many rows were shown last.
+    /// The number of rows in the last drawing.
     pub fn rows(&self) -> usize {
         self.rows.get().max(1)
     }
 
-    /// Moves by a key among so many lines, if it is one that moves.
+    /// Moves among `total` lines if the key is one that moves. Returns whether it is.
     pub fn key(&mut self, key: KeyEvent, total: usize) -> bool {
         let page = self.rows().saturating_sub(1).max(1);
         let at = match key.code {
@@ -126,7 +126,7 @@ impl Cursor {
         true
     }
 
-    /// Stays within so many lines.
+    /// Moves to the last of `total` lines if it is beyond it.
     pub fn fit(&mut self, total: usize) {
         self.at = self.at.min(total.saturating_sub(1));
     }

@@ -1,5 +1,5 @@
-//! The sessions in order of time: threads of sessions that continue each other, and what each one left. Past
-//! sessions from transcripts are a list of the same kind, with exchanges instead of memories.
+//! The sessions in order of time, with threads of sessions that continue each other, and the entries of each session.
+//! Past sessions from transcripts have a list of the same form, with exchanges instead of memories.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
@@ -23,31 +23,31 @@ use crate::answer::{
 use crate::view::{self, Entry, Exchange, Past, Session, clock, date, span};
 use cerebro_core::operation::Operation;
 
-/// Sessions of one answer.
+/// How many sessions one answer has.
 const PAGE: usize = 50;
-/// Past sessions of one answer.
+/// How many past sessions one answer has.
 const PAST_PAGE: usize = 200;
-/// Exchanges of one answer.
+/// How many exchanges one answer has.
 const EXCHANGES_PAGE: usize = 50;
 /// Most sessions that are held.
 const SESSIONS_MAX: usize = 2_000;
-/// Most threads that are drawn side by side.
+/// Most lanes that are drawn side by side.
 const LANES_MAX: usize = 6;
-/// Most things of a session that are shown.
+/// Most entries of a session that are shown.
 const ENTRIES_MAX: usize = 500;
-/// From this width on, the session is shown beside the list.
+/// Smallest width at which the session is next to the list, in columns.
 const WIDE: u16 = 110;
 
-/// What a session left.
+/// A session with its entries.
 #[derive(Debug, Default)]
 struct SessionDetail {
     session: Session,
     entries: Vec<Entry>,
-    /// Of a past session: what the entries stand for.
+    /// For a past session: the exchanges that the entries stand for.
     exchanges: Vec<Exchange>,
     more: bool,
     cursor: Cursor,
-    /// The summary; of a past session, what the chosen exchange did or, once it is read, its text.
+    /// The summary; for a past session, the facts of the chosen exchange or, if it was opened, its text.
     body: ScrolledText,
 }
 
@@ -71,7 +71,7 @@ impl SessionDetail {
         detail
     }
 
-    /// Takes in a page of exchanges behind those that are held.
+    /// Adds a page of exchanges after the held ones.
     fn take_exchanges(&mut self, whole: &Whole) {
         let new: Vec<Exchange> = whole.exchanges.iter().map(Exchange::listed).collect();
         self.more = new.len() == EXCHANGES_PAGE;
@@ -86,14 +86,14 @@ impl SessionDetail {
         self.show_exchange();
     }
 
-    /// Puts what the chosen exchange did on the body.
+    /// Shows the facts of the chosen exchange in the body.
     fn show_exchange(&mut self) {
         let Some(exchange) = self.exchanges.get(self.cursor.at) else { return };
         let lines = exchange.facts().into_iter().map(|(name, value)| format!("- {name}: `{value}`\n"));
         self.body = ScrolledText::new(&lines.collect::<String>());
     }
 
-    /// Where the exchanges go on that are not held yet.
+    /// The position of the first exchange that is not held.
     fn next(&self) -> u64 {
         self.exchanges.last().map_or(0, |last| last.seq + 1)
     }
@@ -103,28 +103,28 @@ impl SessionDetail {
     }
 }
 
-/// The list, and the session that is looked at.
+/// The list, and the session on the screen.
 #[derive(Debug, Default)]
 pub struct Sessions {
     rows: Vec<Session>,
-    /// For each row the threads beside it: its own lane, and which lanes go on below it.
+    /// The lanes next to each row.
     lanes: Vec<Lanes>,
     complete: bool,
     cursor: Cursor,
     detail: Option<SessionDetail>,
-    /// Past sessions are listed instead.
+    /// Whether past sessions are listed instead.
     past: bool,
-    /// Keys go to the session instead of the list.
+    /// Whether keys go to the session instead of the list.
     inside: bool,
 }
 
-/// Asks for past sessions from a place in their list on.
+/// Requests past sessions from a position in their list on.
 fn ask_past(state: &mut State, from: usize) {
     let question = json!({ "project": state.project, "from": from, "limit": PAST_PAGE });
     state.asks.ask(Slot::Sessions, Operation::HistorySession, question);
 }
 
-/// Asks for the latest sessions.
+/// Requests the latest sessions.
 pub fn refresh(state: &mut State) {
     if state.sessions.past {
         ask_past(state, 0);
@@ -135,12 +135,12 @@ pub fn refresh(state: &mut State) {
     state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
-/// Starts over: another project was chosen.
+/// Starts over, because another project was chosen.
 pub fn restart(state: &mut State) {
     show(state, state.sessions.past);
 }
 
-/// Lists past sessions, or those of the memory, from the begin.
+/// Lists past sessions, or those of the memory, from the start.
 fn show(state: &mut State, past: bool) {
     state.sessions = Sessions { past, ..Sessions::default() };
     state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::SessionDetail | Slot::Exchange));
@@ -175,7 +175,7 @@ fn ask_exchanges(state: &mut State, id: &str, from: u64) {
     state.asks.ask(Slot::SessionDetail, Operation::HistorySession, question);
 }
 
-/// Asks for earlier sessions when the end of those that are held comes near.
+/// Requests earlier sessions when the cursor is near the end of the held ones.
 fn want_more(state: &mut State) {
     let sessions = &state.sessions;
     let near_end = sessions.cursor.at + 10 >= sessions.rows.len();
@@ -242,7 +242,7 @@ fn take_latest(state: &mut State, latest: &answer::sessions::Sessions) {
     }
 }
 
-/// Takes in past sessions: a page of the list, or of one.
+/// Adds past sessions from an answer: a page of the list, or of one session.
 fn past(state: &mut State, history: &History) {
     match &history.one {
         Some(whole) => take_exchanges(&mut state.sessions, whole),
@@ -256,7 +256,7 @@ fn past(state: &mut State, history: &History) {
     }
 }
 
-/// Takes in a page of the exchanges of a past session: the first, or one that goes on behind those that are held.
+/// Adds a page of exchanges of a past session: the first one, or the one after those that are held.
 fn take_exchanges(sessions: &mut Sessions, whole: &Whole) {
     let first = whole.exchanges.first().map(|exchange| exchange.seq);
     let id = whole.session.session.line();
@@ -267,7 +267,7 @@ fn take_exchanges(sessions: &mut Sessions, whole: &Whole) {
     }
 }
 
-/// Takes in a page of past sessions: the latest, or those behind the ones that are held.
+/// Adds a page of past sessions: the latest, or those after the held ones.
 fn take_past(sessions: &mut Sessions, history: &History) {
     let new: Vec<Session> = history.sessions.iter().flatten().map(|row| Past::listed(row).session).collect();
     let from = history.from.and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
@@ -330,7 +330,7 @@ fn follow(state: &mut State) {
     let sessions = &mut state.sessions;
     let earlier = sessions.rows.get(sessions.cursor.at).map(|session| session.follows.clone());
     let Some(earlier) = earlier.filter(|id| !id.is_empty()) else {
-        state.notify("this session follows none");
+        state.notify("this session continues no other");
         return;
     };
     match sessions.rows.iter().position(|session| session.id == earlier) {
@@ -387,7 +387,7 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
     true
 }
 
-/// Asks for more exchanges when the end of those that are held comes near.
+/// Requests more exchanges when the cursor is near the end of the held ones.
 fn want_exchanges(state: &mut State) {
     let Some(detail) = &state.sessions.detail else { return };
     let near_end = detail.cursor.at + 10 >= detail.exchanges.len();
@@ -463,7 +463,7 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     if sessions.rows.is_empty() {
         let words = match (state.asks.is_waiting(Slot::Sessions), sessions.past) {
             (true, _) => "reading …",
-            (false, true) => "No past sessions here. `cerebro history import` takes them in.",
+            (false, true) => "No past sessions here. `cerebro history import` imports them.",
             (false, false) => "No sessions here yet.",
         };
         paint::nothing(buffer, area, words, theme);
@@ -493,7 +493,7 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     paint::scrollbar(buffer, area, top * 2, sessions.rows.len() * 2, theme);
 }
 
-/// Draws the threads before a session's two rows, and gives how many columns they take.
+/// Draws the lanes before a session's two rows. Returns how many columns they take.
 fn draw_lanes(state: &State, lanes: &Lanes, session: &Session, row: Rect, buffer: &mut Buffer) -> u16 {
     let theme = state.theme;
     let count = lanes.above.len().max(lanes.below.len()).min(LANES_MAX);
@@ -531,7 +531,7 @@ fn head_line(state: &State, session: &Session, columns: usize) -> Line<'static> 
     Line::from(spans)
 }
 
-/// How long a session took, or that it is going on.
+/// How long a session took, or that it is open.
 fn lasting(state: &State, session: &Session) -> String {
     let Some(start) = session.started_at else { return String::new() };
     let end = session.ended_at.unwrap_or(state.now);
@@ -582,14 +582,14 @@ fn detail(state: &State, area: Rect, buffer: &mut Buffer) {
     entries(state, detail, area, buffer);
 }
 
-/// What happened, along a line of time.
+/// Draws the entries of a session in order of time.
 fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let more = if detail.more { "+" } else { "" };
     let note = format!("{}{more}", detail.entries.len());
     let area = paint::heading(buffer, area, "What happened", &note, theme);
     if detail.entries.is_empty() {
-        let words = if state.sessions.past { "nothing of it is kept" } else { "nothing was saved" };
+        let words = if state.sessions.past { "nothing of it is stored" } else { "nothing was saved" };
         paint::text(buffer, area, words, theme.dim());
         return;
     }

@@ -1,4 +1,4 @@
-//! The state of the screens, and the messages and commands around it.
+//! The state of the screens, and the messages and commands.
 
 use cerebro_core::operation::Operation;
 use crossterm::event::KeyEvent;
@@ -65,34 +65,34 @@ pub enum Link {
     Down(String),
 }
 
-/// Something that happens to the screens.
+/// An event for the screens.
 #[derive(Debug)]
 pub enum Message {
     Key(KeyEvent),
     Paste(String),
-    /// The terminal changed its size, or its content was lost.
+    /// The size of the terminal changed, or its content was lost.
     Redraw,
     Tick(Timestamp),
     Link(Link),
-    /// The answer to a question: the structured half, or why there is none.
+    /// The answer to a request: the structured half, or why there is none.
     Answer {
         slot: Slot,
         number: u64,
         outcome: Result<Value, Refusal>,
     },
-    /// The connection went away before a question was answered.
+    /// The connection was lost before a request was answered.
     Lost {
         slot: Slot,
         number: u64,
     },
-    /// An edit is to begin, and the text of an earlier one is there that was not saved.
+    /// An edit should start, but there is an unsaved text of an earlier one.
     Unsaved {
         stored: Draft,
-        /// The revision that the earlier one began with.
+        /// The revision from which the earlier edit started.
         revision: u64,
         file: String,
     },
-    /// The result of an edit, and the file with the text; no draft when nothing was changed.
+    /// The result of an edit, and the file with the text; `None` if nothing was changed.
     Edited(Result<Option<(Draft, String)>, String>),
 }
 
@@ -100,32 +100,32 @@ pub enum Message {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Ask(Ask),
-    /// Begin an edit: go on with an unsaved one if the person wants to.
+    /// Start an edit, or continue an unsaved one if the person wants to.
     Edit(Draft),
     /// Open a text in the person's editor.
     Open(Draft),
-    /// The text of an edit is stored: its file can be removed.
+    /// Remove the file of an edit, because its text is stored.
     Remove(String),
     /// Draw everything again.
     Clear,
     Quit,
 }
 
-/// A memory's text as it is edited.
+/// A memory's text during an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub id: String,
-    /// The revision it was made from.
+    /// The revision on which it is based.
     pub revision: u64,
     pub title: String,
     pub kind: String,
     pub tags: Vec<String>,
     pub content: String,
-    /// The file with the unsaved text to go on with; a new one is made otherwise.
+    /// The file with an unsaved text to continue; `None` creates a new one.
     pub file: Option<String>,
 }
 
-/// A short notice about what was just done.
+/// A short message about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub words: String,
@@ -133,7 +133,7 @@ pub struct Notice {
     until: u64,
 }
 
-/// An overlay, which gets the keys.
+/// An overlay. It gets the keys.
 #[derive(Debug)]
 pub enum Overlay {
     Help,
@@ -153,7 +153,7 @@ pub enum Picked {
 pub struct Picker {
     pub what: Picked,
     pub title: &'static str,
-    /// What can be chosen, and a word about it. The first stands for no choice.
+    /// The items, each with a note. The first one stands for no choice.
     pub items: Vec<(String, String)>,
     pub input: Input,
     pub cursor: Cursor,
@@ -175,13 +175,13 @@ pub struct Confirm {
     pub then: Then,
 }
 
-/// What a yes does.
+/// The effect of a yes.
 #[derive(Debug, Clone)]
 pub enum Then {
     Delete(String),
-    /// Saves a draft over a revision that somebody made meanwhile; with no, the file keeps the text.
+    /// Saves a draft over a revision that another client wrote meanwhile. After a no, the file still has the text.
     Overwrite(Draft, String),
-    /// Continues an earlier edit that was not saved; with no, starts from the stored text.
+    /// Continues an earlier edit that was not saved. After a no, the edit starts from the stored text.
     GoOn {
         stored: Draft,
         revision: u64,
@@ -189,7 +189,7 @@ pub enum Then {
     },
 }
 
-/// Everything that is shown.
+/// The state of all screens.
 #[derive(Debug)]
 pub struct State {
     pub theme: Theme,
@@ -202,11 +202,11 @@ pub struct State {
     pub notice: Option<Notice>,
     pub asks: Asks,
     pub commands: Vec<Command>,
-    /// Only this project; all when `None`.
+    /// The chosen project; `None` means all.
     pub project: Option<String>,
-    /// The projects there are, with how many memories.
+    /// All projects, each with its number of memories.
     pub projects: Vec<(String, u64)>,
-    /// The tick at which somebody changed something, until it is read again.
+    /// The tick of a change by another client, until the data is read again.
     pub changed: Option<u64>,
     pub dashboard: Dashboard,
     pub memories: Memories,
@@ -218,7 +218,7 @@ pub struct State {
 }
 
 impl State {
-    /// The first screen, not connected yet.
+    /// The state at the start: the first screen, not connected.
     pub fn new(theme: Theme, zone: TimeZone, now: Timestamp, project: Option<String>) -> Self {
         Self {
             theme,
@@ -260,7 +260,7 @@ impl State {
         self.notice.take_if(|notice| notice.until < self.ticks);
     }
 
-    /// Asks for a change; says so when there is no connection.
+    /// Requests a change. If there is no connection, shows a notice.
     pub fn change(&mut self, slot: Slot, operation: Operation, arguments: Value) {
         if !self.asks.ask(slot, operation, arguments) {
             self.complain("not connected: nothing was changed; try again when the daemon is back");
@@ -275,7 +275,7 @@ impl State {
         }
     }
 
-    /// The place in words.
+    /// The name of the chosen project, or a text for all.
     pub fn project_name(&self) -> &str {
         self.project.as_deref().unwrap_or("all projects")
     }

@@ -1,4 +1,4 @@
-//! Takes the terminal for the screens, and restores it whatever happens.
+//! Takes over the terminal for the screens, and restores it in any case.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Once;
@@ -13,29 +13,29 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Whether the terminal is taken now.
+/// Whether the screens have the terminal now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
-/// Why screens cannot be shown, in words; `None` when standard input and output are a suitable terminal.
+/// Why screens cannot be shown; `None` if standard input and output are a suitable terminal.
 pub fn obstacle() -> Option<&'static str> {
     if !io::stdout().is_terminal() {
-        return Some("standard output is no terminal");
+        return Some("standard output is not a terminal");
     }
     if !io::stdin().is_terminal() {
-        return Some("standard input is no terminal");
+        return Some("standard input is not a terminal");
     }
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     dumb.then_some("this terminal cannot show screens (TERM is not set, or dumb)")
 }
 
-/// The terminal while it is taken; dropping it gives it back.
+/// The terminal while the screens have it. Dropping this restores it.
 pub struct Screen {
     pub terminal: Terminal<CrosstermBackend<io::Stdout>>,
 }
 
 impl Screen {
-    /// Takes the terminal. A panic of this thread restores it before the message is printed.
+    /// Takes over the terminal. A panic in this thread restores it before the message is printed.
     ///
     /// # Errors
     /// When the terminal cannot be configured.
@@ -54,14 +54,14 @@ impl Screen {
     /// Takes it back.
     ///
     /// # Errors
-    /// As [`Self::take`].
+    /// See [`Self::take`].
     pub fn take_again(&mut self) -> io::Result<()> {
         enter()?;
         self.clear()
     }
 
-    /// Redraws everything the next time. (The library's own function asks the terminal for the position of its
-    /// cursor, and the answer would arrive among the keys.)
+    /// Makes the next drawing a complete one. The library's own function would ask the terminal for the cursor's
+    /// position, and the answer would arrive among the keys.
     ///
     /// # Errors
     /// When the terminal cannot be configured.
@@ -83,7 +83,7 @@ fn enter() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide).inspect_err(|_| leave())
 }
 
-/// Restores the terminal, once. A failure here means that the terminal is gone.
+/// Restores the terminal, once. Ignores errors, because then the terminal is gone.
 fn leave() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -94,7 +94,8 @@ fn leave() {
     let _ = disable_raw_mode();
 }
 
-/// A panic in another thread belongs to a task and ends only that task: the screens stay.
+/// Restores the terminal if the thread `owner` panics. A panic in another thread ends only one task, and the screens
+/// stay.
 fn give_back_on_panic(owner: ThreadId) {
     HOOK.call_once(|| {
         let previous = std::panic::take_hook();
@@ -117,7 +118,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Begins to watch for them.
+    /// Starts to listen for them.
     ///
     /// # Errors
     /// When the system refuses.
@@ -138,7 +139,7 @@ impl Signals {
         }
     }
 
-    /// Forgets an interrupt that was meant for the editor, which had the terminal.
+    /// Drops an interrupt that was meant for the editor, which had the terminal.
     pub fn forget_interrupt(&mut self) -> io::Result<()> {
         self.interrupt = signal(SignalKind::interrupt())?;
         Ok(())

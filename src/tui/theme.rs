@@ -1,7 +1,7 @@
-//! How things look: the terminal's own colours, or none.
+//! The styles: in the terminal's own colours, or without colours.
 //!
-//! There are no fixed colours, so light and dark terminals use their own settings. Without colour, the same things
-//! are shown by bold, reverse and marks.
+//! There are no fixed colours, so light and dark terminals use their own settings. Without colours, bold and reverse
+//! text and marks show the same.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -27,42 +27,42 @@ impl Theme {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// What matters in its place: titles, numbers.
+    /// Titles and numbers.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is active: the current screen, the focused heading, keys.
+    /// Active elements: the current screen, the focused heading, keys.
     pub fn accent(self) -> Style {
         self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// Bars and lines of drawings.
+    /// Bars and lines in drawings.
     pub fn bar(self) -> Style {
         self.coloured(Color::Cyan)
     }
 
-    /// Code within text.
+    /// Code in a text.
     pub fn code(self) -> Style {
         self.coloured(Color::Green)
     }
 
-    /// What is well.
+    /// Good states.
     pub fn good(self) -> Style {
         self.coloured(Color::Green)
     }
 
-    /// What needs a look.
+    /// States that need attention.
     pub fn warning(self) -> Style {
         self.coloured(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What failed.
+    /// Failures.
     pub fn bad(self) -> Style {
         self.coloured(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// The chosen line of a list; `focused` when keys go there.
+    /// The chosen line of a list. `focused` means that keys go there.
     pub fn chosen(self, focused: bool) -> Style {
         let modifier = if focused { Modifier::REVERSED | Modifier::BOLD } else { Modifier::BOLD };
         Style::new().add_modifier(modifier)

@@ -1,4 +1,4 @@
-//! How each message changes the state, and which commands follow. Pure.
+//! Changes the state for each message, and returns the commands that follow. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 
-/// Ticks from somebody's change until it is read.
+/// Ticks from a change by another client until the data is read again.
 const SETTLE_TICKS: u64 = 2;
 
 /// Updates the state by a message and returns the commands that follow.
@@ -38,14 +38,14 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
                 let file = (slot == Slot::Save).then(|| state.memories.draft.take()).flatten();
                 let file = file.map(|(_, file)| format!("your text is in {file}: ")).unwrap_or_default();
                 state.complain(&format!(
-                    "{file}the daemon went away during the change: look whether it was made"
+                    "{file}the daemon ended during the change: check whether it was made"
                 ));
             }
         }
         Message::Unsaved { stored, revision, file } => {
             state.overlay = Some(Overlay::Confirm(Confirm {
-                question: "An earlier edit was not saved. Go on with it?".to_owned(),
-                detail: format!("{file}; with a no you begin with the stored text, and that file stays"),
+                question: "An earlier edit was not saved. Continue it?".to_owned(),
+                detail: format!("{file}; with no, you start from the stored text, and that file stays"),
                 then: Then::GoOn { stored, revision, file },
             }));
         }
@@ -84,7 +84,7 @@ fn relink(state: &mut State, link: Link) {
     state.link = link;
 }
 
-/// Requests what the present screen shows.
+/// Requests the data of the current screen.
 fn refresh(state: &mut State) {
     match state.screen {
         Screen::Dashboard => dashboard::refresh(state),
@@ -149,10 +149,10 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
         let now = state.memories.detail.as_ref().map(|detail| &detail.memory.row);
         let is_revised = refusal.code == Some(Code::RevisionMismatch);
         if is_revised && now.is_some_and(|row| row.id == draft.id) {
-            // The present text is read first, so that the person sees what a yes overwrites.
+            // Reads the present text, so that the person sees what a yes overwrites.
             state.asks.ask(Slot::Memory, Operation::GetObservation, crate::view::whole(&draft.id));
             state.overlay = Some(Overlay::Confirm(Confirm {
-                question: "Somebody changed it meanwhile. Save yours over it?".to_owned(),
+                question: "Somebody changed it meanwhile. Save your text over it?".to_owned(),
                 detail: "both texts stay, as revisions".to_owned(),
                 then: Then::Overwrite(draft, file),
             }));
@@ -164,13 +164,13 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
     if slot == Slot::Memory {
         memories::refused(state);
     }
-    // A deleted memory has no timeline; its text is shown all the same.
+    // A deleted memory has no timeline, but its text is shown.
     if slot != Slot::Around {
         state.complain(&advised(refusal));
     }
 }
 
-/// What happened, and what a person at the screens can do about it.
+/// What happened, with the hint for a person at the screens.
 fn advised(refusal: &Refusal) -> String {
     match hint(refusal.code) {
         Some(hint) => format!("{}: {hint}", refusal.message),
@@ -178,10 +178,10 @@ fn advised(refusal: &Refusal) -> String {
     }
 }
 
-/// What to do next, in terms of the screens' keys.
+/// The hint for a code, in terms of the screens' keys.
 fn hint(code: Option<Code>) -> Option<&'static str> {
     match code? {
-        Code::MemoryDeleted => Some("u brings it back"),
+        Code::MemoryDeleted => Some("u restores it"),
         Code::NoMemory | Code::MemoryPurged | Code::BadMemoryId => Some("/ finds others"),
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => Some("try again in a minute"),
         Code::DaemonLeaving | Code::Interrupted => Some("try again"),
@@ -210,7 +210,7 @@ fn save(state: &mut State, draft: Draft, file: String) {
     }
 }
 
-/// The file comes first: a notice is one line and may be cut.
+/// The notice that a text was not saved. It begins with the file, because a notice is one line and may be cut.
 fn not_saved(file: &str, why: &str) -> String {
     format!("your text is in {file}, not saved: {why}")
 }
@@ -266,7 +266,7 @@ fn press(state: &mut State, key: KeyEvent) {
     };
 }
 
-/// The keys that mean the same everywhere.
+/// The keys that mean the same on every screen.
 fn global_key(state: &mut State, key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('q') => state.commands.push(Command::Quit),
@@ -291,7 +291,7 @@ fn pick_project(state: &mut State) {
     let known = state.projects.iter().map(|(name, count)| (name.clone(), super::fit::count(*count)));
     state.overlay = Some(Overlay::Pick(Picker {
         what: Picked::Project,
-        title: "Look at which project",
+        title: "Show which project",
         items: all.chain(known).collect(),
         input: Input::default(),
         cursor: Cursor::default(),
@@ -320,7 +320,7 @@ fn pick_key(state: &mut State, mut picker: Picker, key: KeyEvent) {
             picked(state, picker.what, (!first).then_some(name));
             return;
         }
-        // Letters are typed here, so only real cursor keys move.
+        // Letters are text here, so only the cursor keys move.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
             let total = picker.found().len();
             picker.cursor.key(key, total);
@@ -362,7 +362,7 @@ fn confirmed(state: &mut State, then: Then) {
 
 fn declined(state: &mut State, then: Then, key: KeyCode) {
     match then {
-        Then::Overwrite(_, file) => state.complain(&not_saved(&file, "you said no")),
+        Then::Overwrite(_, file) => state.complain(&not_saved(&file, "you answered no")),
         Then::GoOn { stored, .. } if key != KeyCode::Esc => state.commands.push(Command::Open(stored)),
         Then::GoOn { .. } | Then::Delete(_) => {}
     }
@@ -382,7 +382,7 @@ mod tests {
         state
     }
 
-    /// Presses a key and gives the questions about memories that are sent because of it.
+    /// Presses a key. Returns the requests about memories that follow.
     fn press_key(state: &mut State, code: KeyCode) -> Vec<Ask> {
         asked(update(state, Message::Key(KeyEvent::new(code, KeyModifiers::NONE))))
     }

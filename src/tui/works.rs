@@ -16,26 +16,26 @@ use crate::answer::work::{Listed, Shown};
 use crate::view::{Work, ago, no_work, work_facts};
 use cerebro_core::operation::Operation;
 
-/// Pieces of work of one answer.
+/// Most pieces of work in one answer.
 const WORKS_MAX: usize = 100;
-/// Ticks between two refreshes: agents are working while somebody watches.
+/// Ticks between two refreshes, because agents work while a person watches.
 const EVERY_TICKS: u64 = 8;
 
-/// The list, and the piece of work that is looked at.
+/// The list, and the piece of work on the screen.
 #[derive(Debug, Default)]
 pub struct Works {
     rows: Vec<Work>,
     cursor: Cursor,
     /// Whether closed ones are included.
     all: bool,
-    /// Whose facts are shown, as of which event.
+    /// The id of the piece of work on the screen, and the last event in its facts.
     shown: Option<(String, u64)>,
     facts: ScrolledText,
-    /// Why there may be nothing to see.
+    /// The text for an empty list.
     note: &'static str,
 }
 
-/// Asks for the pieces of work that were active last.
+/// Requests the pieces of work, the latest activity first.
 pub fn refresh(state: &mut State) {
     let mut question = state.project_filter();
     question["limit"] = json!(WORKS_MAX);
@@ -43,21 +43,21 @@ pub fn refresh(state: &mut State) {
     state.asks.ask(Slot::Works, Operation::WorkList, question);
 }
 
-/// Starts over: another project was chosen.
+/// Starts over, because another project was chosen.
 pub fn restart(state: &mut State) {
     state.works = Works { all: state.works.all, ..Works::default() };
     state.asks.forget(|slot| matches!(slot, Slot::Works | Slot::Work));
     refresh(state);
 }
 
-/// Looks again now and then.
+/// Refreshes the list at intervals.
 pub fn tick(state: &mut State) {
     if state.ticks.is_multiple_of(EVERY_TICKS) && !state.asks.is_waiting(Slot::Works) {
         refresh(state);
     }
 }
 
-/// Asks for what the chosen one comes to, unless that is shown.
+/// Requests the state of the chosen one, unless it is on the screen.
 fn want(state: &mut State) {
     let works = &state.works;
     let Some(row) = works.rows.get(works.cursor.at) else { return };
@@ -67,7 +67,7 @@ fn want(state: &mut State) {
     }
 }
 
-/// Takes in a list.
+/// Shows a list from an answer.
 pub fn listed(state: &mut State, listed: &Listed) {
     let works = &mut state.works;
     let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
@@ -79,7 +79,7 @@ pub fn listed(state: &mut State, listed: &Listed) {
     want(state);
 }
 
-/// Takes in what a piece of work comes to.
+/// Shows the state of a piece of work from an answer.
 pub fn shown(state: &mut State, shown: &Shown) {
     let works = &mut state.works;
     let id = shown.work.work.line();

@@ -1,5 +1,5 @@
-//! Models of the daemon's answers, shared by the screens of `cerebro tui` and the pages of `cerebro web`. Every
-//! text is cleaned of characters that control a terminal or change the direction of reading.
+//! Models of the daemon's answers, which the screens of `cerebro tui` and the pages of `cerebro web` share. All texts
+//! are without characters that control a terminal or change the direction of reading.
 
 mod overview;
 mod past;
@@ -35,7 +35,7 @@ pub fn text(value: &Value, name: &str) -> String {
     value[name].as_str().map(clean_line).unwrap_or_default()
 }
 
-/// A moment of an answer.
+/// A moment in an answer.
 pub fn moment(value: &Value, name: &str) -> Option<Timestamp> {
     value[name].as_str().and_then(|text| text.parse().ok())
 }
@@ -45,13 +45,13 @@ pub fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value
     value[name].as_array().into_iter().flatten()
 }
 
-/// A line of a list of memories.
+/// A memory in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     pub id: String,
     pub title: String,
     pub kind: String,
-    /// Empty when the answer does not say it.
+    /// Empty if the answer does not name it.
     pub project: String,
     pub agent: String,
     pub revision: u64,
@@ -63,7 +63,7 @@ pub struct Row {
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
-    /// What a reader should know before believing it, such as `flag override` or `stale changed src/a.rs:f`.
+    /// Its marks, such as `flag override` or `stale changed src/a.rs:f`.
     pub marks: Vec<String>,
 }
 
@@ -161,14 +161,14 @@ pub struct Memory {
     pub scope: String,
     pub topic_key: String,
     pub tags: String,
-    /// The memories that took its place.
+    /// The memories that superseded it.
     pub superseded_by: String,
-    /// The memories whose place it took.
+    /// The memories that it superseded.
     pub supersedes: String,
     /// The period in which it is true, if somebody set it.
     pub valid: String,
     pub session: String,
-    /// How its text came in.
+    /// Its origin.
     pub origin: String,
     /// The flag of its text, if it reads like an instruction.
     pub flag: String,
@@ -187,7 +187,7 @@ pub struct Memory {
     pub created_at: Option<Timestamp>,
     pub duplicates: u64,
     pub related: Vec<Relation>,
-    /// Whether the content is longer than what was read.
+    /// Whether the content is longer than the part that was read.
     pub cut: bool,
 }
 
@@ -324,7 +324,7 @@ impl Session {
         }
     }
 
-    /// The first line of its summary with words.
+    /// The first line of its summary that has words.
     pub fn headline(&self) -> String {
         let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
         let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
@@ -420,7 +420,7 @@ pub fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     format!("{} ago", span(u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0)))
 }
 
-/// One line of Markdown without the marks that mean nothing there: headings, fences, emphasis, backquotes.
+/// One line of Markdown without marks of headings, fences, emphasis and code, which mean nothing in a single line.
 pub fn unmarked(line: &str) -> String {
     let word = |word: &str| {
         let is_fence = word.strip_prefix("```").is_some_and(|rest| rest.chars().all(char::is_alphanumeric));
@@ -444,7 +444,7 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// How long saves wait for their vectors: the median, and what 99 of 100 stay below, in milliseconds.
+/// How long saves wait for their vectors: the median and the 99th percentile, both in milliseconds.
 pub fn lag(median: u64, most: u64) -> String {
     let span_of = |ms: u64| if ms < 10_000 { format!("{ms} ms") } else { span(ms / 1_000) };
     format!("median {}, 99 % within {}", span_of(median), span_of(most))

@@ -1,4 +1,4 @@
-//! The amount of data and the state of the daemon, for the dashboard of the screens and the first page.
+//! The amount of data and the state of the daemon, for the dashboard in the terminal and the first page.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use super::{bytes, count, lag};
 use crate::answer::{distil::Meter, line, memories::Activity, stats::Stats};
 
-/// Days of saves that are requested: three months and a day.
+/// How many days of saves are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
 
 /// The days of `op_activity`.
@@ -14,7 +14,7 @@ pub fn days_of(activity: &Activity) -> Vec<(Date, u64)> {
     activity.days.iter().filter_map(|day| Some((day.date.raw().parse().ok()?, day.saves))).collect()
 }
 
-/// The saves of each of the last `count` days up to `today`, preceded by the first of these days.
+/// The first of the last `count` days up to `today`, and the number of saves on each of them.
 pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec<u64>) {
     let first = today.saturating_sub((count - 1).days());
     let mut counts = vec![0_u64; usize::try_from(count).unwrap_or(0)];
@@ -27,14 +27,14 @@ pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec
     (first, counts)
 }
 
-/// A fact that may be good or bad.
+/// A fact, which may be good or bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// `None` where neither applies.
     pub well: Option<bool>,
     pub name: &'static str,
     pub words: String,
-    /// What a person can do about it.
+    /// Advice for a person.
     pub todo: Option<&'static str>,
 }
 
@@ -67,11 +67,11 @@ pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
     };
     let (worker_well, worker_todo) = match worker.state.raw() {
         "working" | "idle" => (Some(true), None),
-        "unusable" => (Some(false), Some("cerebro model test says what the model lacks")),
+        "unusable" => (Some(false), Some("cerebro model test says what is wrong")),
         "disagrees" => {
-            (Some(false), Some("cerebro reindex makes all vectors with the model of the settings"))
+            (Some(false), Some("cerebro reindex computes all vectors with the model of the settings"))
         }
-        "paused" => (None, Some("cerebro worker resume lets it go on")),
+        "paused" => (None, Some("cerebro worker resume continues it")),
         _ => (None, None),
     };
     let lag = match (worker.lag_p50_ms, worker.lag_p99_ms) {
@@ -86,7 +86,7 @@ pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
         Fact::new(known, "index", size(|stats| stats.index_bytes)),
         Fact::new(worker_well, "worker", format!("{} · {model}", worker.state.line())).todo(worker_todo),
         Fact::new(queue_well, "queue", queue)
-            .todo((worker.dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+            .todo((worker.dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
         Fact::new(None, "lag", lag),
     ]
     .into_iter()
@@ -103,7 +103,7 @@ fn distilling(meter: &Meter) -> Fact {
     let tokens = of(meter.tokens_today, meter.tokens_per_day);
     let requests = of(meter.requests_today, meter.requests_per_day);
     let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(meter.waiting));
-    let todo = (meter.waiting > 0).then_some("cerebro distil review shows what waits");
+    let todo = (meter.waiting > 0).then_some("cerebro distil review shows them");
     Fact::new(None, "distil", words).todo(todo)
 }
 

@@ -13,13 +13,13 @@ use crate::answer::{
 /// A past session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Past {
-    /// What it has in common with a session of the memory; its title is the summary.
+    /// The fields that it has in common with a session. Its title is the summary.
     pub session: Session,
     pub branch: String,
     pub model: String,
     /// The number of its stored exchanges.
     pub exchanges: u64,
-    /// Whether an agent or a script began it, and no person took part.
+    /// Whether an agent or a script started it, and no person took part.
     pub automated: bool,
 }
 
@@ -65,12 +65,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// How it ended, in one sign and in words.
+    /// Its outcome as a sign and as a word.
     pub fn outcome(&self) -> (&'static str, &'static str) {
         match self.ok {
             Some(true) => ("✓", "succeeded"),
             Some(false) => ("✗", "failed"),
-            None => ("·", "not told"),
+            None => ("·", "unknown"),
         }
     }
 }
@@ -89,7 +89,7 @@ pub struct Exchange {
     pub errors: Vec<String>,
     /// Whether a rewind withdrew it.
     pub withdrawn: bool,
-    /// What was said and done, with its line ends; empty in a list.
+    /// The text of the exchange, with its line ends; empty in a list.
     pub content: String,
     /// The offset of the rest, if only a part of the text was read.
     pub next: Option<u64>,
@@ -132,7 +132,7 @@ impl Exchange {
         }
     }
 
-    /// The files that it changed, its commands and their outcomes, and its failures, each as a name and a text.
+    /// The changed files, the commands with their outcomes, and the errors, each as a name and a text.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let withdrawn = self.withdrawn.then(|| ("withdrawn", "a rewind took it back".to_owned()));
         let files = self.files.iter().map(|file| ("changed", file.clone()));

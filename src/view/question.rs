@@ -16,7 +16,7 @@ pub fn history(id: &str) -> Value {
     json!({ "id": id, "history": true, "max_bytes": GET_BYTES_MAX })
 }
 
-/// For `op_activity`: how much was written on each of the last days.
+/// For `op_activity`: the number of saves on each of the last days.
 pub fn saves(project: Option<&str>, now: Timestamp) -> Value {
     let since = now.saturating_sub(SignedDuration::from_hours(24 * DAYS_MAX)).unwrap_or(now);
     json!({ "project": project, "since": since.to_string(), "until": now.to_string() })

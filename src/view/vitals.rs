@@ -1,4 +1,4 @@
-//! The health of the memory, figure by figure, and what a person can do about a bad one.
+//! The figures of the memory's health, with advice about each bad one.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,15 @@ use crate::answer::{
 };
 
 /// Advice on each bad figure. It is the same on a page and in a terminal.
-const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID takes it away: cerebro sql \
+const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID deletes it: cerebro sql \
     \"SELECT id, title, flags FROM memory WHERE live AND flags[0] != NONE\" lists them";
 const STALE: &str =
     "cerebro get ID says what changed; cerebro update ID corrects it, or says --verified that it holds";
 const DUE: &str = "cerebro context lists them; cerebro update ID --done ends one";
-const EXPIRED: &str = "cerebro update ID --valid-until DATE where it still holds, else cerebro delete ID";
+const EXPIRED: &str = "cerebro update ID --valid-until DATE if it still holds, otherwise cerebro delete ID";
 const TWINS: &str = "cerebro web shows both side by side under Review, to keep one";
 const REVIEW: &str = "cerebro web shows both side by side under Review, to settle which one holds";
-const FADED: &str =
-    "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID takes it away";
+const FADED: &str = "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID deletes it";
 
 /// The facts about the memory.
 pub fn vitals(health: &Health) -> Vec<Fact> {
@@ -54,7 +53,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     let watched = &health.watched;
     if watched.shown > 0 {
         let words = format!(
-            "{}: {} used, {} corrected, {} passed over, since the daemon began",
+            "{}: {} used, {} corrected, {} passed over, since the daemon started",
             count(watched.shown),
             count(watched.used),
             count(watched.corrected),
@@ -65,7 +64,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     facts
 }
 
-/// Only the bad ones, for a reader with little room.
+/// Only the bad ones, for a small space.
 pub fn ills(health: &Health) -> impl Iterator<Item = Fact> {
     vitals(health).into_iter().filter(|fact| fact.well == Some(false))
 }
@@ -103,7 +102,7 @@ fn use_of(signs: &Signs) -> Fact {
     Fact::new(None, "use", words)
 }
 
-/// How far behind the worker is, and what it spent.
+/// The worker's lag and what it spent.
 pub fn spent(worker: &Worker) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(half), Some(most)) = (worker.lag_p50_ms, worker.lag_p99_ms) {
@@ -112,7 +111,7 @@ pub fn spent(worker: &Worker) -> Vec<Fact> {
     let (waiting, dead) = (worker.queue_depth, worker.dead);
     facts.push(
         Fact::new(Some(dead == 0), "jobs", format!("{} waiting, {} given up", count(waiting), count(dead)))
-            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry retries them")),
     );
     if let Some(requests) = worker.requests_today {
         let tokens = worker.tokens_today.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Pieces of work, and the states to which their events lead.
+//! Pieces of work, and their states.
 
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ pub struct Work {
     pub project: String,
     pub session: String,
     pub status: String,
-    /// Why nobody is working on it though it is open, such as `lost`; empty otherwise.
+    /// Why nobody is working on it although it is open, such as `lost`; empty otherwise.
     pub stale: String,
     /// Who holds it.
     pub holder: String,
@@ -42,20 +42,20 @@ impl Work {
         }
     }
 
-    /// Its status, in one word.
+    /// Its status as one word.
     pub fn standing(&self) -> &str {
         if self.stale.is_empty() { &self.status } else { &self.stale }
     }
 }
 
-/// Why a list may contain no work.
+/// A text for an empty list, which says why it may be empty.
 pub fn no_work(listed: &Listed) -> &'static str {
     if !listed.enabled {
         "The journal of work is off: `[work] enabled = false`."
     } else if listed.degraded_until.is_some() {
         "The journal answers too slowly at present."
     } else {
-        "No work yet. Agents report what they do by the hooks that “cerebro setup” adds."
+        "No work yet. Agents report their work through the hooks that “cerebro setup” adds."
     }
 }
 

@@ -1,8 +1,8 @@
-//! Access control: only the browser that first opened the link is admitted.
+//! Access control: only the browser that opens the link first is admitted.
 //!
-//! The link's key is exchanged once for a cookie that scripts cannot read and that requests of other sites do not
-//! carry. A cookie is sent to every port of a machine, so each form must also carry a token that only our own pages
-//! contain. Host and origin were checked before ([`cerebro_net::Guard`]).
+//! The browser exchanges the link's key once for a cookie, which scripts cannot read and which requests from other
+//! sites do not carry. Browsers send a cookie to every port of a machine, so each form must also carry a token that only
+//! Cerebro's pages contain. Host and origin were checked before ([`cerebro_net::Guard`]).
 
 use std::{collections::HashMap, sync::Mutex};
 
@@ -21,8 +21,8 @@ use cerebro_store::secret;
 
 /// The field of a form that holds the token.
 const TOKEN: &str = "token";
-/// The headers of every answer. Nothing is loaded from elsewhere, no script or style in a text runs, no other page
-/// can frame it, and nobody caches it. Our own pages see where a request came from, because a form needs `Origin`.
+/// The headers of every answer. Nothing is loaded from other hosts, no script or style in a text runs, no other page
+/// can frame it, and it is not cached. Requests from Cerebro's pages name their source, because forms need `Origin`.
 static HEADERS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -37,11 +37,11 @@ static HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// The secrets of one opening of the page. Nothing prints them.
+/// The secrets of an open page. Nothing prints them.
 pub(super) struct Access {
     /// The key of the latest link, until it is used.
     key: Mutex<Option<String>>,
-    /// The name of the cookie: each port has its own.
+    /// The name of the cookie, which includes the port.
     name: String,
     cookie: String,
     token: String,
@@ -53,12 +53,12 @@ fn same(given: &str, own: &str) -> bool {
 }
 
 impl Access {
-    /// New secrets, and nobody has a key yet.
+    /// New secrets, without a key.
     pub(super) fn new(port: u16) -> Self {
         Self { key: Mutex::default(), name: format!("cerebro_{port}"), cookie: secret(), token: secret() }
     }
 
-    /// A key for one more browser, in place of one that nobody has used.
+    /// A key for one more browser. It replaces an earlier key that was not used.
     pub(super) fn new_key(&self) -> String {
         let key = secret();
         *lock(&self.key) = Some(key.clone());
@@ -70,7 +70,7 @@ impl Access {
         &self.token
     }
 
-    /// Whether the key fits; it fits only once.
+    /// Whether the key is right. Each key works only once.
     fn unlock(&self, key: &str) -> bool {
         let mut held = lock(&self.key);
         let fits = held.as_deref().is_some_and(|own| same(key, own));
@@ -93,7 +93,7 @@ impl Access {
     }
 }
 
-/// The key that a link carries.
+/// The key in a link.
 fn key_of(request: &Request) -> Option<String> {
     let query =
         request.uri().query().filter(|_| request.uri().path() == "/" && request.method() == Method::GET)?;
@@ -107,7 +107,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
         if access.unlock(&key) {
             return ([(header::SET_COOKIE, access.set_cookie())], Redirect::to("/")).into_response();
         }
-        // A browser that is already admitted has used the link again.
+        // A browser that was admitted before opened the link again.
         if access.knows(request.headers()) {
             return Redirect::to("/").into_response();
         }
@@ -119,7 +119,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
     next.run(request).await
 }
 
-/// Adds the common headers to an answer.
+/// Adds the headers of every answer.
 pub(super) async fn seal(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -130,12 +130,11 @@ pub(super) async fn seal(request: Request, next: Next) -> Response {
     response
 }
 
-/// The fields of a form of our own pages. This is the only way to a form's fields, so none is read without its
-/// token.
+/// The fields of a form. There is no other access to a form's fields, so none is read without a check of its token.
 pub(super) struct Posted(HashMap<String, String>);
 
 impl Posted {
-    /// A field, with the line ends of this machine; empty when it is absent.
+    /// A field, with the line ends of this machine; empty if it is missing.
     pub(super) fn field(&self, name: &str) -> String {
         self.0.get(name).map(|value| value.replace("\r\n", "\n")).unwrap_or_default()
     }
@@ -153,7 +152,7 @@ impl FromRequest<Shared> for Posted {
         if own {
             return Ok(Self(fields));
         }
-        let words = "It was not sent by a page that is open here, or by one of an earlier opening.";
+        let words = "It was not sent by this page, or the page was closed and opened again in between.";
         Err(Failure::new(StatusCode::FORBIDDEN, "This form was not accepted.", words))
     }
 }

@@ -1,7 +1,7 @@
 //! The pages' access to the daemon, and the figures that several of them show.
 //!
-//! Counting walks the whole store. So pages show the last figures, whatever their age, and a new count runs in the
-//! background; only the page of health waits for it. Cheap figures are requested each time.
+//! Counting reads the whole store. So pages show the last figures, however old, and a new count runs in the background.
+//! Only the health page waits for it. Cheap figures are requested each time.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -25,16 +25,16 @@ use crate::{
 };
 use cerebro_core::operation::Operation;
 
-/// After this time figures are counted again even without a call, because the worker goes on by itself.
+/// Age after which figures are counted again even without a call, because the worker changes them, too.
 const COUNTED_MAX: Duration = Duration::from_secs(5);
 /// How long opening the page waits for the first figures.
 const FIRST_MAX: Duration = Duration::from_secs(3);
-/// Memories on the first page.
+/// How many memories the first page shows.
 const LATEST: usize = 6;
 /// Calls that are examined for the chart of calls.
 const CALLS_MAX: usize = 1_000;
 
-/// A project and how much belongs to it.
+/// A project and its size.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Project {
     /// Empty for personal memories.
@@ -92,7 +92,7 @@ pub(super) struct Backend(Arc<Inner>);
 struct Inner {
     daemon: Daemon,
     counted: Mutex<Option<Counted>>,
-    /// Held while counting.
+    /// Is held while a count runs.
     turn: Turn<()>,
 }
 
@@ -127,7 +127,7 @@ impl Backend {
         changed
     }
 
-    /// The same, and reads the answer.
+    /// Like [`Self::change`], and reads the answer.
     ///
     /// # Errors
     /// The daemon's refusal, or an answer of another version.
@@ -144,7 +144,7 @@ impl Backend {
     /// The figures of the first page.
     ///
     /// # Errors
-    /// When the daemon cannot tell them.
+    /// When the daemon cannot report them.
     pub(super) async fn figures(&self) -> Result<Figures, Failure> {
         let asked = Box::pin(async {
             tokio::try_join!(
@@ -165,8 +165,8 @@ impl Backend {
         })
     }
 
-    /// The last figures; empty before the first count. They are counted again in the background if there has been a
-    /// call since, or after a while.
+    /// The last figures; empty before the first count. Counts again in the background if there was a call after that
+    /// count, or if it is old.
     pub(super) async fn counts(&self) -> Arc<Counts> {
         let last_call = self.last_call().await;
         let known = self.known();
@@ -188,7 +188,7 @@ impl Backend {
         Box::pin(self.count()).await
     }
 
-    /// Counts for the first time, before anybody asks; for a slow store, the count goes on in the background.
+    /// Counts for the first time, before the first request. For a slow store, the count goes on in the background.
     pub(super) async fn count_first(&self) {
         let backend = self.clone();
         let counting = tokio::spawn(async move { backend.count_now().await.is_ok() });
@@ -202,7 +202,7 @@ impl Backend {
         let backend = self.clone();
         tokio::spawn(async move {
             let Ok(_turn) = backend.0.turn.try_lock() else { return };
-            // A failed count is repeated when somebody asks again.
+            // After a failure, the next request counts again.
             let _ = Box::pin(backend.count()).await;
         });
     }

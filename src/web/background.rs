@@ -1,4 +1,4 @@
-//! Slow work that a page starts and does not wait for: one piece at a time, and a page says how it goes.
+//! Slow work that a page starts and does not wait for. One piece runs at a time, and a page shows its progress.
 
 use std::{
     future::Future,
@@ -11,17 +11,17 @@ use tokio::sync::Semaphore;
 use super::failure::Failure;
 use cerebro_core::sync::lock;
 
-/// How the work goes.
+/// The progress of the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// None was started, or the last is done.
+    /// None was started, or the last one is done.
     Idle,
     UnderWay,
     /// The last one failed.
     Failed(Failure),
 }
 
-/// One kind of work. Clones are handles to the same.
+/// One kind of work. Clones are handles to the same one.
 #[derive(Clone)]
 pub(super) struct Background {
     /// One permit, held while the work is under way.
@@ -41,11 +41,11 @@ impl Background {
         lock(&self.failure).clone().map_or(Progress::Idle, Progress::Failed)
     }
 
-    /// Starts the work, unless it is under way already, and gives its result if that is there in time. The work goes on
-    /// without whoever started it.
+    /// Starts the work, unless it is under way already, and returns its result if it is done in time. The work goes on
+    /// even if the caller does not.
     ///
     /// # Errors
-    /// When the work failed in time.
+    /// If the work failed in time.
     pub(super) async fn start<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
@@ -61,7 +61,7 @@ impl Background {
         });
         match tokio::time::timeout(wait, working).await {
             Ok(Ok(done)) => done.map(Some),
-            // It panicked, which is in the log, or it is still under way.
+            // It is still under way, or it panicked, which is in the log.
             Ok(Err(_)) | Err(_) => Ok(None),
         }
     }

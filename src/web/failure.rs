@@ -1,4 +1,4 @@
-//! Failures as pages: what happened, and what a person can do next.
+//! Pages for failures: what happened, and what a person can do next.
 
 use askama::Template;
 use axum::{
@@ -18,7 +18,7 @@ pub(super) struct Failure {
     words: String,
     /// The daemon's code, if the daemon refused.
     code: Option<Code>,
-    /// Whether the person is not admitted, and so gets no links to other pages.
+    /// Whether the browser is not admitted. Then the page has no links to other pages.
     is_locked: bool,
 }
 
@@ -39,17 +39,17 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "There is no such page.", "The address may be mistyped.")
     }
 
-    /// For a browser that has no cookie of this opening.
+    /// For a browser without a valid cookie.
     pub(super) fn locked(by_key: bool) -> Self {
         let words = if by_key {
-            "This link was used before, or a newer one took its place. cerebro web prints a new link."
+            "This link was used before, or replaced by a newer one. cerebro web prints a new link."
         } else {
             "Open the link that cerebro web printed. It works once, in one browser."
         };
         Self { is_locked: true, ..Self::new(StatusCode::FORBIDDEN, "This page is locked.", words) }
     }
 
-    /// Turns a bad argument into "not found": for an address, they mean the same.
+    /// Turns an invalid argument into "not found", because in an address both mean the same.
     pub(super) fn absent(self) -> Self {
         match self.status {
             StatusCode::BAD_REQUEST => Self::new(StatusCode::NOT_FOUND, "There is nothing here.", self.words),
@@ -66,7 +66,7 @@ impl Failure {
         self.status
     }
 
-    /// Whether somebody else changed the memory meanwhile.
+    /// Whether another client changed the memory meanwhile.
     pub(super) fn is_late(&self) -> bool {
         self.code == Some(Code::RevisionMismatch)
     }
@@ -78,12 +78,12 @@ impl From<CallError> for Failure {
             CallError::Refused(refusal) => refused(refusal),
             CallError::Timeout(_) => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
-                "It takes long.",
-                "The daemon has not answered yet. What was asked may still be done: look again in a minute.",
+                "This takes long.",
+                "The daemon has not answered yet. The request may still be carried out: look again in a minute.",
             ),
             CallError::Gone => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "The daemon is leaving.",
+                "The daemon is ending.",
                 "Start cerebro web again for a new link.",
             ),
             CallError::Protocol { message } => {
@@ -114,13 +114,15 @@ fn refused(refusal: Refusal) -> Failure {
         Code::Corrected => (
             StatusCode::UNPROCESSABLE_ENTITY,
             "This text was corrected before.",
-            "It does not come back by itself: cerebro save --revive says that it holds again.",
+            "If it is right again, cerebro save --revive stores it.",
         ),
-        Code::NoModel => (StatusCode::CONFLICT, "No model is set.", "cerebro model says which there are."),
+        Code::NoModel => (StatusCode::CONFLICT, "No model is set.", "cerebro model lists the models."),
         Code::PurgeForbidden => (StatusCode::FORBIDDEN, "That cannot be done.", ""),
-        Code::Interrupted | Code::Unanswered => {
-            (StatusCode::GATEWAY_TIMEOUT, "It takes long.", "What was asked may have been done: look again.")
-        }
+        Code::Interrupted | Code::Unanswered => (
+            StatusCode::GATEWAY_TIMEOUT,
+            "This takes long.",
+            "The request may have been carried out: look again.",
+        ),
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening | Code::DaemonLeaving => {
             (StatusCode::SERVICE_UNAVAILABLE, "Not yet.", "Try again in a minute.")
         }
@@ -128,7 +130,7 @@ fn refused(refusal: Refusal) -> Failure {
         _ => (
             StatusCode::INTERNAL_SERVER_ERROR,
             "Something went wrong.",
-            "cerebro doctor looks what it is; cerebro daemon logs says more.",
+            "cerebro doctor finds the cause; cerebro daemon logs shows details.",
         ),
     };
     let message = refusal.message.trim_end_matches('.');

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::failure::Failure;
 
-/// Texts that are processed at once.
+/// How many texts are processed at the same time.
 const AT_ONCE: usize = 2;
 /// How long a page waits for its turn.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -17,16 +17,16 @@ static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 /// Runs slow work on a thread of its own, a few at a time.
 ///
 /// # Errors
-/// When the turn does not come, or the work cannot be done.
+/// If there is no turn in time, or the work fails.
 pub(super) async fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     let busy = || {
-        let words = "Other long texts are being worked on. Try again in a minute.";
+        let words = "Other long texts are being processed. Try again in a minute.";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Not yet.", words)
     };
     let place = tokio::time::timeout(WAIT_MAX, PLACES.acquire()).await;
     let _place = place.ok().and_then(Result::ok).ok_or_else(busy)?;
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        tracing::error!(%error, "a text could not be worked on");
+        tracing::error!(%error, "cannot process a text");
         Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", "This text cannot be shown.")
     })
 }

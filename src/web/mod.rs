@@ -1,9 +1,9 @@
 //! `cerebro web`: a local web page over the live memory, for people who do not work in terminals.
 //!
-//! It is one more client of the daemon: it uses the operations of the commands and screens and their models
-//! ([`crate::view`]), and renders HTML from templates (`templates/`) that are checked at compile time. `view`
-//! computes what is shown and does no I/O; `pages` has one file per page; `access` decides who is admitted. Pages
-//! work without scripts; our only script just saves steps.
+//! It is a client of the daemon. It uses the operations of the commands and screens and their models ([`crate::view`]),
+//! and renders HTML from templates (`templates/`) that are checked at compile time. `view` computes what is shown and
+//! does no I/O. `pages` has one file per page. `access` decides who is admitted. Pages work without scripts; the only
+//! script adds convenience.
 
 mod access;
 mod backend;
@@ -45,41 +45,41 @@ use cerebro_net::{BoundedListener, Guard};
 
 /// How long an answer of the daemon may take.
 pub const CALL_MAX: Duration = Duration::from_secs(120);
-/// Longest body of a form: a memory's text, each byte percent-encoded, and some more.
+/// Longest body of a form, in bytes: a memory's text with each byte percent-encoded, and the other fields.
 const FORM_BYTES_MAX: usize = 1024 * 1024;
-/// How long requests under way may take when it closes.
+/// How long requests under way may take when the page closes.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
 /// An open page.
 pub struct Opened {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// Lets browsers in.
+    /// Admits browsers.
     pub entrance: Entrance,
     /// Closes it.
     pub stop: CancellationToken,
-    /// Ends when it is closed.
+    /// Completes when it is closed.
     pub ended: JoinHandle<()>,
 }
 
-/// What lets browsers into an open page.
+/// Admits browsers to an open page.
 pub struct Entrance {
     address: SocketAddr,
     access: Arc<Access>,
 }
 
 impl Entrance {
-    /// A link that lets one browser in, once. It takes the place of an earlier link that nobody has used.
+    /// A link that admits one browser, once. It replaces an earlier link that was not used.
     pub fn link(&self) -> String {
         format!("http://{}/?key={}", self.address, self.access.new_key())
     }
 }
 
-/// What the pages share.
+/// The state that the pages share.
 pub(crate) struct Inside {
     backend: Backend,
     access: Arc<Access>,
-    /// Making a plan of consolidation.
+    /// The making of a consolidation plan.
     planning: Background,
     zone: TimeZone,
     stop: CancellationToken,
@@ -88,10 +88,10 @@ pub(crate) struct Inside {
 /// A handle to the shared state.
 pub(crate) type Shared = Arc<Inside>;
 
-/// Opens the page on loopback, until it is stopped or `leaving` is cancelled; port 0 means a free one.
+/// Opens the page on loopback, until it is stopped or `leaving` completes. Port 0 means a free port.
 ///
 /// # Errors
-/// When the port is taken or not allowed.
+/// If the port is in use or not allowed.
 pub async fn open(
     client: Client,
     port: u16,

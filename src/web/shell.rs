@@ -1,4 +1,4 @@
-//! The frame of every page: its title, the links to other pages, a note about what was just done.
+//! The frame of every page: its title, the links to other pages, a note about a finished change.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::failure::Failure;
 use cerebro_core::text;
 
-/// The pages that every page leads to: path and name.
+/// The menu on every page: path and name of each entry.
 const PLACES: [(&str, &str); 10] = [
     ("/", "Overview"),
     ("/memories", "Memories"),
@@ -26,32 +26,32 @@ const PLACES: [(&str, &str); 10] = [
     ("/projects", "Projects"),
 ];
 
-/// The note about a finished change, by the word in the address.
+/// The notes about finished changes, by the word in the address.
 const DONE: [(&str, &str); 21] = [
-    ("updated", "The memory is changed. The text before stays as a revision."),
+    ("updated", "The memory is changed. The earlier text stays as a revision."),
     ("unchanged", "Nothing was changed."),
     ("pinned", "The memory is pinned: agents read it first."),
     ("unpinned", "The memory is no longer pinned."),
     ("deleted", "The memory is deleted. It can be restored."),
     ("restored", "The memory is restored."),
-    ("archived", "The memory is archived: it is kept whole, and found where somebody asks for the archive."),
+    ("archived", "The memory is archived: it stays complete, and searches find it only in the archive."),
     ("unarchived", "The memory is taken out of the archive."),
-    ("settled", "Both stand. They are shown again when one of them is revised."),
-    ("replaced", "The memory took the place of the other, whose text stays."),
-    ("joined", "The memory has the text of both, and took the place of the other."),
+    ("settled", "Both stay valid. They are shown again when one of them is revised."),
+    ("replaced", "The memory supersedes the other, whose text stays."),
+    ("joined", "The memory has the text of both and supersedes the other."),
     ("merged", "The project is merged into the other."),
     ("renamed", "The project has another name."),
     ("accepted", "It is a memory now."),
-    ("rejected", "It is rejected, and is not proposed again."),
+    ("rejected", "It is rejected and will not be proposed again."),
     ("forgotten", "The document is forgotten. Its file is untouched."),
     (
         "asking",
-        "The plan is made. A chat model is asked for insights, which join it: look again in a minute.",
+        "The plan is made. A chat model is asked for insights, which are added to it: look again in a minute.",
     ),
-    ("applied", "The plan is carried out. It can be taken back."),
-    ("undone", "The plan is taken back."),
-    ("retried", "The jobs that were given up are tried again."),
-    ("worker", "The worker is told."),
+    ("applied", "The plan is carried out. It can be undone."),
+    ("undone", "The plan is undone."),
+    ("retried", "The jobs that were given up are retried."),
+    ("worker", "The worker is notified."),
 ];
 
 static STYLE: &str = include_str!("assets/style.css");
@@ -71,27 +71,27 @@ pub(super) struct Shell {
     pub title: String,
     /// The path of the menu entry to which the page belongs.
     place: &'static str,
-    /// What was just done.
+    /// A note about a finished change.
     pub done: Option<&'static str>,
     /// The token of the page's forms.
     pub token: String,
-    /// Whether the person is not admitted.
+    /// Whether the browser is not admitted.
     pub is_locked: bool,
 }
 
 impl Shell {
-    /// A page of a place.
+    /// A page with a title, which belongs to a menu entry.
     pub(super) fn titled(title: &str, place: &'static str) -> Self {
         Self { title: title.to_owned(), place, ..Self::default() }
     }
 
-    /// Drops the links to other pages, for people who are not admitted.
+    /// Drops the links to other pages, for a browser that is not admitted.
     pub(super) fn locked(mut self, is_locked: bool) -> Self {
         self.is_locked = is_locked;
         self
     }
 
-    /// Sets the note from the address, which can choose one but not write one.
+    /// Sets the note by the word in the address. The address cannot contain the text itself.
     pub(super) fn done(mut self, done: Option<&String>) -> Self {
         self.done = done.and_then(|done| DONE.iter().find(|(word, _)| word == done).map(|(_, words)| *words));
         self
@@ -122,8 +122,8 @@ pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => (status, Html(html)).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a page cannot be drawn");
-            (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be drawn").into_response()
+            tracing::error!(%error, "a page cannot be rendered");
+            (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be rendered").into_response()
         }
     }
 }
@@ -140,7 +140,7 @@ fn path_of(name: &str, content: &str, ending: &str) -> String {
     format!("/assets/{name}-{}.{ending}", text::hex(&Sha256::digest(content)[..6]))
 }
 
-/// Files of the program that pages load. They are not secret, and never change under the same address.
+/// The files that pages load. They are not secret, and never change under the same address.
 pub(super) async fn asset(path: axum::extract::Path<String>) -> Result<Response, Failure> {
     let path = format!("/assets/{}", path.as_str());
     let (content_type, content) = match path.as_str() {

@@ -157,7 +157,9 @@ fn a_daemon_that_waits_for_its_store_can_be_stopped() {
     home.run(&["daemon", "stop"]).success();
     let file = hold_store(&home);
     home.run(&["daemon", "start"]).success();
-    wait_for("the daemon to meet the lock", || home.log_tail().contains("waits for the store").then_some(()));
+    wait_for("the daemon to meet the lock", || {
+        home.log_tail().contains("waiting for the store").then_some(())
+    });
     home.run(&["daemon", "stop"]).success();
     assert_eq!(home.daemons(), Vec::<u32>::new());
     drop(file);
@@ -173,7 +175,9 @@ fn a_store_that_is_released_soon_is_waited_for_silently() {
     home.run(&["daemon", "stop"]).success();
     let file = hold_store(&home);
     let request = agent.send("mem_get_observation", json!({"id": id}));
-    wait_for("the daemon to meet the lock", || home.log_tail().contains("waits for the store").then_some(()));
+    wait_for("the daemon to meet the lock", || {
+        home.log_tail().contains("waiting for the store").then_some(())
+    });
     drop(file);
     let whole = agent.answer(request).unwrap();
     assert_eq!(whole["structuredContent"]["content"], "Still here.", "{whole}");

@@ -70,7 +70,7 @@ fn lists_of_the_longest_names_fit() {
     let from = sessions.find("href=\"/sessions/").unwrap() + 6;
     let session = sessions[from..].split('"').next().unwrap().to_owned();
     let page = small(&browser, &session);
-    assert!(page.contains("Show all texts whole"));
+    assert!(page.contains("Show all texts in full"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_settled_pair_is_hidden_until_one_is_revised() {
     assert_eq!((late.status, pairs_of(&browser, "/pairs")), (409, 1), "only as it was read");
     let settled = browser.post("/pairs", "/pairs/settle", &fields("1"));
     assert_eq!(settled.header("location"), "/pairs?done=settled", "{settled:?}");
-    assert!(browser.read("/pairs?done=settled").says("Both stand"));
+    assert!(browser.read("/pairs?done=settled").says("Both stay valid"));
     assert_eq!(pairs_of(&browser, "/pairs"), 0);
     assert!(!is_marked(), "and of it no more, once a person lets both stand");
     assert_eq!(home.json(&["health"])["health"]["review"], 0);
@@ -269,7 +269,7 @@ fn a_session_shows_whole_prompts_and_the_session_that_it_continues() {
     assert!(!page.says("and the end of it.") && page.body.contains("whole=1"), "{}", page.text());
     assert!(page.body.contains("href=\"/sessions/first\""), "its thread: {}", page.text());
     assert!(browser.read("/sessions/second?whole=1").says("and the end of it."));
-    assert!(browser.read("/sessions").says("goes on with the next"));
+    assert!(browser.read("/sessions").says("continues the next one"));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_document_is_read_in_a_browser_and_forgotten_after_a_question() {
     let shown = browser.read(&page);
     assert!(shown.says("It stands <b>on</b> oak.") && !shown.body.contains("<b>"), "{}", shown.body);
     let question = format!("{page}/forget");
-    assert!(browser.read(&question).says("go for good"));
+    assert!(browser.read(&question).says("destroyed for good"));
     let answer = browser.post(&question, &question, &[]);
     assert_eq!(answer.header("location"), "/documents?done=forgotten");
     assert!(file.exists() && browser.read("/documents").says("No documents"));

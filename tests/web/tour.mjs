@@ -184,13 +184,13 @@ await press(plain, memory, "Take out of the archive", "out of the archive");
 await press(plain, `${memory}/edit`, "Save", "Nothing was changed");
 // The worker of a very large home is paused when the tour begins, and stays so.
 const turns = ["Pause the worker", "Resume the worker"];
-for (const turn of plan.paused ? turns.reverse() : turns) await press(plain, "/health", turn, "The worker is told");
+for (const turn of plan.paused ? turns.reverse() : turns) await press(plain, "/health", turn, "The worker is notified");
 if (hasPairs) {
   const pairs = paths.duplicates;
-  await press(plain, pairs, "Keep both of pair 1", "Both stand");
+  await press(plain, pairs, "Keep both of pair 1", "Both stay valid");
   await press(plain, pairs, "Merge pair 1", "Merge two memories");
   await press(plain, plain.url().slice(origin.length), "Merge", "has the text of both");
-  await press(plain, pairs, "This one holds – the first of pair 1", "took the place");
+  await press(plain, pairs, "This one holds – the first of pair 1", "supersedes");
 }
 await press(plain, "/tidy", "Make a plan", "plan");
 // In a large home it is made in the background.

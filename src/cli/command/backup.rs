@@ -73,7 +73,7 @@ pub struct FileArgs {
 pub struct RestoreFileArgs {
     /// The backup: a path, or a name that `cerebro backup list` shows
     pub file: PathBuf,
-    /// Replace the memory that is here; it is kept beside the new one
+    /// Replace the present memory, which stays next to the new one
     #[arg(long)]
     pub replace: bool,
 }

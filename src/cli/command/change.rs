@@ -34,7 +34,7 @@ pub struct RestoreArgs {
     /// The ids of memories, or their first characters; or the file of a backup
     #[arg(required = true, value_name = "ID|FILE")]
     what: Vec<String>,
-    /// Of a backup: replace the memory that is here; it is kept beside the new one
+    /// With a backup: replace the present memory, which stays next to the new one
     #[arg(long)]
     replace: bool,
 }

@@ -34,7 +34,7 @@ pub struct CompletionsArgs {
 /// Write the manual pages, for those who pack the program
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder; it is made when it is missing
+    /// The folder; it is created if it is missing
     dir: PathBuf,
 }
 

@@ -55,7 +55,7 @@ pub enum DaemonCommand {
     Install(autostart::InstallArgs),
     /// Remove what `install` added
     Uninstall(autostart::UninstallArgs),
-    /// Be the daemon
+    /// Run the daemon in this process
     #[command(hide = true)]
     Run(RunArgs),
 }
@@ -72,10 +72,10 @@ pub struct LogsArgs {
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Leave the terminal and the process group of the starter
+    /// Leave the terminal and the process group
     #[arg(long)]
     detached: bool,
-    /// Be the daemon, not its starter
+    /// Run as the daemon itself, not as the process that starts it
     #[arg(long, requires = "detached")]
     orphan: bool,
     #[command(flatten)]

@@ -65,11 +65,11 @@ pub struct ReviewArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum State {
-    /// Nobody has decided on them
+    /// They wait for a decision
     Waiting,
-    /// They are memories
+    /// They were accepted
     Accepted,
-    /// They are not wanted
+    /// They were rejected
     Rejected,
     /// They were accepted and undone; only arrangements
     Undone,

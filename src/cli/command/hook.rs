@@ -35,7 +35,7 @@ const LATE_MIN: Duration = Duration::from_millis(50);
 /// How long finding the project of the agent's folder may take, as part of [`HOOK_TIME_MAX`].
 const LOOK_MAX: Duration = Duration::from_millis(700);
 
-/// Report a moment of an agent's session; agents run this
+/// Report an event of an agent's session; agents run this
 ///
 /// Reads the agent's JSON from standard input and answers as that agent expects. It never fails and never takes longer
 /// than a second; what cannot be done in time is left out. `cerebro setup` adds this command to the agents'

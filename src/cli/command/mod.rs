@@ -75,7 +75,7 @@ const ASKING_THREADS: usize = 2;
 /// The database parses and computes recursively and needs deep stacks.
 const STACK_BYTES: usize = 10 * 1024 * 1024;
 
-/// What there is to do. A command's help stands with its arguments, or here where several share them.
+/// All commands. A command's help is at its arguments, or here if several commands share them.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Mcp(mcp::McpArgs),
@@ -126,12 +126,12 @@ pub enum Command {
     /// Try changes: SurrealQL that is undone, or a copy of the memory
     #[command(subcommand)]
     Whatif(whatif::WhatIfCommand),
-    /// Take in past sessions, search them, and see what they did
+    /// Import past sessions, search them, and see what they did
     ///
     /// Agents write down each session and delete it after some weeks. Cerebro reads these files and keeps prompts,
-    /// replies, commands and files, without secrets and without what an agent was thinking. They are evidence beside
-    /// the memories: nothing of them becomes a memory by itself. It is off until you answer `cerebro history import`
-    /// with yes.
+    /// replies, commands and files, without secrets and without an agent's thoughts. They are evidence in
+    /// addition to the memories: none of it becomes a memory by itself. It is off until you answer `cerebro history
+    /// import` with yes.
     #[command(subcommand)]
     History(history::HistoryCommand),
     /// Let a chat model propose memories from past sessions, and decide
@@ -170,7 +170,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// From which level on its work is logged.
+    /// The lowest level of messages that the command logs.
     pub fn log_level(&self) -> &'static str {
         match self {
             // Agents show, or choke on, what their hooks say.
@@ -183,17 +183,17 @@ impl Command {
         }
     }
 
-    /// Whether this process is to be the daemon.
+    /// Whether this process is the daemon.
     pub fn is_daemon(&self) -> bool {
         matches!(self, Self::Daemon(daemon::DaemonCommand::Run(_)))
     }
 
-    /// Whether it draws on the whole terminal.
+    /// Whether it uses the whole terminal.
     pub fn has_screens(&self) -> bool {
         matches!(self, Self::Tui(_))
     }
 
-    /// Does it.
+    /// Runs the command.
     pub(super) fn run(self, context: &CommandContext) -> Result<Outcome> {
         match self {
             Self::Prompt(args) => prompt::run(context, &args),
@@ -261,13 +261,12 @@ impl Command {
     }
 }
 
-/// Says what this program is, to a person who typed its name alone.
+/// Explains the program to a person who typed its name without a command.
 pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
     welcome::run(context)
 }
 
-/// Reads a number within bounds. One beyond them is refused: the daemon, made for agents, would take the nearest
-/// without a word.
+/// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
 /// Names the first of some ids; `--json` names all.
 fn some_of(ids: &[&str]) -> String {
     let named = &ids[..ids.len().min(IDS_SHOWN)];
@@ -281,7 +280,7 @@ fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(least as u64..=most as u64)
 }
 
-/// The text of a file that a person names, up to a bound. A pipe is not waited for.
+/// The text of a file that a person named, up to a bound. Does not block on a pipe.
 fn text_of(path: &Path, bytes_max: u64) -> Result<String> {
     let fault = |error| Error::file("read", path, &error);
     let file = platform::open_without_waiting(path).map_err(fault)?;
@@ -290,7 +289,7 @@ fn text_of(path: &Path, bytes_max: u64) -> Result<String> {
     bounded_text(bytes, bytes_max, &path.display().to_string())
 }
 
-/// Bytes that were read up to one beyond a bound, as text.
+/// Converts bytes to text. They were read up to one byte beyond the bound, to detect longer input.
 fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
     if bytes.len() as u64 > bytes_max {
         return Err(Error::user(format!("{name} is larger than {} KiB", bytes_max >> 10)));
@@ -306,8 +305,8 @@ fn asking(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
     done
 }
 
-/// Runs a server, and waits a little for the tasks it leaves. A read of standard input cannot be
-/// ended and is not waited for: `work` says whether one may be left.
+/// Runs a server, and waits a little for its remaining tasks. A read of standard input cannot be cancelled and is not
+/// waited for: `work` says whether there may be one.
 fn serving(work: impl Future<Output = (Result<Outcome>, Leftover)>) -> Result<Outcome> {
     let runtime = runtime(SERVING_THREADS)?;
     let (done, leftover) = runtime.block_on(work);
@@ -318,7 +317,7 @@ fn serving(work: impl Future<Output = (Result<Outcome>, Leftover)>) -> Result<Ou
     done
 }
 
-/// What a server leaves behind.
+/// The tasks that remain when a server ends.
 enum Leftover {
     /// Tasks that end by themselves.
     Tasks,

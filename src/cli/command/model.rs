@@ -77,7 +77,7 @@ pub struct InstallArgs {
     said: SaidArgs,
 }
 
-/// What a person says of a model that the catalogue does not describe.
+/// A person's description of a model that is not in the catalogue.
 #[derive(Debug, Args)]
 struct SaidArgs {
     /// With --from or hub:…: how token vectors become one vector [default: mean, or as the hub says]
@@ -86,10 +86,10 @@ struct SaidArgs {
     /// With --from or hub:…: the number of tokens that the model reads at most [default: 256, or as the hub says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(32..=65_536))]
     max_tokens: Option<u32>,
-    /// With --from or hub:…: the text that stands before a query
+    /// With --from or hub:…: the text to put before a query
     #[arg(long, value_name = "TEXT")]
     query_prefix: Option<String>,
-    /// With --from or hub:…: the text that stands before a memory
+    /// With --from or hub:…: the text to put before a memory
     #[arg(long, value_name = "TEXT")]
     passage_prefix: Option<String>,
 }
@@ -135,10 +135,10 @@ pub struct UseArgs {
     /// A file with the key, which only you can read
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// The text that stands before a query
+    /// The text to put before a query
     #[arg(long, value_name = "TEXT")]
     query_prefix: Option<String>,
-    /// The text that stands before a memory
+    /// The text to put before a memory
     #[arg(long, value_name = "TEXT")]
     passage_prefix: Option<String>,
 }

@@ -16,8 +16,8 @@ const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
 /// Serve MCP over HTTP, for agents on other machines
 ///
 /// The daemon listens while this command runs. Callers send a token, `Authorization: Bearer …`: that of the variable
-/// `CEREBRO_HTTP_TOKEN`, or the one in the home's file http.token, which is made on first use. Their project is the
-/// call's `project`, else the header `x-cerebro-project`, else `general`. There is no TLS: put a proxy with TLS in
+/// `CEREBRO_HTTP_TOKEN`, or the one in the home's file http.token, which is created on first use. Their project is the
+/// call's `project`, otherwise the header `x-cerebro-project`, otherwise `general`. There is no TLS: put a proxy with TLS in
 /// front where you do not trust the network.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
@@ -34,13 +34,13 @@ pub struct HttpArgs {
     /// Listen on this address and port [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
-    /// Answer requests to this host name too, besides localhost and the address; can be repeated
+    /// Also answer requests to this host name, in addition to localhost and the address; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Let web pages of this origin call, such as <https://app.example.org>; can be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// Answer N requests a second in the long run, and bursts of four times as many
+    /// Answer N requests per second on average, and bursts of four times as many
     #[arg(long, value_name = "N", default_value_t = HTTP_RATE,
           value_parser = value_parser!(u32).range(1..=i64::from(HTTP_RATE_MAX)))]
     rate: u32,

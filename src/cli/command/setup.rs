@@ -24,7 +24,7 @@ const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Jo
 /// Set up an agent: its configuration, hooks and instructions
 ///
 /// Adds the server, hooks and ten lines of instructions to the agent's own files, for this user. Nothing else in these
-/// files changes, a backup of each stays beside it, and `cerebro unsetup` removes what was added. Doing it twice is the
+/// files changes, a backup of each stays next to it, and `cerebro unsetup` removes what was added. Doing it twice is the
 /// same as doing it once. Without an agent, the command lists all agents. `--all` shows the changes for every agent
 /// found on this machine, asks once, and makes them.
 #[derive(Debug, Args)]
@@ -55,14 +55,14 @@ pub struct SetupArgs {
     /// Leave out the instructions
     #[arg(long, requires = "whom")]
     no_instructions: bool,
-    /// Take in agents' past sessions, or not [default: ask at a terminal]
+    /// Import agents' past sessions, or not [default: ask at a terminal]
     #[arg(long, value_name = "ANSWER", requires = "whom", conflicts_with_all = ["dry_run", "check"])]
     pub(super) history: Option<history::Answer>,
 }
 
 /// Remove Cerebro from an agent's files
 ///
-/// A file that nobody has changed since becomes what it was before, byte for byte. From any other file, exactly what
+/// A file that nobody has changed since gets its former text back, byte for byte. From any other file, exactly what
 /// was added is removed. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {

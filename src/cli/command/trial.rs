@@ -33,7 +33,7 @@ const NAME_CHARS_MAX: usize = 40;
 const SHOWN_MAX: usize = 10_000;
 const SHOWN_DEFAULT: usize = 100;
 
-/// Make a second home with a copy of the memory
+/// Create a second home with a copy of the memory
 ///
 /// The command prints the path. Commands use the copy with `cerebro --home PATH`, agents with `cerebro mcp --home
 /// PATH`. Changes in the copy do not reach the memory.

@@ -28,7 +28,7 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// See, resume and check what agents do: the journal of work
 ///
 /// Each session of an agent is a piece of work. Hooks report its prompts, edits, commands and tests. After a crash, the
-/// next session of the project is shown what was left half-way. docs/work.md says what is kept and what is proved.
+/// next session of the project is shown what was left unfinished. docs/work.md says what is kept and what is proved.
 #[derive(Debug, Args)]
 pub struct WorkArgs {
     #[command(subcommand)]
@@ -81,7 +81,7 @@ enum State {
     Open,
     /// Open and claimed by nobody
     Free,
-    /// Open and held up by a gate or a block
+    /// Open and waiting for a gate or a block
     Waiting,
     /// Open, and lost, idle for a day, or with a claim that ended
     Stale,

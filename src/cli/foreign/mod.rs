@@ -19,7 +19,7 @@ use cerebro_core::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
 use cerebro_core::domain::{Kind, MemoryId, Project, SessionId};
 use cerebro_core::text;
 
-/// A program whose memory can be taken over.
+/// A program whose memory can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Source {
     /// engram: its SQLite file, `~/.engram/engram.db`

@@ -1,4 +1,4 @@
-//! Payloads as the agents send them, written by hand from their documents, and payloads as nobody sends them.
+//! Payloads as the agents send them, written by hand from their documentation, and invalid payloads.
 
 use cerebro_ledger::{Ending, Planned, Standing, Tests};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A payload of Claude Code with what all of them have.
+/// A payload of Claude Code with the fields that all of them have.
 fn claude(event: &str, more: Value) -> Value {
     let mut input = json!({
         "session_id": "s-1", "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": event,
@@ -23,7 +23,7 @@ fn step(agent: Agent, event: &str, input: &Value) -> Step {
     step.clone()
 }
 
-/// What is recorded of a command that ended: how, its status, the end of its output, and its tests.
+/// The recorded facts about a finished command: its ending, its status, the end of its output, and its tests.
 #[track_caller]
 fn ran(agent: Agent, event: &str, input: &Value) -> (Ending, Option<i32>, String, Tests) {
     match step(agent, event, input) {
@@ -32,7 +32,7 @@ fn ran(agent: Agent, event: &str, input: &Value) -> (Ending, Option<i32>, String
     }
 }
 
-/// The files that were changed: path, lines put in, lines taken out.
+/// The changed files: path, added lines, removed lines.
 #[track_caller]
 fn edits(agent: Agent, input: &Value) -> Vec<(String, u32, u32)> {
     let edit = |step: Step| match step {
@@ -151,7 +151,7 @@ fn gemini_reports_exit_codes_in_its_words() {
     });
     let (ending, exit, ..) = ran(Agent::GeminiCli, "AfterTool", &input);
     assert_eq!((ending, exit), (Ending::Failed, Some(1)));
-    // As version 0.61 has it: a status that is 0 is left out, and what comes last is no output.
+    // The format of version 0.61: a status of 0 is left out, and the last lines are not output.
     let report = |text: &str| {
         let mut input = input.clone();
         input["tool_response"]["llmContent"] =

@@ -18,21 +18,21 @@ use axum::{
 use super::{HEALTH, rate::Rate, token::Token};
 use cerebro_core::sync::lock;
 
-/// Requests without the token per second that are answered with a reason; further ones are not answered.
+/// Requests without the token that are answered with a reason, per second. Further ones get no reason.
 const STRANGERS_PER_SECOND: u32 = 10;
-/// Health checks per second that are answered; they need no token.
+/// Health checks that are answered, per second. They need no token.
 const HEALTH_PER_SECOND: u32 = 10;
-/// How long a request may take until its answer begins: arriving, waiting for the store, executing.
+/// How long a request may take until its answer begins, including the wait for the store.
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 
 /// Decides which requests to one listener are answered.
 pub(super) struct Authenticator {
-    /// `None` lets everybody in.
+    /// `None` if no token is required.
     token: Option<Token>,
     callers: Rate,
     strangers: Rate,
     health: Rate,
-    /// Answers by their status.
+    /// The number of answers with each status.
     answers: Mutex<BTreeMap<u16, u64>>,
 }
 
@@ -64,7 +64,7 @@ impl Authenticator {
         })
     }
 
-    /// The answers by status, for Prometheus.
+    /// The numbers of answers by status, for Prometheus.
     pub(super) fn text(&self) -> String {
         let mut text = String::from("# HELP cerebro_http_requests_total HTTP requests, by status.\n");
         text.push_str("# TYPE cerebro_http_requests_total counter\n");
@@ -80,7 +80,7 @@ fn too_many() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response()
 }
 
-/// Counts the answers, refusals of host and origin too.
+/// Counts the answers, including refusals of host and origin.
 pub(super) async fn count(State(auth): State<Arc<Authenticator>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let mut answers = lock(&auth.answers);
@@ -101,7 +101,7 @@ pub(super) async fn authenticate(
     if let Some(refusal) = auth.refusal(request.headers()) {
         return refusal;
     }
-    // Nothing behind needs it, and nothing should be able to leak it.
+    // No handler needs the header, and none should be able to leak it.
     request.headers_mut().remove(header::AUTHORIZATION);
     match tokio::time::timeout(REQUEST_MAX, next.run(request)).await {
         Ok(response) => response,

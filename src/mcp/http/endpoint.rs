@@ -28,7 +28,7 @@ use cerebro_core::text;
 
 /// Names the project of calls that do not name one themselves.
 const PROJECT_HEADER: &str = "x-cerebro-project";
-/// How long the body of a message may take.
+/// How long the body of a message may take to arrive.
 const BODY_MAX: Duration = Duration::from_secs(30);
 
 impl IntoResponse for Refusal {
@@ -41,7 +41,7 @@ fn json(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
-/// Takes a message.
+/// Handles a message.
 pub(super) async fn post(State(sessions): State<Arc<SessionRegistry>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     match take(&sessions, &parts.headers, body).await {
@@ -62,7 +62,7 @@ async fn take(
     let project = project(headers).map_err(|refusal| *refusal)?;
     let late = |_| (StatusCode::REQUEST_TIMEOUT, "the body took too long").into_response();
     let body = timeout(BODY_MAX, to_bytes(body, LINE_BYTES_MAX)).await.map_err(late)?.map_err(|_| {
-        let words = format!("the body is longer than {LINE_BYTES_MAX} bytes, or did not come whole");
+        let words = format!("the body is longer than {LINE_BYTES_MAX} bytes, or is incomplete");
         (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
     })?;
     let message = Message::read(&body).map_err(IntoResponse::into_response)?;
@@ -81,7 +81,7 @@ async fn take(
 
 /// Answers a stateless message.
 async fn alone(sessions: &SessionRegistry, message: &Message, project: &Project) -> Response {
-    // A notification would refer to another request, which ended with its connection.
+    // A notification refers to another request, which has ended with its connection.
     let Some(id) = message.id().map(Value::to_string) else { return StatusCode::ACCEPTED.into_response() };
     let mut pipe = sessions.open_stateless(message.client(), project);
     if pipe.send(message).await.is_err() {
@@ -115,7 +115,7 @@ fn stream(sessions: &SessionRegistry, pipe: Pipe, id: String, first: Value) -> R
             Some((Ok::<_, Infallible>(event), (pipe, None, is_last)))
         }
     });
-    // So that a vanished client is noticed even when there is nothing to send.
+    // The keep-alive detects a client that is gone even when there is nothing to send.
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
@@ -157,7 +157,7 @@ async fn in_session(
 /// Ends a session.
 pub(super) async fn delete(State(sessions): State<Arc<SessionRegistry>>, headers: HeaderMap) -> Response {
     match headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
-        None => (StatusCode::BAD_REQUEST, "Mcp-Session-Id says which").into_response(),
+        None => (StatusCode::BAD_REQUEST, "the header Mcp-Session-Id is missing").into_response(),
         Some(id) if sessions.finish(id) => StatusCode::NO_CONTENT.into_response(),
         Some(_) => unknown(),
     }
@@ -170,11 +170,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
-    // Before lowercasing, after which a secret in it would not be recognised.
+    // Redacted before it is lowercased, because then a secret would not be recognised.
     let name = redact::redact_secrets(&String::from_utf8_lossy(value.as_bytes()));
     Project::parse(&name).ok_or_else(|| {
         let words =
-            format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));
+            format!("{PROJECT_HEADER}: `{}` is not a project name", text::cut_chars(&name, ECHO_CHARS_MAX));
         Box::new((StatusCode::BAD_REQUEST, words).into_response())
     })
 }
@@ -184,5 +184,5 @@ fn unknown() -> Response {
 }
 
 fn gone() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "the daemon is leaving; call again").into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, "the daemon is ending; call again").into_response()
 }

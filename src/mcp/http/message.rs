@@ -51,7 +51,7 @@ impl Message {
     /// Reads one message.
     ///
     /// # Errors
-    /// When it is none, or several.
+    /// When the body is not one message.
     pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let refused = |code, words: &str| Refusal {
             status: StatusCode::BAD_REQUEST,
@@ -69,7 +69,7 @@ impl Message {
         }
     }
 
-    /// The id of a request, by which its answer is found; a notification or an answer has none.
+    /// The id of a request; `None` for a notification or an answer.
     pub(super) fn id(&self) -> Option<&Value> {
         (self.0["method"].is_string() && !self.0["id"].is_null()).then(|| &self.0["id"])
     }
@@ -83,7 +83,7 @@ impl Message {
         self.0["method"] == "initialize"
     }
 
-    /// The client's name, if every message has it.
+    /// The client's name in the metadata of the message, if it is there.
     pub(super) fn client(&self) -> &str {
         self.0["params"]["_meta"][META_CLIENT]["name"].as_str().unwrap_or_default()
     }
@@ -113,7 +113,7 @@ impl Message {
         &self.0["params"]["_meta"][key]
     }
 
-    /// The rules that it follows, by its own fields or its headers.
+    /// The rules that it follows, according to its fields or its headers.
     pub(super) fn era(&self, headers: &HeaderMap) -> Era {
         let first = ProtocolVersion::V_2026_07_28;
         let is_late = text(headers, VERSION_HEADER).is_some_and(|version| version >= first.as_str());
@@ -129,7 +129,7 @@ impl Message {
         self.refused(StatusCode::BAD_REQUEST, code, words, None)
     }
 
-    /// An answer that says that the message was not understood as a request.
+    /// The refusal of an invalid request.
     pub(super) fn invalid(&self, words: &str) -> Refusal {
         self.bad(INVALID_REQUEST, words)
     }
@@ -151,7 +151,7 @@ impl Message {
     /// What is missing, inconsistent, or unknown.
     pub(super) fn check_alone(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(method) = self.0["method"].as_str() else {
-            return Err(self.invalid("answers are not expected here"));
+            return Err(self.invalid("an answer is not expected here"));
         };
         self.check_names(method, headers)?;
         if self.id().is_none() {
@@ -177,7 +177,7 @@ impl Message {
         Ok(())
     }
 
-    /// The headers that repeat parts of the message must agree with it, because intermediaries decide by them.
+    /// Checks the headers that repeat parts of the message. They must agree with it, because proxies rely on them.
     fn check_names(&self, method: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         if text(headers, METHOD_HEADER) != Some(method) {
             return Err(self.bad(HEADER_MISMATCH, "the header Mcp-Method is not the method of the body"));

@@ -1,8 +1,9 @@
 //! MCP over streamable HTTP, for agents that cannot start a program: other machines, containers, the web.
 //!
-//! There is one listener at a time. A person's command opens it, and it closes with the command, or with the daemon
-//! if that was started with it. Each request passes these checks in order: host and origin ([`Guard`]), the token
-//! and the rate ([`auth`]), size and headers ([`endpoint`]); then it is served like any agent's ([`sessions`]).
+//! There is one listener at a time. A person's command opens it, and it closes with that command. If the daemon was
+//! started with it, it closes with the daemon. Each request passes these checks in order: host and origin
+//! ([`Guard`]), the token and the rate ([`auth`]), size and headers ([`endpoint`]). Then it is served like any agent's
+//! ([`sessions`]).
 //! There is no TLS: on networks that are not trusted, put a proxy with TLS in front.
 
 mod auth;
@@ -42,29 +43,29 @@ const PATHS: [&str; 3] = [MCP, HEALTH, METRICS];
 
 /// The default address.
 pub const ADDRESS: &str = "127.0.0.1:8765";
-/// The default for answered requests per second in the long run; bursts may be four times as large.
+/// The default rate: answered requests per second on average. Bursts may be four times as large.
 pub const RATE: u32 = 50;
-/// The highest rate that can be asked for.
+/// Highest rate that can be set.
 pub const RATE_MAX: u32 = 10_000;
 /// Most additional hosts, and most additional origins.
 const NAMES_MAX: usize = 16;
-/// How long requests under way may take when it closes.
+/// How long requests under way may take when the listener closes.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
 /// How to listen. It is not printed by `Debug`.
 #[derive(Clone, Default)]
 pub struct HttpOptions {
-    /// `address:port`; port 0 is a free one.
+    /// `address:port`; port 0 means a free one.
     pub address: String,
     /// The token, instead of the one in the home's file.
     pub token: Option<String>,
-    /// Requires no token; allowed only if no other machine can reach it.
+    /// Whether no token is required. This is allowed only if no other machine can reach the listener.
     pub no_token: bool,
-    /// Host names under which it is reached, besides loopback's and its own address.
+    /// Host names under which clients reach it, in addition to loopback's names and its own address.
     pub hosts: Vec<String>,
-    /// Origins of pages that may call, besides pages from this machine.
+    /// Origins of pages that may call it, in addition to pages from this machine.
     pub origins: Vec<String>,
-    /// Requests a second in the long run; 0 is [`RATE`].
+    /// Requests per second on average; 0 means [`RATE`].
     pub rate: u32,
 }
 
@@ -119,7 +120,7 @@ pub(crate) async fn open(
         return Err(ArgumentError::new("address", None, problem));
     }
     let address = options.address.parse::<SocketAddr>().map_err(|_| {
-        let problem = format!("it is no address with a port, such as {ADDRESS} or [::1]:8765");
+        let problem = format!("it is not an address with a port, such as {ADDRESS} or [::1]:8765");
         ArgumentError::new("address", Some(&options.address), problem)
     })?;
     let token = token(context, &options, address)?;
@@ -204,7 +205,7 @@ fn guard(options: &HttpOptions, address: SocketAddr) -> Result<Guard, ArgumentEr
         .map_err(|odd| ArgumentError::new("origins", None, odd.to_string()))
 }
 
-/// The state of the other pages.
+/// The state of the health check and the metrics.
 #[derive(Clone)]
 struct Pages {
     context: Context,
@@ -229,7 +230,7 @@ fn router(
         .layer(middleware::from_fn_with_state(auth, auth::count))
 }
 
-/// Whether calls would be answered, for supervisors that restart unhealthy services. It reveals nothing else.
+/// Says whether the store is open, for supervisors that restart unhealthy services, and nothing else.
 async fn health(State(pages): State<Pages>) -> (StatusCode, &'static str) {
     match pages.context.opened() {
         Some(_) => (StatusCode::OK, "ok\n"),

@@ -5,10 +5,10 @@ use std::{sync::Mutex, time::Instant};
 
 use cerebro_core::sync::lock;
 
-/// How many seconds' worth of requests may come at once.
+/// Largest burst: the requests of this many seconds.
 const BURST_SECONDS: f64 = 4.0;
 
-/// Lets `per_second` requests through in the long run, and four times as many at once.
+/// Admits `per_second` requests on average, and bursts of four times as many.
 #[derive(Debug)]
 pub(super) struct Rate {
     begun: Instant,
@@ -19,7 +19,7 @@ pub(super) struct Rate {
 struct Bucket {
     per_second: f64,
     left: f64,
-    /// The time for which `left` was computed, in seconds since the beginning.
+    /// When `left` was computed, in seconds since the start.
     at: f64,
 }
 
@@ -64,10 +64,10 @@ mod tests {
         assert_eq!(passed, 8);
         assert!(!bucket.take(0.4));
         assert!(bucket.take(0.5) && !bucket.take(0.5));
-        // A long silence saves up no more than one burst.
+        // A long pause allows no more than one burst.
         let passed = (0..20).filter(|_| bucket.take(1_000.0)).count();
         assert_eq!(passed, 8);
-        // A clock that goes back gives nothing.
+        // A clock that goes back admits nothing.
         assert!(!bucket.take(10.0));
     }
 }

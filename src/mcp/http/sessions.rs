@@ -36,14 +36,14 @@ use cerebro_store::secret;
 
 /// Most sessions at once.
 const SESSIONS_MAX: usize = 1_024;
-/// Most clients without a session whose session of work is remembered.
+/// Most clients without a session for which a session of work is recorded.
 const RUNS_MAX: usize = 256;
-/// Bytes that wait in a pipe, each way.
+/// Size of a pipe in each direction, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 /// How often a session checks whether it is still used.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// A connection of the daemon's, from the client's side.
+/// The client's end of a connection to the daemon.
 pub(super) struct Pipe {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
@@ -65,7 +65,7 @@ impl Pipe {
         self.writer.write_all(message.line().as_bytes()).await
     }
 
-    /// The next message of the other side; `None` when it is gone.
+    /// The next message from the other side; `None` when it is gone.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let line = self.lines.next_line().await.ok()??;
         serde_json::from_str(&line).ok()
@@ -83,8 +83,8 @@ pub(super) struct Session {
     _end: DropGuard,
 }
 
-/// A request under way. The daemon gets a number of ours as its id, which is never reused: the client may reuse its
-/// id once it has given up waiting, and must not get the late answer to the old request.
+/// A request under way. For the daemon it gets a number as its id, which is never reused. The client may reuse its own
+/// id after it has given up waiting, and must not get the late answer to the old request.
 struct Waiting {
     /// The client's id.
     id: Value,
@@ -94,9 +94,9 @@ struct Waiting {
 /// Why a request has no answer.
 #[derive(Debug)]
 pub(super) enum Unanswered {
-    /// Its id is that of another one under way.
+    /// Another request with its id is under way.
     SameId,
-    /// Too many are under way.
+    /// Too many requests are under way.
     Full,
     /// The session has ended.
     Gone,
@@ -125,13 +125,13 @@ impl Session {
                 None => (message.line(), None),
                 Some(id) => match self.number_of(id) {
                     Some(number) => (message.line_cancelling(number), None),
-                    // It refers to a request that has ended.
+                    // The notification refers to a request that has ended.
                     None => return Ok(None),
                 },
             },
         };
-        // The lock keeps lines whole. It is held while a line is written, by a task that goes on when the client
-        // leaves.
+        // The lock keeps lines apart. A task of its own holds it while it writes a line, and goes on if the client
+        // disconnects.
         let writer = Arc::clone(&self.writer);
         let written = tokio::spawn(async move { writer.lock().await.write_all(line.as_bytes()).await }).await;
         written.ok().and_then(Result::ok).ok_or(Unanswered::Gone)?;
@@ -144,7 +144,7 @@ impl Session {
     /// Registers a request. Returns the number under which the daemon knows it.
     fn expect(&self, id: &Value) -> Result<(u64, oneshot::Receiver<Value>), Unanswered> {
         let mut waiting = lock(&self.waiting);
-        // A client that gave up waiting frees its place.
+        // Requests whose clients gave up waiting do not count.
         waiting.retain(|_, one| !one.answer.is_closed());
         if waiting.len() >= CALLS_IN_FLIGHT_MAX {
             return Err(Unanswered::Full);
@@ -162,7 +162,7 @@ impl Session {
         lock(&self.waiting).iter().find(|(_, one)| one.id == *id).map(|(number, _)| *number)
     }
 
-    /// Passes an answer, under the client's own id, to the waiting client.
+    /// Passes an answer to the waiting client, under the client's own id.
     fn deliver(&self, mut message: Value) {
         let number = answered(&message).and_then(|id| id.parse().ok());
         let waits = number.and_then(|number: u64| lock(&self.waiting).remove(&number));
@@ -182,12 +182,12 @@ impl Session {
 /// The sessions of one listener's clients.
 pub(super) struct SessionRegistry {
     context: Context,
-    /// Signals that the listener closes: streams end.
+    /// Is cancelled when the listener closes. Streams end then.
     closing: CancellationToken,
     /// Ends the sessions.
     end: CancellationToken,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
-    /// Clients without a session, by name and project: their session of work, and the time of the last request.
+    /// For each client without a session, by name and project: its session of work and the time of its last request.
     runs: Mutex<HashMap<(RedactedText, Project), (SessionId, Instant)>>,
 }
 
@@ -218,7 +218,7 @@ impl SessionRegistry {
         Some((id, session))
     }
 
-    /// Delivers the answers of a session, until it ends or its client drops it.
+    /// Delivers the answers of a session until it ends or its client abandons it.
     async fn forward_responses(
         self: Arc<Self>,
         id: String,
@@ -282,7 +282,7 @@ impl SessionRegistry {
     }
 }
 
-/// The hello for a connection over HTTP: its folders may be on another machine.
+/// The hello for a connection over HTTP. Its folders may be on another machine.
 fn remote_hello(project: &Project) -> Hello {
     Hello { project: Some(project.as_str().to_owned()), is_remote: true, ..Hello::default() }
 }
@@ -306,7 +306,7 @@ mod tests {
         Message::read(request.to_string().as_bytes()).unwrap()
     }
 
-    /// What the daemon reads.
+    /// The next message that the daemon reads.
     async fn read(lines: &mut Lines<BufReader<ReadHalf<DuplexStream>>>) -> Value {
         serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap()
     }
@@ -316,7 +316,7 @@ mod tests {
         let (session, mut daemon) = session();
         let id = json!("again");
         let old = request(&id);
-        // The client gives up once the daemon has the request.
+        // The client gives up when the daemon has the request.
         let first = tokio::select! {
             _ = session.exchange(&old) => panic!("answered by nobody"),
             first = read(&mut daemon) => first,

@@ -9,28 +9,30 @@ use crate::platform;
 use cerebro_durable as durable;
 use cerebro_store::secret;
 
-/// The shortest token that is accepted.
+/// Shortest token, in characters.
 const CHARS_MIN: usize = 16;
-/// The longest.
+/// Longest token, in characters.
 const CHARS_MAX: usize = 512;
 
-/// The expected token; only its digest is kept, and nothing prints it.
+/// The digest of the expected token. Nothing prints it.
 #[derive(Clone)]
 pub(super) struct Token([u8; 32]);
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TokenError {
-    /// It is guessable, or does not fit into a header.
-    #[error("a token has {CHARS_MIN} to {CHARS_MAX} letters, digits or marks of ASCII and no blanks")]
+    /// It is too short, too long, or not valid in a header.
+    #[error(
+        "a token has {CHARS_MIN} to {CHARS_MAX} ASCII letters, digits or punctuation marks, and no blanks"
+    )]
     Unfit,
-    /// Its file cannot be read or made.
-    #[error("cannot read or make the token's file: {0}")]
+    /// Its file cannot be read or created.
+    #[error("cannot read or create the token's file: {0}")]
     File(#[from] io::Error),
 }
 
 impl Token {
-    /// Takes a given token.
+    /// The token that was given.
     ///
     /// # Errors
     /// [`TokenError::Unfit`].
@@ -40,7 +42,7 @@ impl Token {
         if fits { Ok(Self(digest(token.as_bytes()))) } else { Err(TokenError::Unfit) }
     }
 
-    /// The token in a file that only its owner can read; a random one is created at first use.
+    /// The token in a file that only its owner can read. At first use, creates the file with a random token.
     ///
     /// # Errors
     /// Any [`TokenError`].

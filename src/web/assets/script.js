@@ -1,12 +1,12 @@
-// Saves steps on pages that work without it: search while typing, calls as they happen, results that take a while.
+// Pages work without this script. It adds search while typing, live calls, and reloading while something is under way.
 "use strict";
 
-// How long nobody types before a search begins, in milliseconds.
+// The pause in typing after which a search begins, in milliseconds.
 const PAUSE = 250;
-// How often a page looks whether what it waits for is there, in milliseconds.
+// How often a page checks whether what it waits for is ready, in milliseconds.
 const AGAIN = 2000;
 
-// Shows what a form finds while it is filled in. An answer that comes after a later question is dropped.
+// Shows the results of a form while it is filled in. Answers to earlier requests are dropped.
 function searchWhileTyping(form) {
   const shown = form.dataset.live.split(" ").map((id) => document.getElementById(id));
   let timer, asking;
@@ -33,7 +33,7 @@ function searchWhileTyping(form) {
   });
 }
 
-// Puts each call on top of the table as soon as it is answered, and says when that ends.
+// Adds each answered call at the top of the table, and says when the stream is lost.
 function follow(calls) {
   const stream = new EventSource(calls.dataset.stream);
   const said = document.getElementById("following");
@@ -43,7 +43,7 @@ function follow(calls) {
     said.classList.remove("lost");
   };
   stream.onerror = () => {
-    said.innerHTML = `The stream is lost${stream.readyState === EventSource.CLOSED ? "." : "; it is tried again."} ${again}`;
+    said.innerHTML = `The stream is lost${stream.readyState === EventSource.CLOSED ? "." : "; the page reconnects."} ${again}`;
     said.classList.add("lost");
   };
   stream.onmessage = (event) => {
@@ -55,7 +55,7 @@ function follow(calls) {
   };
 }
 
-// Opens the page anew once it no longer says that it waits for something.
+// Reloads the page when it no longer waits for something.
 function lookAgain() {
   const timer = setInterval(async () => {
     try {
@@ -63,7 +63,7 @@ function lookAgain() {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (answer.ok && !page.querySelector("[data-again]")) location.reload();
     } catch {
-      clearInterval(timer); // The page was closed; its own link says so.
+      clearInterval(timer); // The page is closed; its link reports that.
     }
   }, AGAIN);
 }

@@ -1,4 +1,4 @@
-//! One-click changes of a memory: the operations of the commands, with the same rules and events.
+//! Changes of a memory with one click, by the same operations as the commands.
 
 use axum::{
     extract::{Path, State},
@@ -25,7 +25,7 @@ pub(in crate::web) async fn change(
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({ "id": id })).await?;
-    // Returns to the list in which several are decided one after the other.
+    // Returns to the list of pairs, if the form is in that list.
     let place = pairs::back(&form).unwrap_or_else(|| link::memory(&id));
     Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())
 }

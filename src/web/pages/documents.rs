@@ -26,9 +26,9 @@ use crate::web::{
     },
 };
 
-/// Documents of a page.
+/// How many documents a page shows.
 const PAGE: usize = 40;
-/// Bytes of the passages of a page, and around each.
+/// Size of the passages on a page, and of the HTML around each one, in bytes.
 const PASSAGES_BYTES: usize = 45_000;
 const AROUND_BYTES: usize = 200;
 

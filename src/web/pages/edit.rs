@@ -1,4 +1,4 @@
-//! Edits a memory: saved on top of the revision that was read, or not at all.
+//! Edits a memory. A change is saved only if it is based on the present revision.
 
 use askama::Template;
 use axum::{
@@ -31,7 +31,7 @@ struct EditPage {
     draft: Draft,
     /// Why it was not saved.
     problem: Option<String>,
-    /// The memory as somebody else changed it meanwhile.
+    /// The present memory, if another client changed it meanwhile.
     present: Option<Draft>,
 }
 
@@ -54,7 +54,7 @@ struct Draft {
     nature: String,
     valid_from: String,
     valid_until: String,
-    /// The revision that it was made from.
+    /// The revision on which it is based.
     revision: String,
 }
 
@@ -93,8 +93,8 @@ impl Draft {
         }
     }
 
-    /// The arguments of `mem_update`. A field besides the text is sent only if it was changed: sending it would set
-    /// it anew, and would turn a kind that follows from the type into one that a person chose.
+    /// The arguments of `mem_update`. Fields other than the text are sent only if they were changed: sending the kind
+    /// would turn one that follows from the type into one that a person chose.
     fn question(&self, id: &str, present: &Self) -> Value {
         let tags: Vec<&str> = self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
         let mut question = json!({
@@ -120,7 +120,7 @@ impl Draft {
     }
 }
 
-/// A moment as a person writes it: only the day if it is the beginning of the day, or its end.
+/// A moment as a person writes it: only the day if it is at the start or end of the day.
 fn day(at: Option<Timestamp>, border: &str) -> String {
     let Some(at) = at else { return String::new() };
     let text = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -159,8 +159,8 @@ pub(in crate::web) async fn show(
     Ok(shell::ok(&EditPage::of(&shared, &id, present(&shared, &id).await?)))
 }
 
-/// Saves the memory. If that fails, the form is shown again with the person's text. If somebody else was faster, it
-/// also shows that text and is based on that revision: saving again then means deciding for one's own text.
+/// Saves the memory. If that fails, shows the form again with the person's text. If another client changed the memory
+/// meanwhile, the form also shows that text and is based on its revision. Saving again then replaces that text.
 pub(in crate::web) async fn save(
     State(shared): State<Shared>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! A graph of memories and their relations to walk through: around one memory, of a project, or about a name.
+//! A graph of memories and their relations: around one memory, of a project, or about a name.
 
 use std::collections::BTreeSet;
 
@@ -29,22 +29,22 @@ use crate::web::{
 };
 use cerebro_core::relate::RelationKind;
 
-/// Memories in a graph, including the centre.
+/// Most memories in a graph, including the centre.
 const NODES: usize = 36;
-/// How many relations away from the centre a memory may be.
+/// Largest distance of a memory from the centre, in relations.
 const DEPTH: usize = 2;
 /// Longest title in a box, in characters and in bytes of HTML.
 const LABEL_CHARS_MAX: usize = 28;
 const LABEL_BYTES_MAX: usize = 84;
-/// Most lines of the picture: the strongest relations.
+/// Most lines in the picture. Only the strongest relations are drawn.
 const CURVES_MAX: usize = 120;
-/// Bytes of the table below the graph, around each of its lines, and of the evidence of a relation.
+/// Size of the table below the graph, of the HTML around each line, and of the evidence of a relation, in bytes.
 const TABLE_BYTES: usize = 14_000;
 const AROUND_BYTES: usize = 220;
 const EVIDENCE_BYTES_MAX: usize = 200;
-/// Longest title in a line of the table.
+/// Longest title in a line of the table, in bytes of HTML.
 const TITLE_BYTES_MAX: usize = 120;
-/// Other names that are listed.
+/// Most other names that are listed.
 const BESIDE_MAX: usize = 20;
 
 /// A memory's box.
@@ -53,7 +53,7 @@ struct Shape {
     /// The full title, shown when the pointer is on the box.
     title: String,
     label: String,
-    /// Its type, and its relation to a memory nearer to the centre.
+    /// Its type, and its relation to a memory closer to the centre.
     words: String,
     x: String,
     y: String,
@@ -93,7 +93,7 @@ struct Picture {
     is_cut: bool,
 }
 
-/// What stands above the picture.
+/// The heading above the picture.
 #[derive(Default)]
 struct Head {
     /// Words before the title.
@@ -103,9 +103,9 @@ struct Head {
     kind: String,
     project: String,
     when: When,
-    /// Other names in the same memories: name, how many, address.
+    /// Other names in the same memories, each with the number of memories and its address.
     beside: Vec<(String, String, String)>,
-    /// The text where nothing is related.
+    /// The text if there are no relations.
     nothing: &'static str,
 }
 
@@ -120,7 +120,7 @@ struct GraphPage {
     name: String,
 }
 
-/// Starts at the latest memory.
+/// The graph around the latest memory.
 pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
     let answer = shared.backend.read(of::Browse, json!({ "limit": 1 })).await?;
     if let Some(last) = answer.memories.first() {
@@ -155,7 +155,7 @@ pub(in crate::web) async fn show(
     Ok(drawn(&shared, head, picture, "", "").await)
 }
 
-/// The memories of a project that were written last.
+/// The graph of the latest memories of a project.
 pub(in crate::web) async fn project(
     State(shared): State<Shared>,
     Query(parts): Parts,
@@ -178,7 +178,7 @@ pub(in crate::web) async fn project(
     Ok(drawn(&shared, head, picture, &project, "").await)
 }
 
-/// The memories that name a file, a symbol or a word.
+/// The graph of the memories that name a file, a symbol or a word.
 pub(in crate::web) async fn entity(
     State(shared): State<Shared>,
     locale: Locale,
@@ -314,7 +314,7 @@ fn each_once(relations: &[Relation]) -> Vec<&Relation> {
     once
 }
 
-/// The type of a memory, and its strongest relation to a memory nearer to the centre.
+/// The type of a memory, and its strongest relation to a memory closer to the centre.
 fn words(row: &Row, n: usize, nodes: &[Node], edges: &[Edge]) -> String {
     let distance = |id: &str| nodes.iter().find(|node| node.id == id).map(|node| node.distance);
     let own = nodes[n].distance;

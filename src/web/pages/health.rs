@@ -1,4 +1,4 @@
-//! The state of everything: what is good, what is bad and what to do; the doctor's checks on demand.
+//! The health page: good and bad facts with advice, and the doctor's checks on demand.
 
 use askama::Template;
 use axum::{
@@ -22,7 +22,7 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Jobs that are named.
+/// Most jobs that are named.
 const JOBS_MAX: usize = 20;
 
 struct Job {
@@ -40,7 +40,7 @@ struct HealthPage {
     dead: String,
     jobs: Vec<Job>,
     checks: Vec<FactLine>,
-    /// Whether the checks should repair what can be repaired.
+    /// Whether the checks also repaired.
     is_mended: bool,
 }
 
@@ -82,7 +82,7 @@ async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure>
     })
 }
 
-/// Runs the doctor's checks, and repairs what can be repaired if the form says so.
+/// Runs the doctor's checks and, if the form says so, repairs what can be repaired.
 pub(in crate::web) async fn examine(
     State(shared): State<Shared>,
     locale: Locale,
@@ -105,7 +105,7 @@ pub(in crate::web) async fn examine(
     Ok(shell::ok(&page))
 }
 
-/// Pauses the worker, lets it go on, or retries dead letters.
+/// Pauses or resumes the worker, or retries dead letters.
 pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (operation, done) = match form.field("do").as_str() {
         "pause" => (Operation::WorkerPause, "worker"),

@@ -23,11 +23,11 @@ use crate::web::{
     },
 };
 
-/// Revisions of a page.
+/// How many revisions a page shows.
 const PAGE: usize = 5;
-/// The most revisions that an address may leave out.
+/// Highest number of revisions that an address can skip.
 const SKIPPED_MAX: usize = 1_000_000;
-/// Bytes of the differences of a page, shared by its revisions.
+/// Size of all diffs on a page together, in bytes.
 const DIFF_BYTES: usize = 45_000;
 
 /// A revision and what it changed.
@@ -39,7 +39,7 @@ struct Step {
     /// The former title, if it was different.
     retitled: Option<String>,
     diff: Diff,
-    /// The first text of all.
+    /// Whether it is the first text.
     is_first: bool,
     /// The address of the rest of the diff.
     rest: Option<String>,
@@ -52,7 +52,7 @@ struct HistoryPage {
     href: String,
     title: String,
     steps: Vec<Step>,
-    /// The address of all revisions, where one is read further.
+    /// The address of the list of revisions, if this page continues a single one.
     all: Option<String>,
     earlier: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
-    // How many revisions before the present one to skip, and the line from which a single one is continued.
+    // How many revisions to skip, from the present one back, and the line from which a single one continues.
     let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
     let memory = Memory::of(&shared.backend.read(of::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
@@ -94,7 +94,7 @@ pub(in crate::web) async fn show(
         let (skip, next) = ((skipped + n).to_string(), step.diff.next.map(|next| next.to_string()));
         step.rest = next.map(|next| link::with_query(&own, &[("skip", &skip), ("line", &next)]));
     }
-    // The last text has none to compare with: its own step is on the next page, if there is one.
+    // The last text has no earlier one to compare with. Its own step is on the next page, if there is one.
     let more = count > steps.len() + 1 || follows;
     let next = (skipped + steps.len()).to_string();
     let earlier =
@@ -120,7 +120,7 @@ fn present(memory: &Memory) -> Revision {
     }
 }
 
-/// The diff between a revision and the one before, from a line on and within a number of bytes; `None` if the one
+/// The diff between a revision and the one before, from a line on and within a number of bytes. `None` if the one
 /// before is not available.
 fn step(
     text: &Revision,
@@ -132,7 +132,7 @@ fn step(
     let old = match before {
         Some(before) => before.content.as_str(),
         None if is_first => "",
-        // The revisions before it were removed by the user's limit, or are on the next page.
+        // The earlier revisions were removed by the user's limit, or are on the next page.
         None => return None,
     };
     Some(Step {

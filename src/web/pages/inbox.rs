@@ -1,4 +1,4 @@
-//! Distilled candidates that wait for a person: each claim with its evidence, accepted or rejected with one click.
+//! Distilled candidates that wait for a decision: each claim with its evidence. One click accepts or rejects it.
 
 use askama::Template;
 use axum::{
@@ -28,10 +28,10 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Claims that are read at once, and the bytes that those of a page take.
+/// How many claims are read at once, and the size of those on a page, in bytes.
 const CLAIMS: usize = 30;
 const CLAIMS_BYTES: usize = 44_000;
-/// Bytes of a claim's text, of a quote, and around a claim.
+/// Longest text of a claim, longest quote, and size of the HTML around a claim, in bytes.
 const TEXT_BYTES_MAX: usize = 2_500;
 const QUOTE_BYTES_MAX: usize = 600;
 const AROUND_BYTES: usize = 900;
@@ -93,9 +93,9 @@ struct InboxPage {
     states: [(&'static str, bool); 3],
     is_waiting: bool,
     claims: Vec<Claim>,
-    /// Whether there are more than are shown.
+    /// Whether there are more claims than shown.
     more: bool,
-    /// Whether distilling is on, and what it cost.
+    /// Whether distilling is on, and its cost.
     standing: String,
     is_off: bool,
 }
@@ -130,7 +130,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-/// What distilling did today, in words.
+/// A sentence about what distilling did today.
 fn standing(status: &Status, locale: &Locale) -> String {
     let requests = usize::try_from(status.requests_today).unwrap_or(usize::MAX);
     format!(

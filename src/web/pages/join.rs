@@ -20,12 +20,12 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Bytes of each of both texts beside the form.
+/// Longest part of each text next to the form, in bytes.
 const SHOWN_BYTES: usize = 8_000;
 
 /// One of the two memories.
 struct Side {
-    /// Its name among the fields of the form.
+    /// Its name in the form's fields.
     which: &'static str,
     id: String,
     href: String,
@@ -40,7 +40,7 @@ struct JoinPage {
     shell: Shell,
     /// The memory that stays, and the one that it supersedes.
     sides: [Side; 2],
-    /// The address of the same page with both swapped.
+    /// The address of the same page with the two swapped.
     other_way: String,
     title: String,
     kind: String,
@@ -50,7 +50,7 @@ struct JoinPage {
     problem: Option<String>,
 }
 
-/// A memory of the form, whole.
+/// A memory of the form, complete.
 async fn whole(shared: &Shared, id: &str) -> Result<Memory, Failure> {
     Ok(Memory::of(&shared.backend.read(of::GetObservation, view::whole(id)).await?))
 }
@@ -84,7 +84,7 @@ async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Fa
     })
 }
 
-/// The combined text of both, as far as a program can make it.
+/// A first version of the combined text, which the person edits.
 fn both(first: &str, second: &str) -> String {
     match (first.trim(), second.trim()) {
         (first, second) if first.contains(second) => first.to_owned(),
@@ -102,7 +102,7 @@ pub(in crate::web) async fn show(
 }
 
 /// Saves the text as the next revision of the first memory, which supersedes the second. If one of them was changed
-/// meanwhile, nothing is saved, and the form shows both in their present state: the person has not read that text.
+/// meanwhile, saves nothing and shows the form with both in their present state, which the person has not read.
 pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (first, second) = (form.field("first"), form.field("second"));
     let mut page = page(&shared, &first, &second).await?;

@@ -1,5 +1,5 @@
-//! The calls of agents as they are answered: a page of the latest, and a stream of further ones (server-sent
-//! events).
+//! The calls of agents: a page of the latest ones, and a stream (server-sent events) of further ones when they are
+//! answered.
 
 use std::convert::Infallible;
 
@@ -27,12 +27,12 @@ use crate::web::{
     },
 };
 
-/// Calls of the page, and of one round of the stream.
+/// Most calls on the page, and in one round of the stream.
 const CALLS: usize = 60;
 /// How long the daemon waits for a call, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
-/// Longest outcome of a call.
+/// Longest outcome of a call, in bytes of HTML.
 const OUTCOME_BYTES_MAX: usize = 120;
 
 /// A call on one line.
@@ -108,7 +108,7 @@ pub(in crate::web) async fn stream(
     Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// A call as an event: its line of the page, and its number, from which the browser resumes.
+/// A call as an event: its line in the table, and its number, from which the browser resumes.
 fn event(call: &daemon::Call, locale: &Locale) -> Option<Event> {
     let call = Call::read(call);
     let line = CallLine::of(&call, locale).render().ok()?;

@@ -1,4 +1,4 @@
-//! The list of memories: newest first, or the results of the agents' own search, with its reasons.
+//! The list of memories, newest first, or the results of the agents' own search with its reasons.
 
 use std::collections::BTreeMap;
 
@@ -45,15 +45,15 @@ struct MemoriesPage {
     found: Found,
 }
 
-/// What the list shows.
+/// The contents of the list.
 #[derive(Default)]
 struct Found {
     items: Vec<Item>,
-    /// The number of results, in words.
+    /// A text with the number of results.
     said: String,
     /// How well a search matched: `strong`, `partial`, `none`; empty for a list.
     matched: String,
-    /// Better hits in other projects: words and address.
+    /// Better hits in other projects: a text and an address.
     elsewhere: Vec<(String, String)>,
     first: Option<String>,
     /// The address of the previous page, if it is known.
@@ -107,7 +107,7 @@ fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
             format!("{first}–{last} of {}, newest first", memories(total))
         }
         Some(total) => memories(total),
-        // Some conditions are checked memory by memory, so the total is known only on the last page.
+        // Some conditions are checked for each memory, so the total is known only on the last page.
         None if next.is_some() || filter.from > 0 => format!("{}, newest first", memories(items.len())),
         None => memories(items.len()),
     };

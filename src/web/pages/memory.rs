@@ -1,4 +1,4 @@
-//! One memory: its text, its origin, its relations, and what can be done with it.
+//! One memory: its text, its origin, its relations, and the actions on it.
 
 use askama::Template;
 use axum::{
@@ -22,10 +22,10 @@ use crate::web::{
     },
 };
 
-/// Bytes of a content that are shown at first, and that they may take as HTML, to keep the page small.
+/// Longest part of a content that is shown at first, and its size as HTML, in bytes. This keeps the page small.
 const SHOWN_BYTES: usize = 16 * 1024;
 const SHOWN_HTML_BYTES: usize = 36_000;
-/// Most bytes of a fact of a memory.
+/// Longest fact about a memory, in bytes.
 const FACT_BYTES_MAX: usize = 600;
 /// Most anchors that are shown.
 const ANCHORS_MAX: usize = 20;
@@ -35,11 +35,11 @@ struct Related {
     href: String,
     title: String,
     kind: String,
-    /// The address for merging both.
+    /// The address for merging the two.
     merge: String,
 }
 
-/// A fact without a place of its own: its name and its parts, each with a link.
+/// A fact in the table: its name and its parts, each with a link.
 struct Detail {
     name: &'static str,
     parts: Vec<(String, String)>,
@@ -63,7 +63,7 @@ struct MemoryPage {
     updated: When,
     created: When,
     content: Markup,
-    /// The address that shows the whole of a long content.
+    /// The address that shows a long content completely.
     whole: Option<String>,
     details: Vec<Detail>,
     /// The verdicts on its anchors, each with whether it still holds.

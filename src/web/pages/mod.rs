@@ -1,4 +1,4 @@
-//! The pages, one per file: each asks the daemon, puts the answer into words, and renders its template.
+//! The pages, one per file. Each calls the daemon, prepares the texts of the answer, and renders its template.
 
 pub(super) mod change;
 pub(super) mod documents;
@@ -37,12 +37,12 @@ use crate::view::Row;
 /// The parameters in an address.
 type Parts = axum::extract::Query<HashMap<String, String>>;
 
-/// A parameter without blanks around it; empty where it is not given.
+/// A parameter without blanks around it; empty if it is missing.
 fn part(parts: &HashMap<String, String>, name: &str) -> String {
     parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
-/// A question about one project, or about all where none is named.
+/// Arguments for one project, or for all projects if the name is empty.
 fn about(project: &str, mut question: Value) -> Value {
     match project {
         "" => question["all_projects"] = json!(true),
@@ -51,7 +51,7 @@ fn about(project: &str, mut question: Value) -> Value {
     question
 }
 
-/// Cuts facts to what fits a page; says how many are left out.
+/// Cuts facts to what fits on a page. Returns how many are left out.
 fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
     let left_out = facts.len().saturating_sub(most);
     facts.truncate(most);
@@ -61,7 +61,7 @@ fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
     left_out
 }
 
-/// The position in a list at which a page begins, as its address says; the beginning where that is no number.
+/// The position in a list at which a page begins, from its address; the beginning if it is not a number.
 fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> T {
     parts.get("from").and_then(|from| from.parse().ok()).unwrap_or_default()
 }
@@ -69,19 +69,19 @@ fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> T {
 /// Longest title in a list, in characters and in bytes of HTML.
 const TITLE_CHARS_MAX: usize = 120;
 const TITLE_BYTES_MAX: usize = 240;
-/// Longest preview in a list.
+/// Longest preview in a list, in characters.
 const PREVIEW_CHARS_MAX: usize = 220;
 const PREVIEW_BYTES_MAX: usize = 400;
 /// Longest name of a project or an agent in a list, in characters and in bytes of HTML.
 const NAME_CHARS_MAX: usize = 60;
 const NAME_BYTES_MAX: usize = 120;
-/// Longest fact that is told on one line.
+/// Longest fact on one line, in bytes.
 const FACT_BYTES_MAX: usize = 300;
-/// Bytes of a list of memories beyond which items lose their previews.
+/// Size of a list of memories beyond which items have no previews, in bytes.
 const ITEMS_BYTES: usize = 48_000;
-/// Bytes that a page takes around an item's texts.
+/// Size of the HTML around an item's texts, in bytes.
 const ITEM_BYTES: usize = 380;
-/// Projects that are suggested while one is typed, and the bytes that they may take.
+/// Most projects that a form suggests, and their size, in bytes.
 const PROJECTS_MAX: usize = 100;
 const PROJECTS_BYTES: usize = 6_000;
 
@@ -124,7 +124,7 @@ impl Item {
         }
     }
 
-    /// The bytes that it takes without its preview.
+    /// Its size without its preview, in bytes.
     fn weight(&self) -> usize {
         let texts =
             [&self.title, &self.kind, &self.project, &self.agent].map(|text| byte_budget::weight(text));

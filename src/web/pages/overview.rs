@@ -26,9 +26,9 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Projects that are named.
+/// Most projects that are named.
 const PROJECTS_MAX: usize = 8;
-/// Agents that are named.
+/// Most agents that are named.
 const AGENTS_MAX: usize = 12;
 /// Hours of the chart of calls.
 const HOURS: i64 = 24;
@@ -60,7 +60,7 @@ pub(super) struct FactLine {
     pub name: &'static str,
     pub words: String,
     pub todo: Option<&'static str>,
-    /// The page where it is done; empty where there is none.
+    /// The page for the advice; empty if there is none.
     pub href: &'static str,
 }
 
@@ -71,7 +71,7 @@ impl FactLine {
             Some(false) => ("ill", "not well: "),
             None => ("plain", ""),
         };
-        // In a terminal, the advice names this page; here it leads there.
+        // In a terminal, the advice names a page. Here it is a link to that page.
         let (href, todo) = match (fact.name, fact.todo) {
             ("alike", Some(_)) => ("/pairs?which=twins", Some("See both side by side, and keep one")),
             ("review", Some(_)) => ("/pairs", Some("See both side by side, and settle which one holds")),
@@ -143,7 +143,7 @@ pub(in crate::web) async fn show(
     }))
 }
 
-/// The address of a project's memories; of the personal ones for the empty project.
+/// The address of a project's memories. The empty project stands for the personal ones.
 pub(super) fn place_of(project: &str) -> String {
     match project {
         "" => link::with_query("/memories", &[("scope", "personal")]),
@@ -184,7 +184,7 @@ fn saves(counted: &Counts, locale: &Locale) -> (Chart, String) {
     (chart, said)
 }
 
-/// The calls of the last hours: those that recall below, all others above.
+/// The calls of the last hours. In each bar, those that recall are below, all others above.
 fn calls(calls: &[Call], now: Timestamp, locale: &Locale) -> (Chart, String) {
     let recalls: BTreeSet<&str> =
         [Operation::Search, Operation::Context, Operation::GetObservation, Operation::Timeline]
@@ -234,7 +234,7 @@ pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
     [daemon].into_iter().chain(view::facts(figures.counts.stats.as_ref())).chain([backup]).collect()
 }
 
-/// Today's cost of models, if one is used. Lag and jobs are among the facts already.
+/// Today's cost of models, if one is used. The other facts already include lag and jobs.
 pub(super) fn spend(stats: &Stats) -> Option<Fact> {
     let fact = view::spent(&stats.worker).into_iter().find(|fact| fact.name == "spent today")?;
     Some(Fact { name: "spend", ..fact })

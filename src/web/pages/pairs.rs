@@ -1,4 +1,4 @@
-//! Pairs of memories that contradict each other, or are nearly the same: side by side, decided with one click.
+//! Pairs of memories that contradict each other or are nearly the same, side by side. One click decides.
 
 use askama::Template;
 use axum::{
@@ -25,9 +25,9 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Pairs of a page.
+/// How many pairs a page shows.
 const PAIRS: usize = 10;
-/// Bytes that each text, and what is said of a pair, may take.
+/// Longest text of a memory, and longest text about a pair, in bytes.
 const TEXT_BYTES_MAX: usize = 900;
 const EVIDENCE_BYTES_MAX: usize = 300;
 
@@ -44,7 +44,7 @@ struct Side {
     revision: u64,
     when: When,
     content: String,
-    /// The memory beside it.
+    /// The other memory of the pair.
     other: String,
 }
 
@@ -61,9 +61,9 @@ struct Pair {
 struct PairsPage {
     shell: Shell,
     tabs: [Tab; tabs::COUNT],
-    /// `twins`, or else what is claimed.
+    /// Whether the pair is nearly the same; otherwise there is a claim about it.
     is_twins: bool,
-    /// The form value that leads back here.
+    /// The value in the form for returning to this page.
     back: &'static str,
     from: usize,
     pairs: Vec<Pair>,
@@ -143,7 +143,7 @@ fn side(memory: &memories::Side, which: &'static str, other: String, locale: &Lo
     }
 }
 
-/// Lets both stand, in the revisions that the person read.
+/// Records that both hold, in the revisions that the person read.
 pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
@@ -151,7 +151,7 @@ pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -
     Ok(decided(&form, "settled"))
 }
 
-/// One memory supersedes the other, by the person's decision. The text of the older one stays.
+/// Makes one memory supersede the other, because the person decided so. The text of the other stays.
 pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
     shared.backend.change(Operation::Update, question).await?;

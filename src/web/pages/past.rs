@@ -1,4 +1,4 @@
-//! Past sessions from agents' transcripts: the list or a search in it, one session, one exchange.
+//! Past sessions from agents' transcripts: the list, the search, one session, one exchange.
 
 use askama::Template;
 use axum::{
@@ -20,11 +20,11 @@ use crate::web::{
     },
 };
 
-/// Past sessions of a page, and hits of a search.
+/// How many past sessions or hits a page shows.
 const PAGE: usize = 30;
-/// Exchanges of a page.
+/// How many exchanges a page shows.
 const EXCHANGES: usize = 50;
-/// Bytes of an exchange's text on a page, and that they may take as HTML.
+/// Longest part of an exchange's text on a page, and its size as HTML, in bytes.
 const TEXT_BYTES: usize = 12_000;
 const TEXT_HTML_BYTES: usize = 28_000;
 /// Most files, commands and errors of an exchange that are shown.
@@ -65,7 +65,7 @@ struct ListPage {
     shell: Shell,
     query: String,
     project: String,
-    /// The list, if nothing was searched for.
+    /// The list, if there is no search.
     sessions: Vec<Line>,
     /// The results of a search.
     hits: Vec<Item>,
@@ -193,7 +193,7 @@ pub(in crate::web) async fn session(
     }))
 }
 
-/// A summary of what an exchange did, in words.
+/// A summary of what an exchange did.
 fn did(exchange: &Exchange, locale: &Locale) -> String {
     let failed = exchange.commands.iter().filter(|ran| ran.ok == Some(false)).count();
     let counts = [

@@ -25,13 +25,13 @@ use crate::web::{
 };
 use cerebro_core::domain::{self, MemoryId};
 
-/// Projects of a page, the bytes they may take, and around each.
+/// How many projects a page shows, their size, and the size of the HTML around each, in bytes.
 const PAGE: usize = 100;
 const LINES_BYTES: usize = 48_000;
 const AROUND_BYTES: usize = 420;
 /// Most memories that are named after a merge because they say what the other project no longer says.
 const AGAIN: usize = 20;
-/// The longest bar beside a name, in units of its picture.
+/// Length of the longest bar, in units of its picture.
 const BAR: f64 = 100.0;
 
 struct Line {
@@ -58,7 +58,7 @@ impl Line {
 #[template(path = "projects.html")]
 struct ProjectsPage {
     shell: Shell,
-    /// Whether they were counted yet.
+    /// Whether the projects were counted already.
     is_counted: bool,
     lines: Vec<Line>,
     said: String,
@@ -77,7 +77,7 @@ struct MergePage {
     into: String,
     /// Whether no project has the other name yet.
     is_new: bool,
-    /// What a merge would move, in words.
+    /// A text about what a merge would move.
     moved: String,
 }
 
@@ -129,9 +129,9 @@ pub(in crate::web) async fn ask(
     let unfit = |words: String| Failure::new(StatusCode::BAD_REQUEST, "That cannot be merged.", words);
     let (from, into) = (part(&parts, "from"), part(&parts, "into"));
     if from.is_empty() || into.is_empty() {
-        return Err(unfit("Name the project and the one that takes it in, or its new name.".to_owned()));
+        return Err(unfit("Give the project, and the project to merge it into or its new name.".to_owned()));
     }
-    // In its stored form.
+    // The stored form of the name.
     let into = domain::Project::parse(&into).map_or(into, |project| project.as_str().to_owned());
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
@@ -163,7 +163,7 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
     let (from, into) = (form.field("from"), form.field("into"));
     let is_new = form.field("new") == "1";
     if is_new && shared.backend.count_now().await?.projects.iter().any(|known| known.name == into) {
-        let words = format!("There is a project {} by now.", crate::view::clean_line(&into));
+        let words = format!("There is now a project {}.", crate::view::clean_line(&into));
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
     let merged =

@@ -1,4 +1,4 @@
-//! The sessions of agents, and what one of them left: its summary, and its prompts and memories in order of time.
+//! The sessions of agents: the list, and one session with its summary, prompts and memories in order of time.
 
 use askama::Template;
 use axum::{
@@ -24,15 +24,15 @@ use crate::web::{
 };
 use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
 
-/// Sessions of a page.
+/// How many sessions a page shows.
 const PAGE: usize = 30;
-/// Entries of a session on a page.
+/// How many entries of a session a page shows.
 const ENTRIES: usize = 80;
-/// The same when their texts are shown in full.
+/// How many entries of a session a page shows with their full texts.
 const WHOLE_ENTRIES: usize = 20;
-/// Earlier sessions of a thread that are shown.
+/// Most earlier sessions of a thread that are shown.
 const THREAD_MAX: usize = 6;
-/// Bytes of HTML of a summary, of all prompts of a page and of one of them, unless a person asks for the full
+/// Longest summary, all prompts on a page, and longest prompt, in bytes of HTML, unless a person requests the full
 /// texts.
 const SUMMARY_BYTES: usize = 12_000;
 const PROMPTS_BYTES: usize = 12_000;
@@ -88,7 +88,7 @@ struct SessionPage {
     ended: When,
     summary: Option<Markup>,
     happenings: Vec<Happening>,
-    /// The address that shows all texts in full, if some are cut.
+    /// The address of the page with the full texts, if some are cut.
     whole: Option<String>,
     /// The sessions that it continues, the latest first.
     thread: Vec<Line>,

@@ -1,6 +1,6 @@
-//! The decisions that wait for a person, in tabs: conflicts, duplicates, candidates, tidying.
+//! The tabs of decisions that wait for a person: conflicts, duplicates, candidates, consolidation.
 
-/// The address of all tabs.
+/// The address of the menu entry to which the tabs belong.
 pub(super) const PLACE: &str = "/pairs";
 /// The number of tabs.
 pub(super) const COUNT: usize = 4;

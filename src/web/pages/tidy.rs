@@ -1,4 +1,4 @@
-//! Consolidation: what may be merged or archived, carrying out a plan, undoing it, and earlier ones.
+//! Consolidation: making a plan, carrying it out, undoing it, and the list of earlier ones.
 
 use std::time::Duration;
 
@@ -32,14 +32,14 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Consolidations that are listed.
+/// Most consolidations that are listed.
 const CYCLES: usize = 30;
-/// How long a person waits for a plan. In a large store it takes up to a minute.
+/// How long a page waits for a plan. In a large store, making one takes up to a minute.
 const PLAN_WAIT: Duration = Duration::from_secs(2);
-/// Bytes of the changes of a page, and around each.
+/// Size of the changes on a page, and of the HTML around each, in bytes.
 const STEPS_BYTES: usize = 48_000;
 const AROUND_BYTES: usize = 220;
-/// Bytes of a link to a memory that an insight rests on.
+/// Size of a link to a memory on which an insight rests, in bytes.
 const SOURCE_BYTES: usize = 70;
 
 /// A consolidation in the list.
@@ -77,7 +77,7 @@ impl Line {
             outcome: listed(&[
                 (cycle.done, "done"),
                 (cycle.skipped, "skipped"),
-                (cycle.undone, "taken back"),
+                (cycle.undone, "undone"),
                 (cycle.left, "left as they are"),
             ]),
         }
@@ -93,7 +93,7 @@ struct Step {
     into: String,
     into_href: String,
     why: String,
-    /// An insight that waits, whole, and the memories that it rests on.
+    /// The full text of a proposed insight, and the memories on which it rests.
     insight: String,
     sources: Vec<(String, String)>,
     outcome: String,
@@ -107,7 +107,7 @@ impl Step {
         Self {
             action: step.action.line(),
             title: super::titled(&line(step.title.as_ref())),
-            // An insight that waits is no memory yet.
+            // A proposed insight is not a memory yet.
             href: if insight.is_empty() { link::memory(&step.id.line()) } else { String::new() },
             into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
             into: if into.is_empty() {
@@ -157,7 +157,7 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    // Before the list is read, so that a plan that is ready at this moment is in it.
+    // Read before the list, so that a plan that becomes ready at this moment is in the list.
     let progress = shared.planning.progress();
     let answer = shared.backend.read(of::CycleLog, json!({ "limit": CYCLES })).await?;
     Ok(shell::ok(&ListPage {
@@ -174,7 +174,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-/// Has a plan made, which changes nothing. It is shown if it is there soon; otherwise the list says that it is under way.
+/// Makes a plan, which changes nothing. Shows it if it is ready soon; otherwise the list says that it is under way.
 pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
     let backend = shared.backend.clone();
     let making = async move { backend.change_and_read(of::CyclePlan, json!({})).await };

@@ -20,9 +20,9 @@ use crate::web::{
     },
 };
 
-/// Pieces of work of a page.
+/// How many pieces of work a page shows.
 const PAGE: usize = 30;
-/// Facts of a piece of work that are shown.
+/// Most facts about a piece of work that are shown.
 const FACTS_MAX: usize = 120;
 
 /// A piece of work in a list.
@@ -30,7 +30,7 @@ struct Line {
     href: String,
     title: String,
     standing: String,
-    /// Whether nobody is working on it though it is open.
+    /// Whether nobody is working on it although it is open.
     is_stale: bool,
     held: bool,
     agent: String,

@@ -1,4 +1,4 @@
-//! How much text fits on a page, counted in bytes of HTML, where a `<` takes more than one.
+//! How much text fits on a page, in bytes of HTML. There, a `<` takes several bytes.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ pub fn line(text: &str, chars: usize, most: usize) -> String {
 pub struct ByteBudget(pub usize);
 
 impl ByteBudget {
-    /// Takes these bytes if there are as many left.
+    /// Takes these bytes if there are enough left.
     pub fn takes(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => {

@@ -1,10 +1,10 @@
-//! Bars over time, as rectangles of an SVG picture.
+//! A bar chart over time, as rectangles of an SVG picture.
 
 /// The picture's size, in its own units.
 pub const WIDTH: f64 = 720.0;
 /// The height of the bars, without the words below them.
 pub const HEIGHT: f64 = 120.0;
-/// The share of a column that stays free beside its bar.
+/// The share of a column's width that stays free next to its bar.
 const GAP: f64 = 0.25;
 
 /// One column to be drawn.
@@ -12,11 +12,11 @@ const GAP: f64 = 0.25;
 pub struct Column {
     /// Its label, such as a day.
     pub name: String,
-    /// Its parts from the bottom; every column has as many.
+    /// Its parts from the bottom. Every column has the same number of parts.
     pub parts: Vec<u64>,
 }
 
-/// A rectangle. The numbers are written out, to a tenth.
+/// A rectangle. The numbers are texts, to a tenth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bar {
     pub x: String,
@@ -75,7 +75,7 @@ impl Chart {
     }
 }
 
-/// A number to a tenth, without a zero behind the point.
+/// A number to a tenth, without `.0`.
 pub fn tenths(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

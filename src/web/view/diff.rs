@@ -11,37 +11,37 @@ use super::byte_budget::{self, ByteBudget};
 
 /// Unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
-/// Most lines of a difference that are shown at once.
+/// Most lines of a diff on one page.
 pub const LINES_MAX: usize = 400;
 /// Most bytes of a line; a longer one continues on the next.
 const LINE_BYTES_MAX: usize = 1_000;
-/// Bytes that a page takes around a line's text.
+/// Size of the HTML around a line's text, in bytes.
 const AROUND_BYTES: usize = 75;
-/// How long the shortest difference is searched for; after that a good one is taken.
+/// How long to search for the shortest diff. After that a longer one is used.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A line of a difference.
+/// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// `same`, `added`, `removed`, or `gap` where unchanged lines are left out.
+    /// `same`, `added`, `removed`, or `gap` in place of unchanged lines that are left out.
     pub kind: &'static str,
     /// The sign before it; empty for the continuation of a long line.
     pub sign: &'static str,
     pub text: String,
 }
 
-/// A piece of the difference of two texts.
+/// A part of the diff of two texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     pub lines: Vec<Line>,
     /// How many lines were added and removed in total.
     pub added: usize,
     pub removed: usize,
-    /// The line at which the next piece begins, if there is more.
+    /// The line at which the next part begins, if there is more.
     pub next: Option<usize>,
 }
 
-/// A piece under construction.
+/// A part under construction.
 struct Piece {
     diff: Diff,
     /// Lines before it, and all so far.

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::link;
 
-/// Memories of a page of the list.
+/// How many memories a page of the list shows.
 pub const PAGE: usize = 50;
-/// The farthest place in the list that an address may name.
+/// Highest position in the list that an address can name.
 const FROM_MAX: usize = 10_000_000;
 
 /// The conditions of the list. Empty texts are no conditions.
@@ -57,12 +57,12 @@ impl Filter {
         }
     }
 
-    /// Whether the list is a search: the agents' own, which does not support deleted memories or authors.
+    /// Whether the list is a search. The agents' own search does not support deleted memories or authors.
     pub fn is_search(&self) -> bool {
         !self.query.is_empty() && !self.deleted && self.session.is_empty() && self.agent.is_empty()
     }
 
-    /// Whether conditions are set that the form hides by default.
+    /// Whether a condition is set that the form hides by default.
     pub fn is_fine(&self) -> bool {
         let texts = [&self.tags, &self.since, &self.until, &self.session, &self.agent];
         texts.iter().any(|text| !text.is_empty()) || self.deleted || self.archived
@@ -94,7 +94,7 @@ impl Filter {
         )
     }
 
-    /// The conditions that a list and a search have, by the names of an address and of a question.
+    /// The conditions that a list and a search share, under the names that addresses and operations use.
     fn texts(&self) -> [(&'static str, &str); 6] {
         [
             ("project", &self.project),

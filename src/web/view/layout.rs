@@ -49,11 +49,11 @@ pub struct Curve {
     /// As the `d` of a path.
     pub path: String,
     pub title: String,
-    /// Whether it connects memories of one column, and so belongs into the background.
+    /// Whether it connects memories of one column, and so is drawn in the background.
     pub is_aside: bool,
 }
 
-/// The picture: a place for each node in the nodes' order, and the lines.
+/// The picture: a position for each node, in the order of the nodes, and the lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     pub width: String,

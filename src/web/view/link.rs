@@ -1,4 +1,4 @@
-//! Links into the page: paths and queries with every value percent-encoded.
+//! Addresses of the pages: paths and queries with every value percent-encoded.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn encode(text: &str) -> String {
     out
 }
 
-/// A path with those parameters that have a value.
+/// A path with the parameters that are not empty.
 pub fn with_query(path: &str, parts: &[(&str, &str)]) -> String {
     let mut out = path.to_owned();
     for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -25,7 +25,7 @@ pub fn with_query(path: &str, parts: &[(&str, &str)]) -> String {
     out
 }
 
-/// Where a list goes on: its address, from a position.
+/// The address of a list from a position on.
 pub fn onward(path: &str, from: impl std::fmt::Display) -> String {
     with_query(path, &[("from", &from.to_string())])
 }

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Most languages of a browser's list that are looked at.
+/// Most languages of a browser's list that are read.
 const LANGUAGES_MAX: usize = 16;
 
-/// A language of dates.
+/// A language for dates and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
     #[default]
@@ -36,7 +36,7 @@ impl Language {
     }
 }
 
-/// A moment in a form for machines and one for the reader.
+/// A moment in a form for programs and in one for the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
     /// RFC 3339; empty when there is no moment.

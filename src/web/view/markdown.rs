@@ -1,8 +1,8 @@
 //! Renders a memory's Markdown as HTML, with a small set of elements.
 //!
-//! Every text is escaped, including HTML, which is shown as text. A link leads to the web or to a mail address,
-//! otherwise it is not a link. A picture becomes a link to it, so that reading a memory contacts no other host.
-//! Headings never skip a level.
+//! Every text is escaped, including HTML, which is shown as text. Only links to the web and to mail addresses are
+//! rendered as links. A picture becomes a link, so that reading a memory contacts no other host. Headings never skip a
+//! level.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ fn escape(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a link is allowed: to the web, or to a mail address. No script, no file, nothing on this page.
+/// Whether a link is allowed: only one to the web or to a mail address.
 fn leads_out(url: &str) -> bool {
     let url = url.trim_start().to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| url.starts_with(scheme))
@@ -102,7 +102,7 @@ impl Page {
         }
     }
 
-    /// A box to tick takes the place of the item's bullet.
+    /// Replaces the bullet of an item with a check box.
     fn task(&mut self, done: bool) {
         const ITEM: &str = "<li>";
         if self.out.ends_with(ITEM) {
@@ -176,7 +176,7 @@ impl Page {
         }
     }
 
-    /// A heading is at most one level below the one before, whatever the text says.
+    /// Begins a heading. It is at most one level below the one before, whatever its level in the text.
     fn begin_heading(&mut self, level: HeadingLevel) {
         let wanted = level as u8 + 1;
         self.level = wanted.clamp(2, self.level.saturating_add(1).clamp(2, 6));
@@ -194,7 +194,7 @@ impl Page {
         self.out.push_str("\"><code>");
     }
 
-    /// A link inside a link is not rendered as one, such as a picture in a link.
+    /// Begins a link. A link inside a link, such as a picture, is not rendered as one.
     fn begin_link(&mut self, url: &str, before: &str) {
         let is_link = leads_out(url) && !self.links.contains(&true);
         self.links.push(is_link);

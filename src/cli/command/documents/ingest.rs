@@ -20,11 +20,11 @@ use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::text;
 use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
 
-/// Read documents, so that searches find what they say
+/// Read documents, so that searches find their contents
 ///
 /// Reads Markdown, HTML, text, source code, CSV, JSON, notebooks, docx, pptx, xlsx, epub and PDF. In a folder, files
 /// that `.gitignore` leaves out are not read. Reading a file again updates what has changed; a file that is gone from a
-/// folder is no longer found. Documents are no memories: `cerebro search --type document` finds them, and any search
+/// folder is no longer found. Documents are not memories: `cerebro search --type document` finds them, and any search
 /// mentions them in one line if they know more than the memories.
 #[derive(Debug, Args)]
 pub struct IngestArgs {

@@ -38,7 +38,7 @@ pub struct ListArgs {
     of: ProjectArgs,
 }
 
-/// Show what is kept of a document
+/// Show what is stored of a document
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The document's id, the id of one of its passages, or its path
@@ -46,7 +46,7 @@ pub struct ShowArgs {
     document: String,
 }
 
-/// Destroy what is kept of a document for good; its file stays
+/// Destroy what is stored of a document for good; its file stays
 ///
 /// `cerebro compact` then removes its last bytes from the database's files. Ingesting the file again brings it back.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use super::super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::reading;
 
-/// Read documents from standard input and tell what they say as JSON; `cerebro ingest` and the daemon run this
+/// Read documents from standard input and print their contents as JSON; `cerebro ingest` and the daemon run this
 #[derive(Debug, Args)]
 pub struct ReadArgs {}
 

@@ -31,7 +31,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Search what was said and done in past sessions
 #[derive(Debug, Args)]
 pub struct SearchArgs {
-    /// Words to look for
+    /// Words to search for
     #[arg(required = true)]
     text: Vec<String>,
     /// Search sessions of sub-agents and sessions without a person too
@@ -79,7 +79,7 @@ pub struct HowArgs {
     scope: ScopeArgs,
 }
 
-/// Show where an error was met before, and what made it go away
+/// Show where an error occurred before, and what fixed it
 #[derive(Debug, Args)]
 pub struct FixArgs {
     /// Words of the error; numbers are ignored
@@ -193,8 +193,10 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
 /// Why a search found nothing, and what to try next.
 fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
     match status.exchanges {
-        0 if !status.enabled => "past sessions are not taken in; `cerebro history import` asks and does",
-        0 => "nothing was taken in yet; `cerebro history status` says how far it is",
+        0 if !status.enabled => {
+            "past sessions are not imported; `cerebro history import` asks and imports them"
+        }
+        0 => "nothing was imported yet; `cerebro history status` shows the progress",
         _ if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
         _ if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
         _ => "other words may find it; `cerebro history show` lists the sessions",
@@ -321,7 +323,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
     });
     context
         .output
-        .table(&table, "no past sessions yet; `cerebro history import` takes them in, after asking")?;
+        .table(&table, "no past sessions yet; `cerebro history import` imports them, after asking")?;
     Ok(Outcome::Done)
 }
 

@@ -32,7 +32,7 @@ const BAR: &str = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {msg}, {el
 #[derive(Debug, Subcommand)]
 pub enum HistoryCommand {
     Import(ImportArgs),
-    /// Show what was taken in, what is under way and what could not be read
+    /// Show what was imported, what is under way and what could not be read
     Status,
     Search(find::SearchArgs),
     Show(find::ShowArgs),
@@ -45,7 +45,7 @@ pub enum HistoryCommand {
     Exclude(ExcludeArgs),
 }
 
-/// Take past sessions in, the newest first, and keep them current from then on
+/// Import past sessions, the newest first, and keep them current from then on
 ///
 /// Asks before it begins. Only the sessions that `--agent` and `--project` choose are kept current from then on; a
 /// later import can widen the choice. You can interrupt it at any time, and it goes on by itself.
@@ -61,7 +61,7 @@ pub struct ImportArgs {
     /// Only sessions of the last days, such as 30d; 0 means all [default: `since` in config.toml, or 180d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Take in files that agents load at their start too (CLAUDE.md, AGENTS.md, rules, their own notes), as documents
+    /// Also import files that agents load at their start (CLAUDE.md, AGENTS.md, rules, their own notes), as documents
     /// for the other agents
     #[arg(long)]
     memory_files: bool,
@@ -76,9 +76,9 @@ pub struct ImportArgs {
     no_wait: bool,
 }
 
-/// Take in only this project or folder and those named before, or list them
+/// Import only this project or folder and those named before, or list them
 ///
-/// Without any name, all are taken in. What was taken in of others stays.
+/// If no name was ever given, all are imported. What was imported from others stays.
 #[derive(Debug, Args)]
 pub struct IncludeArgs {
     /// A project, or the absolute path of a folder
@@ -88,14 +88,14 @@ pub struct IncludeArgs {
     remove: bool,
 }
 
-/// Leave a project or a folder alone, or list what is left alone
+/// Exclude a project or a folder, or list those that are excluded
 ///
-/// What was taken in of it stays; `cerebro history forget` destroys that.
+/// What was imported from it stays; `cerebro history forget` destroys that.
 #[derive(Debug, Args)]
 pub struct ExcludeArgs {
     /// A project, or the absolute path of a folder
     what: Option<String>,
-    /// Remove it from the list, so that it is taken in again
+    /// Remove it from the list, so that it is imported again
     #[arg(long, requires = "what")]
     remove: bool,
 }
@@ -157,7 +157,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         }
         if !context.output.confirm(&question(&settings, &args))? {
             daemon.close().await;
-            context.output.note("nothing was taken in");
+            context.output.note("nothing was imported");
             return Ok(Outcome::Short);
         }
     }
@@ -261,7 +261,7 @@ pub async fn offer(
     let daemon = Daemon::reach(&context.home()?).await?;
     daemon.read(Request::new(of::HistoryImport)).await?;
     daemon.close().await;
-    context.output.note("past sessions are being taken in; `cerebro history status` says how far it is");
+    context.output.note("past sessions are being imported; `cerebro history status` shows the progress");
     Ok(())
 }
 
