@@ -114,7 +114,7 @@ pub(super) async fn known(call: &mut Call) -> AnswerTo<of::Known> {
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
     let known = call.service.memories.known(&ids).await?;
     let answer = Known { ids: known.iter().map(Text::of).collect() };
-    Ok(Reply::saying(format!("{} are here", known.len())).answering(answer))
+    Ok(Reply::saying(format!("{} exist", known.len())).answering(answer))
 }
 
 /// Imports a note that was written or changed by hand.

@@ -105,7 +105,7 @@ pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
     let SessionContents { session, entries, prompts, more } =
         call.service.recall.session_contents(&id, after, limit).await?;
-    // At full precision, because many may be in one second.
+    // At full precision, because one second may have many entries.
     let next = entries.last().filter(|_| more).map(|last| Text::of(last.at));
     let row_of = |entry: &Entry| {
         let prompt = prompts.get(&entry.id).filter(|_| bytes > 0);
@@ -124,7 +124,7 @@ pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
     Ok(Reply::saying(text::counted(entries.len(), "entry")).answering(answer))
 }
 
-/// Pairs of memories that the worker found: claims against each other, or texts that are nearly the same.
+/// Pairs of memories that the worker found: one with a claim about the other, or two with nearly the same text.
 pub(super) async fn pairs(call: &mut Call) -> AnswerTo<of::Pairs> {
     let which = match call.arguments.text("which")?.as_deref() {
         None | Some("claims") => Pairs::Claims,
@@ -144,7 +144,7 @@ pub(super) async fn pairs(call: &mut Call) -> AnswerTo<of::Pairs> {
     Ok(Reply::saying(text::counted(answer.pairs.len(), "pair")).answering(answer))
 }
 
-/// A person lets two memories stand, in the revisions that the person read.
+/// Records that both memories of a pair hold, in the revisions that the person read.
 pub(super) async fn settle(call: &mut Call) -> AnswerTo<of::Settle> {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;

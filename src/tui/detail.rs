@@ -80,7 +80,7 @@ impl Detail {
         Self { memory, body, ..detail }
     }
 
-    /// Takes in the earlier revisions.
+    /// Adds the earlier revisions from an answer.
     pub fn take_revisions(&mut self, found: &Observation) {
         let revisions: Vec<Revision> = found.revisions.iter().map(Revision::of).collect();
         self.old = ScrolledText::new(revisions.first().map_or("", |revision| revision.content.as_str()));
@@ -88,7 +88,7 @@ impl Detail {
         self.revisions = Some(revisions);
     }
 
-    /// Takes in the relations of a branch that was opened.
+    /// Adds the relations of an opened branch from an answer.
     pub fn take_branch(&mut self, found: &Observation) {
         let found = Memory::of(found);
         let Some(at) = self.tree.iter().position(|branch| branch.to.id == found.row.id && branch.open) else {

@@ -46,7 +46,7 @@ impl Pages {
         (first..=end).filter(|page| !self.held.contains_key(page) || self.stale.contains(page)).collect()
     }
 
-    /// Adds a page, and drops those far from it.
+    /// Adds a page, and drops those that are far from it.
     pub fn put(&mut self, number: usize, page: &Page) {
         self.total = usize::try_from(page.total).ok();
         self.held.insert(number, page.memories.iter().map(Row::browsed).collect());

@@ -279,7 +279,7 @@ fn take_past(sessions: &mut Sessions, history: &History) {
     sessions.cursor.fit(sessions.rows.len());
 }
 
-/// Takes in a page: earlier sessions than those that are held, or the latest again.
+/// Adds a page of sessions: the latest again, or earlier ones than those that are held.
 fn take_sessions(sessions: &mut Sessions, latest: &answer::sessions::Sessions) {
     let new: Vec<Session> = latest.sessions.iter().map(Session::of).collect();
     let oldest = sessions.rows.last().and_then(|session| session.started_at).unwrap_or(Timestamp::MAX);

@@ -133,7 +133,7 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
     }
 }
 
-/// Has a screen take in an answer; complains about one that cannot be read.
+/// Passes an answer to a screen. If it cannot be read, shows a notice.
 pub fn take<O: Ask>(state: &mut State, value: &Value, takes: impl FnOnce(&mut State, &O::Answer)) {
     match answer::read::<O>(value) {
         Ok(answer) => takes(state, &answer),

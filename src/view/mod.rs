@@ -40,7 +40,7 @@ pub fn moment(value: &Value, name: &str) -> Option<Timestamp> {
     value[name].as_str().and_then(|text| text.parse().ok())
 }
 
-/// The items of a list of an answer.
+/// The items of a list in an answer.
 pub fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value[name].as_array().into_iter().flatten()
 }
@@ -67,7 +67,7 @@ pub struct Row {
     pub marks: Vec<String>,
 }
 
-/// Origins that need no mention, because somebody here chose to write or import the text.
+/// Origins that are not shown as marks, because somebody here chose to write or import the text.
 const CHOSEN: [&str; 4] = ["", "agent", "person", "import"];
 
 /// What a reader should know before believing a memory, the most important first.
@@ -251,7 +251,7 @@ fn listed(texts: &[Text]) -> String {
     texts.iter().map(Text::line).collect::<Vec<_>>().join(", ")
 }
 
-/// An anchor in words, and whether it still holds.
+/// An anchor as text, and whether it still holds.
 fn anchor(anchor: &Anchor) -> (String, bool) {
     let parts = [anchor.path.line(), line(anchor.symbol.as_ref())];
     let place = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
@@ -259,7 +259,7 @@ fn anchor(anchor: &Anchor) -> (String, bool) {
     (format!("{place}: {}", anchor.verdict.line()), holds)
 }
 
-/// A validity in words; empty where there is none.
+/// A validity as text; empty if there is none.
 fn period(valid: &Valid) -> String {
     let day = |at: &Option<Text>| line(at.as_ref()).chars().take("2026-11-24".len()).collect::<String>();
     match (day(&valid.from).as_str(), day(&valid.until).as_str()) {

@@ -207,7 +207,7 @@ pub(in crate::web) async fn entity(
         title: super::named(&name),
         project: super::named(&own),
         beside: answer.beside.iter().take(BESIDE_MAX).map(beside).collect(),
-        nothing: "What names it is not related to each other.",
+        nothing: "The memories that name it are not related to each other.",
         ..Head::default()
     };
     Ok(drawn(&shared, head, picture, &own, &name).await)

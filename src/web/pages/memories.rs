@@ -157,7 +157,7 @@ fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
     }
 }
 
-/// The marks of a hit: what superseded it, what contradicts it, and so on. The flag has a place of its own.
+/// The marks of a hit, such as the memory that superseded it or one that contradicts it. The flag has a place of its own.
 fn marks(marks: &Marks) -> impl Iterator<Item = String> {
     let marks = marks.told().into_iter().filter(|(name, _)| *name != "flag");
     marks

@@ -222,7 +222,7 @@ pub(in crate::web) async fn exchange(
     }
     let mut exchange = Exchange::of(&answer);
     if byte_budget::weight(&exchange.content) > TEXT_HTML_BYTES {
-        // So much always fits, whatever the text consists of.
+        // This much always fits, whatever the text is.
         exchange = Exchange::of(&ask(TEXT_HTML_BYTES / byte_budget::ESCAPED_BYTES).await?);
     }
     let mut facts = exchange.facts();

@@ -168,7 +168,7 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
     }
     let merged =
         shared.backend.change_and_read(of::MergeProjects, json!({ "from": from, "into": into })).await?;
-    // So that the list that follows shows it.
+    // Counts first, so that the next page shows the result.
     shared.backend.count_now().await?;
     let again: Vec<&str> = merged.said_again.iter().map(Text::raw).take(AGAIN).collect();
     let place = match (is_new, again.is_empty()) {
