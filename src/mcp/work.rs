@@ -116,9 +116,11 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
 
 /// The state of the journal, if the store is open.
 pub(super) fn journal_facts(context: &Context) -> Option<Value> {
-    let report = context.opened()?.journal.report();
+    let journal = &context.opened()?.journal;
+    let (report, damaged) = (journal.report(), journal.damaged_keys());
     Some(json!({
         "enabled": report.enabled, "degraded_until": report.degraded_until.map(moment), "missed": report.missed,
+        "damaged_keys": (!damaged.is_empty()).then(|| damaged.join(", ")),
     }))
 }
 

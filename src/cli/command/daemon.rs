@@ -183,6 +183,7 @@ fn show_status(context: &CommandContext, mut status: Value) -> Result<Outcome> {
             ("last backup", context.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
             ("journal slow", context.output.moment(&status["journal"]["degraded_until"])),
+            ("damaged keys", shown(&status["journal"]["damaged_keys"])),
         ])?;
     }
     Ok(Outcome::Done)
