@@ -36,6 +36,8 @@ pub struct Journal {
     pub degraded_until: Option<Text>,
     /// Events that are missing and not recorded by a gap yet.
     pub missed: u64,
+    /// The files of keys that were damaged and moved aside, if any.
+    pub damaged_keys: Option<Text>,
 }
 
 /// `op_stop`

@@ -176,6 +176,9 @@ pub struct Facts {
     pub looked: u64,
     /// Whether the line that was asked about was found.
     pub line_found: Option<bool>,
+    /// Whether the question is about a command that is not recorded when it is run.
+    #[serde(default)]
+    pub unrecorded: bool,
 }
 
 /// A proven fact.

@@ -256,6 +256,7 @@ pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
         facts: found.facts.iter().map(fact_row).collect(),
         looked: found.looked as u64,
         line_found,
+        unrecorded: found.unrecorded,
     };
     Ok(Reply::saying(format!("{} answers", answer.facts.len())).answering(answer))
 }

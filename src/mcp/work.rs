@@ -118,11 +118,13 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
 
 /// The state of the journal, if the store is open.
 pub(super) fn journal(context: &Context) -> Option<Journal> {
-    let report = context.opened()?.journal.report();
+    let journal = &context.opened()?.journal;
+    let (report, damaged) = (journal.report(), journal.damaged_keys());
     Some(Journal {
         enabled: report.enabled,
         degraded_until: report.degraded_until.map(|until| moment(until).into()),
         missed: report.missed,
+        damaged_keys: (!damaged.is_empty()).then(|| damaged.join(", ").into()),
     })
 }
 

@@ -69,6 +69,14 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
     assert!(only(&fact)["mended"][0].as_str().unwrap().contains("E0425"), "{fact}");
     assert_eq!(home.json(&["history", "fix", "segmentation fault"])["facts"], json!([]));
     assert_eq!(home.run(&["history", "how", " "]).code(), 1);
+    let filtered = "cd /w && cargo test 2>&1 | tail -20";
+    assert_eq!(
+        home.json(&["history", "how", filtered])["facts"],
+        fact["facts"],
+        "as it stood in the session"
+    );
+    let never = home.run(&["history", "how", "git diff --stat"]);
+    assert!(never.stderr.contains("not recorded"), "{never:?}");
 }
 
 #[test]

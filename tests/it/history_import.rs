@@ -252,6 +252,45 @@ fn a_rollout_that_codex_packs_stays_one_session() {
 }
 
 #[test]
+fn sessions_of_codex_whose_turns_have_the_same_numbers_are_all_kept() {
+    let home = Home::new();
+    let numbered = |session: &str, turns: &[(&str, &str)]| {
+        let text = codex(session, &home.work(), turns);
+        let text = text.replace(&format!("\"turn_id\":\"{session}-"), "\"turn_id\":\"external-import-turn-");
+        fs::write(codex_file(&home, session), text).unwrap();
+    };
+    numbered("c-1", &[("Mend the auk", "Mended."), ("And the murre", "Done.")]);
+    numbered("c-2", &[("Write of the wombat", "Written."), ("Send it", "Sent.")]);
+    home.take_in();
+    assert_eq!(home.past_titles("c-1"), ["Mend the auk", "And the murre"]);
+    assert_eq!(home.past_titles("c-2"), ["Write of the wombat", "Send it"]);
+    home.run(&["history", "forget", "--session", "c-1", "--yes"]).success();
+    numbered("c-3", &[("Ask of the emu", "It runs.")]);
+    home.take_in();
+    assert_eq!(home.past_titles("c-3"), ["Ask of the emu"]);
+    assert_eq!(home.past_titles("c-2").len(), 2);
+}
+
+#[test]
+fn a_reply_without_a_line_break_behind_it_stays_when_its_file_is_touched() {
+    let home = Home::new();
+    let path = Claude::new("s-1", &home.work()).turn("Mend the lamp", "The walrus sings.").write(&home);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.trim_end()).unwrap();
+    let set = |age: u64| {
+        let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+    };
+    set(900);
+    home.take_in();
+    let before = home.past();
+    assert!(before[0].to_string().contains("walrus"), "{before:?}");
+    set(0);
+    home.take_in();
+    assert_eq!(home.past(), before);
+}
+
+#[test]
 fn a_fork_keeps_only_what_is_its_own() {
     let home = Home::new();
     let original = Claude::new("s-1", &home.work()).turn("One", "First.").turn("Two", "Second.");

@@ -80,6 +80,23 @@ fn a_key_that_is_gone_is_found() {
 }
 
 #[test]
+fn damaged_keys_are_put_aside_and_the_memory_opens() {
+    let home = left("Mend the pier");
+    home.run(&["save", "Pier", "It stands on oak."]).success();
+    let keys = home.data().join("journal.key");
+    for (damage, aside) in [("", "journal.key.damaged"), ("{\"chain\": \"ab", "journal.key.damaged-2")] {
+        home.json(&["daemon", "stop"]);
+        std::fs::write(&keys, damage).unwrap();
+        assert!(home.run(&["search", "oak"]).success().contains("Pier"));
+        assert_eq!(std::fs::read_to_string(home.data().join(aside)).unwrap(), damage);
+        let status = home.json(&["daemon", "status"]);
+        assert!(status["journal"]["damaged_keys"].as_str().unwrap().contains(aside), "{status}");
+        assert_eq!(findings(&home), ["key_missing"]);
+        assert!(home.run(&["doctor"]).stdout.contains(aside));
+    }
+}
+
+#[test]
 fn a_person_takes_over_and_closes_work_that_a_session_holds() {
     let home = Home::with_config("[work]\ntools = true\n");
     let mut agent = home.agent();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cerebro_transcript::{Agent, Batch, State, cursor, facts, gemini_cli, read, read_settled};
+use cerebro_transcript::{Agent, Batch, State, cursor, facts, gemini_cli, read, read_to_end};
 use serde::Deserialize;
 
 /// What another program recorded about a session.
@@ -102,7 +102,7 @@ fn read_one(path: &Path, bytes: &[u8]) -> Option<Batch> {
         Agent::Cursor if path.extension().is_some_and(|extension| extension == "txt") => {
             cursor::read_text(&String::from_utf8_lossy(bytes), name)
         }
-        agent => read_settled(bytes, &State::new(agent, "")),
+        agent => read_to_end(bytes, &State::new(agent, "")),
     })
 }
 

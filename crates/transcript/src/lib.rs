@@ -22,8 +22,8 @@
 //! exchanges under their `seq`, replacing what is there: the last two come again with the next reading. When
 //! the bytes before `offset` changed (the file was rewritten), or [`State::can_continue`] says no, begin with
 //! [`State::new`] and replace everything. The caller has the file, so it detects that. A last line without a
-//! line break may be half-written, so it is left for later; once a file has not changed for a while,
-//! [`read_settled`] reads it.
+//! line break may be half-written. [`read`] leaves it for later; where the bytes reach the end of the source,
+//! [`read_to_end`] takes it if it is whole.
 //!
 //! # Text
 //!
@@ -56,6 +56,6 @@ pub mod turn;
 pub mod typed;
 
 pub use envelope::{HOST_ELEMENTS, HOST_ELEMENTS_AT_EDGES};
-pub use read::{read, read_settled};
+pub use read::{read, read_to_end};
 pub use state::{Batch, Counts, READER_VERSION, State};
 pub use turn::{Agent, Exchange, Session};

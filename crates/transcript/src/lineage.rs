@@ -2,11 +2,45 @@
 //!
 //! Forks and some resumes begin with their parent's records: with the same native ids in Claude Code and Qwen
 //! Code, with the same ids of turns in Codex. Nothing in them names the parent, so the ids themselves are the
-//! evidence.
+//! evidence. That needs ids which no other session has: [`bind`] makes them where the agent only numbers its turns.
 
 use jiff::Timestamp;
 
+use crate::assemble::hash;
 use crate::turn::{Exchange, Parent, ParentKind, Session};
+
+/// Stands between the id that the agent gave a turn and what binds it to its session.
+const BOUND: char = '\u{1f}';
+
+/// Binds ids that other sessions may have too to their session: Codex Desktop numbers the turns of each session that
+/// it imports from 1 on. A fork that names its parent has the parent's turns, so it binds them to the parent; the
+/// prompt tells them from turns of the fork's own with the same number.
+pub(crate) fn bind(session: &Session, exchanges: &mut [Exchange]) {
+    let parent = session.parent.as_ref().filter(|parent| parent.kind == ParentKind::Fork);
+    let owner = parent.and_then(|parent| parent.session.as_deref()).unwrap_or(&session.id);
+    for exchange in exchanges {
+        let words = exchange.prompt.as_ref().map_or(0, |prompt| hash(&prompt.text));
+        for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
+            if !ends_with_uuid(id) {
+                *id = format!("{id}{BOUND}{owner}{BOUND}{words:016x}");
+            }
+        }
+    }
+}
+
+/// The id that the agent gave a turn, if it is bound to a session.
+pub fn bare(id: &str) -> Option<&str> {
+    id.split_once(BOUND).map(|(bare, _)| bare)
+}
+
+fn ends_with_uuid(id: &str) -> bool {
+    const LENGTH: usize = 36;
+    let is_part = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len().checked_sub(LENGTH).is_some_and(|from| id.as_bytes()[from..].iter().enumerate().all(is_part))
+}
 
 /// Looks up native ids among the sessions that are stored already.
 pub trait Known {
@@ -87,6 +121,7 @@ pub fn is_original(one: Branch<'_>, other: Branch<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turn::Prompt;
 
     fn exchange(seq: u32, first: &str, last: &str) -> Exchange {
         Exchange { seq, first_id: Some(first.into()), last_id: Some(last.into()), ..Exchange::default() }
@@ -106,6 +141,27 @@ mod tests {
         let parent = lineage.parent.expect("a parent");
         assert_eq!((parent.kind, parent.session.as_deref()), (ParentKind::Fork, Some("parent")));
         assert_eq!(parent.turn.as_deref(), Some("p2"));
+    }
+
+    #[test]
+    fn an_id_that_is_not_unique_is_bound_to_its_session() {
+        let bound = |session: &str, parent: Option<&str>, id: &str, words: &str| {
+            let parent =
+                parent.map(|id| Parent { kind: ParentKind::Fork, session: Some(id.to_owned()), turn: None });
+            let session = Session { id: session.to_owned(), parent, ..Session::default() };
+            let prompt = Some(Prompt { text: words.to_owned(), ..Prompt::default() });
+            let mut exchanges = [Exchange { prompt, ..exchange(0, id, id) }];
+            bind(&session, &mut exchanges);
+            exchanges[0].first_id.clone().expect("an id")
+        };
+        let unique = "019a1f2e-7c1d-7a10-8f00-0123456789ab";
+        assert_eq!(bound("s1", None, unique, "go"), unique);
+        let first = bound("s1", None, "external-import-turn-1", "go");
+        assert_eq!(bare(&first), Some("external-import-turn-1"));
+        assert_ne!(bound("s2", None, "external-import-turn-1", "go"), first, "another session");
+        assert_eq!(bound("s2", Some("s1"), "external-import-turn-1", "go"), first, "a fork of it");
+        assert_ne!(bound("s2", Some("s1"), "external-import-turn-1", "stop"), first, "the fork's own");
+        assert_eq!(bare(unique), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::limits::LINE_BYTES_MAX;
 use crate::line::Line;
 use crate::state::{Batch, State};
 use crate::turn::Agent;
-use crate::{claude_code, codex, copilot, cursor, qwen};
+use crate::{claude_code, codex, copilot, cursor, lineage, qwen};
 
 /// Reads the bytes of a source from `state.offset` on. They may end anywhere, also in the middle of a line or
 /// of a character: an unfinished last line is left for the next reading, even if it would parse.
@@ -19,13 +19,14 @@ pub fn read(bytes: &[u8], state: &State) -> Batch {
     stretch(bytes, state, false)
 }
 
-/// Like [`read`], for a source that no process writes any more: a last line without a line break counts if it
-/// is complete JSON. Files that were exported, copied or restored often lack their last line break.
-pub fn read_settled(bytes: &[u8], state: &State) -> Batch {
+/// Like [`read`], for bytes that reach the end of the source: a last line without a line break counts if it is a whole
+/// object, since no bytes that follow can make another one of it. Files that were exported, copied or restored often
+/// lack their last line break.
+pub fn read_to_end(bytes: &[u8], state: &State) -> Batch {
     stretch(bytes, state, true)
 }
 
-fn stretch(bytes: &[u8], state: &State, settled: bool) -> Batch {
+fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
     let line = match state.session.agent {
         Agent::ClaudeCode => claude_code::line,
         Agent::Codex => codex::line,
@@ -59,12 +60,20 @@ fn stretch(bytes: &[u8], state: &State, settled: bool) -> Batch {
         assembler.live.skipping = true;
         assembler.skip_to(state.offset + bytes.len() as u64);
         at = bytes.len();
-    } else if settled && serde_json::from_slice::<IgnoredAny>(left).is_ok() {
+    } else if to_end && is_object(left) {
         assembler.begin(state.offset + at as u64);
         one_line(&mut assembler, left.trim_ascii(), line);
         at = bytes.len();
     }
-    assembler.finish(state.offset + at as u64)
+    let mut batch = assembler.finish(state.offset + at as u64);
+    if batch.session.agent == Agent::Codex {
+        lineage::bind(&batch.session, &mut batch.exchanges);
+    }
+    batch
+}
+
+fn is_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 type ReadLine = for<'a> fn(&mut Assembler, &'a [u8]) -> Line<'a>;

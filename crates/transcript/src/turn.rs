@@ -104,7 +104,8 @@ pub struct Exchange {
     pub branch: Option<String>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// The native ids of its first and its last turn. Copies of a session have the same ones.
+    /// The native ids of its first and its last turn. Copies of a session have the same ones, other sessions do not
+    /// ([`crate::lineage`]).
     pub first_id: Option<String>,
     /// See `first_id`.
     pub last_id: Option<String>,

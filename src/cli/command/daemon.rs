@@ -189,6 +189,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Ou
                 "journal slow",
                 context.output.moment(&journal.and_then(|journal| journal.degraded_until.as_ref())),
             ),
+            ("damaged keys", shown(&journal.and_then(|journal| journal.damaged_keys.as_ref()))),
         ])?;
     }
     Ok(Outcome::Done)

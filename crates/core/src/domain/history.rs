@@ -278,7 +278,12 @@ impl HistoryTombstone {
     /// Of an exchange: by the native id of its first turn, so that copies are covered, else by its place.
     pub fn of_exchange(exchange: &Exchange) -> Self {
         let by_seq = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
-        Self(exchange.first.as_ref().map_or_else(by_seq, |first| digest(&["turn", first])))
+        exchange.first.as_ref().map_or_else(|| Self(by_seq()), |first| Self::of_turn(first))
+    }
+
+    /// Of an exchange whose first turn has this digest.
+    pub fn of_turn(first: &str) -> Self {
+        Self(digest(&["turn", first]))
     }
 
     /// Of a name of a session: its `title`, `directory` or `branch`. Later values of the same field are not kept

@@ -1,6 +1,6 @@
 //! Committing what was read of a session, together with how far its source was read, in one transaction.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{History, prepare};
 use crate::{ServiceError, distil::retract, index::Evidence};
@@ -8,6 +8,7 @@ use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
     SourceState,
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
+    native_digest,
 };
 use cerebro_store::{Decision, EngineError, StoreError, Write};
 use cerebro_transcript as transcript;
@@ -142,6 +143,8 @@ impl History {
 struct Draft {
     session: PastSession,
     exchanges: Vec<FullExchange>,
+    /// Tombstones of exchanges whose ids are bound to their session, as they were made before ids were bound, by `seq`.
+    former: BTreeMap<u32, HistoryTombstone>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
     typed: bool,
@@ -172,9 +175,14 @@ impl Draft {
         }
         // The reader's state of a short file does not know it yet.
         let source = Source { session: Some(session.id.clone()), ..batch.source.to_source() };
+        let former = |exchange: &transcript::Exchange| {
+            let bare = transcript::lineage::bare(exchange.first_id.as_deref()?)?;
+            Some((exchange.seq, HistoryTombstone::of_turn(&native_digest(bare))))
+        };
         Ok(Self {
             session,
             exchanges,
+            former: batch.exchanges.iter().filter_map(former).collect(),
             withdrawn: batch.withdrawn.iter().copied().collect(),
             ends_at: batch.ends_at,
             typed: batch.typed,
@@ -259,6 +267,7 @@ impl Draft {
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
+        asked.extend(self.former.values().cloned());
         asked.extend(self.session.tombstones_of_names());
         asked.extend(HistoryTombstone::of_whole(&self.session.id));
         asked.push(HistoryTombstone::of_typed(&self.session.id));
@@ -306,12 +315,21 @@ struct Compared {
 }
 
 impl Draft {
+    /// Whether an exchange was forgotten. An id that was not bound to its session counts only for sessions of which
+    /// something was forgotten.
+    fn is_buried(&self, exchange: &Exchange, buried: &BTreeSet<HistoryTombstone>) -> bool {
+        let former = self.former.get(&exchange.seq);
+        buried.contains(&HistoryTombstone::of_exchange(exchange))
+            || former.is_some_and(|former| buried.contains(former))
+                && buried.contains(&HistoryTombstone::of_typed(&self.session.id))
+    }
+
     /// Compares the batch with the stored exchanges from its first `seq` on.
     fn compared(&self, mut kept: HashMap<u32, Exchange>, buried: &BTreeSet<HistoryTombstone>) -> Compared {
         let mut all = Compared::default();
         for full in &self.exchanges {
             let mut full = full.clone();
-            if buried.contains(&HistoryTombstone::of_exchange(&full.exchange)) {
+            if self.is_buried(&full.exchange, buried) {
                 all.done.forgotten += 1;
                 continue;
             }

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 
 use crate::{History, ServiceError};
 use cerebro_core::domain::{
-    Exchange, ExchangeId, FullExchange, PastCommit, PastFailure, PastFix, PastSession, Project, Proven,
-    SessionId,
+    Exchange, ExchangeId, FullExchange, PastCommand, PastCommit, PastFailure, PastFix, PastSession, Project,
+    Proven, SessionId,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
-use cerebro_transcript::{facts::about, limits::FIX_COMMANDS_MAX};
+use cerebro_transcript::{
+    facts::{about, recorded},
+    limits::FIX_COMMANDS_MAX,
+};
 
 /// Most exchanges that are read for one answer, the newest first.
 pub const LOOKED_MAX: usize = 50_000;
@@ -25,7 +28,7 @@ const LATER_MAX: usize = 20;
 pub enum FactsAbout {
     /// Which exchanges changed a file: its name, or the end of its path.
     File(String),
-    /// How a command was run: words of it.
+    /// How a command was run: the command, or a part of it.
     Command(String),
     /// Where an error occurred, and its fix: words of the error.
     Error(String),
@@ -77,6 +80,8 @@ pub struct Facts {
     pub facts: Vec<Fact>,
     /// How many exchanges were read.
     pub looked: usize,
+    /// Whether the question is about a command that is not recorded when it is run.
+    pub unrecorded: bool,
 }
 
 impl History {
@@ -155,11 +160,11 @@ impl History {
             }
             offset += SESSIONS_AT_ONCE;
         }
-        let Gathered { mut facts, words, looked, .. } = gathered;
+        let Gathered { mut facts, words, unrecorded, looked, .. } = gathered;
         for fact in &mut facts {
             self.add_proof(about, &words, fact).await?;
         }
-        Ok(Facts { facts, looked })
+        Ok(Facts { facts, looked, unrecorded })
     }
 
     /// Adds to an answer what its exchange and the following ones prove.
@@ -239,7 +244,9 @@ fn links(proven: Proven, file: &str) -> Links {
 /// Facts while they are collected.
 struct Gathered<'a> {
     about: &'a FactsAbout,
+    /// The words of an error, all of which are looked for; the commands of a line, each of which is.
     words: Vec<String>,
+    unrecorded: bool,
     limit: usize,
     facts: Vec<Fact>,
     /// The place of a command among the facts.
@@ -249,13 +256,12 @@ struct Gathered<'a> {
 
 impl<'a> Gathered<'a> {
     fn new(about: &'a FactsAbout, limit: usize) -> Self {
-        let words = match about {
-            FactsAbout::File(_) => Vec::new(),
-            // A command that adds `go_test.go` is not `go test`.
-            FactsAbout::Command(asked) => vec![text::fold(&text::one_line(asked))],
-            FactsAbout::Error(asked) => words(asked),
+        let (words, unrecorded) = match about {
+            FactsAbout::File(_) => (Vec::new(), false),
+            FactsAbout::Command(asked) => commands(asked),
+            FactsAbout::Error(asked) => (words(asked), false),
         };
-        Self { about, words, limit, facts: Vec::new(), places: HashMap::new(), looked: 0 }
+        Self { about, words, unrecorded, limit, facts: Vec::new(), places: HashMap::new(), looked: 0 }
     }
 
     /// Whether no further exchange can change the answer. Commands are counted, so all exchanges are read for them.
@@ -286,7 +292,13 @@ impl<'a> Gathered<'a> {
     }
 
     fn commands(&mut self, session: &PastSession, exchange: &Exchange) {
-        for command in exchange.commands.iter().filter(|command| has_all(&command.line, &self.words)) {
+        let is_asked = |line: &str| {
+            let folded = text::fold(line);
+            self.words.iter().any(|asked| folded.contains(asked.as_str()))
+        };
+        let asked: Vec<&PastCommand> =
+            exchange.commands.iter().filter(|command| is_asked(&command.line)).collect();
+        for command in asked {
             let line = command.line.to_string();
             let at = match self.places.get(&line) {
                 Some(at) => *at,
@@ -328,6 +340,15 @@ fn is_same_file(kept: &str, asked: &str) -> bool {
     !asked.is_empty() && (ends(kept, asked) || ends(asked, kept))
 }
 
+/// The commands to search for, folded, in the form in which they are recorded; and whether none would be. Then it is looked
+/// for as it is: it may be a part of a command.
+fn commands(asked: &str) -> (Vec<String>, bool) {
+    let asked = redact_text(asked).value.one_line();
+    // A command that adds `go_test.go` is not `go test`, so words are not looked for one by one.
+    let known: Vec<String> = recorded(&asked).into_iter().map(text::fold).collect();
+    if known.is_empty() { (vec![text::fold(&asked)], true) } else { (known, false) }
+}
+
 /// The words to search for, folded, without numbers, which differ from one time to the next.
 fn words(asked: &str) -> Vec<String> {
     let folded = text::fold(asked);
@@ -346,7 +367,6 @@ fn has_all(line: &str, words: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cerebro_core::domain::PastCommand;
 
     #[test]
     fn files_are_known_by_the_ends_of_their_paths() {
@@ -360,6 +380,19 @@ mod tests {
             ("src/a.rs", "", false),
         ] {
             assert_eq!(is_same_file(kept, asked), want, "{kept} {asked}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_asked_for_in_the_form_in_which_it_is_kept() {
+        for (asked, want, unrecorded) in [
+            ("cargo test uploads 2>&1 | tail -20", &["cargo test uploads"][..], false),
+            ("cd /w && cargo fmt && git push 2>&1", &["cargo fmt", "git push"], false),
+            ("test uploads", &["test uploads"], true),
+            ("git diff --stat", &["git diff --stat"], true),
+        ] {
+            let want: Vec<String> = want.iter().map(|&command| command.to_owned()).collect();
+            assert_eq!(commands(asked), (want, unrecorded), "{asked}");
         }
     }
 

@@ -19,7 +19,7 @@ use super::{
 };
 use cerebro_core::{domain::Timestamp, text::hex};
 use cerebro_transcript::{
-    Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_settled,
+    Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_to_end,
 };
 
 /// A longer file is not read.
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = 6 << 20;
 const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
 /// How many bytes of a file's beginning, and before the position where reading continues, are compared.
 const EDGE_BYTES: u64 = 4 << 10;
-/// A file that was not written to for this long counts as finished.
+/// A file that was not written to for this long counts as finished: what is half-written at its end is not waited for.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// The cursor: how far a file was read, and its state then. The store keeps it.
@@ -90,7 +90,7 @@ pub struct Reading {
     found: Found,
     file: File,
     stat: Stat,
-    /// Whether its last line is whole although no line break ends it.
+    /// Whether nobody will complete its last line.
     is_settled: bool,
     /// When it was created, if its disk records that; microseconds since 1970.
     born: i64,
@@ -202,11 +202,7 @@ impl Reading {
         loop {
             self.fill(want)?;
             let state = &self.cursor.state;
-            let batch = if self.ended && self.is_settled {
-                read_settled(&self.buffer, state)
-            } else {
-                read(&self.buffer, state)
-            };
+            let batch = if self.ended { read_to_end(&self.buffer, state) } else { read(&self.buffer, state) };
             let forward = batch.state.offset.saturating_sub(self.base);
             if !self.ended && forward == 0 {
                 // Records are longer than what was read.
@@ -420,6 +416,9 @@ mod tests {
         let path = temp.path().join("s.jsonl");
         let text = talk(0, 2);
         fs::write(&path, text.trim_end()).unwrap();
+        let (_, cursor, _) = through(&path, None).unwrap();
+        assert_eq!(cursor.stat.size, fs::metadata(&path).unwrap().len(), "it only lacks its line break");
+        fs::write(&path, text.trim_end().trim_end_matches('}')).unwrap();
         let (_, cursor, _) = through(&path, None).unwrap();
         let whole = fs::metadata(&path).unwrap().len();
         assert!(cursor.stat.size < whole);

@@ -2,6 +2,9 @@
 //!
 //! The key of the chain stays. The key that signs seals belongs to an epoch and is destroyed when the epoch is closed. A
 //! restored store counts as another store and begins a journal of its own, so its earlier seals raise no alarm.
+//!
+//! A damaged file is put aside beside its place, and new keys are made, as where the file is gone: the memory opens, and what
+//! was written under the old keys counts as of another key.
 
 use std::{
     io,
@@ -14,8 +17,14 @@ use cerebro_durable as durable;
 use cerebro_ledger::{Key, seal::EpochKey, seal::unhex};
 use serde::{Deserialize, Serialize};
 
+use super::KEYS_FILE;
+
 /// Most earlier journals of which the public key is remembered.
 const OLD_MAX: usize = 64;
+/// What the name of a damaged file ends with, before its number.
+const DAMAGED: &str = ".damaged";
+/// Most damaged files that are put aside: so many are trouble that a person must look at first.
+const DAMAGED_MAX: usize = 100;
 
 /// The file, in JSON; keys in hex.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -56,17 +65,70 @@ fn drawn() -> [u8; 32] {
     rand::random()
 }
 
+impl Written {
+    fn new() -> Self {
+        Self { chain: text::hex(&drawn()), ..Self::default() }
+    }
+
+    /// Reads the file. The error says nothing of what is in it.
+    fn read(bytes: &[u8]) -> io::Result<Self> {
+        let written: Self = serde_json::from_slice(bytes)
+            .map_err(|error| broken(&format!("line {}, column {}", error.line(), error.column())))?;
+        let has = |key: &str| unhex(key).is_some();
+        if !has(&written.chain) {
+            return Err(broken("the key of the chain"));
+        }
+        let has_epoch = written.origin.is_empty() || has(&written.secret) && has(&written.public);
+        if !has_epoch {
+            return Err(broken("the key of the epoch"));
+        }
+        Ok(written)
+    }
+}
+
+/// Gives a damaged file another name beside its own; nothing is overwritten.
+fn put_aside(path: &Path) -> io::Result<()> {
+    let name = |number: usize| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(DAMAGED);
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    let free = (1..=DAMAGED_MAX).map(name).find(|aside| aside.symlink_metadata().is_err());
+    let free = free.ok_or_else(|| broken("and so are all that were put aside before"))?;
+    std::fs::rename(path, &free)?;
+    path.parent().map_or(Ok(()), durable::sync_folder)
+}
+
+/// The names of the damaged files that were put aside.
+pub(super) fn damaged(path: &Path) -> Vec<String> {
+    let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let prefix = format!("{}{DAMAGED}", path.file_name().unwrap_or_default().to_string_lossy());
+    let names = entries.into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(&prefix)).collect();
+    names.sort();
+    names
+}
+
 impl Keyring {
     /// Reads the keys, or makes them. `store_id` is the store that they are for. If the journal is off, nothing is written.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is damaged. It is not replaced, because lost keys cannot be recreated.
+    /// A file that cannot be read or written. A damaged one is put aside, because lost keys cannot be recreated.
     pub fn open(path: &Path, store_id: &str, keeps: bool) -> io::Result<Self> {
-        let mut written = match std::fs::read_to_string(path) {
-            Ok(text) => serde_json::from_str::<Written>(&text).map_err(|error| broken(&error.to_string()))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Written { chain: text::hex(&drawn()), ..Written::default() }
+        let mut written = match std::fs::read(path).map(|bytes| Written::read(&bytes)) {
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => {
+                if keeps {
+                    put_aside(path)?;
+                    tracing::error!(%error, "the file was put aside as `{KEYS_FILE}{DAMAGED}`, and new keys are made");
+                }
+                Written::new()
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Written::new(),
             Err(error) => return Err(error),
         };
         let key = Key::new(unhex(&written.chain).ok_or_else(|| broken("the key of the chain"))?);

@@ -71,6 +71,8 @@ pub(crate) struct Held {
     key: Key,
     key_id: String,
     keyring: Arc<Mutex<keys::Keyring>>,
+    /// The names of damaged files of keys beside the present one, when the store was opened.
+    damaged_keys: Vec<String>,
     states: Mutex<BTreeMap<WorkId, State>>,
     slow: Mutex<slow::Slow>,
     /// The file that keeps gaps which are not recorded yet over a restart.
@@ -91,7 +93,7 @@ impl Held {
     /// Reads the keys beside a store, or makes them.
     ///
     /// # Errors
-    /// A file of keys that cannot be read or written, or is damaged.
+    /// A file of keys that cannot be read or written.
     pub(crate) fn open(
         store_dir: &Path,
         store_id: &str,
@@ -105,6 +107,7 @@ impl Held {
             key: keyring.key.clone(),
             key_id: keyring.key.id(),
             keyring: Arc::new(Mutex::new(keyring)),
+            damaged_keys: keys::damaged(&path),
             states: Mutex::default(),
             slow: Mutex::default(),
             missed_file: store_dir.with_file_name(MISSED_FILE),
@@ -179,6 +182,11 @@ impl Journal {
     /// How long texts and work are kept; `None` if the journal is off.
     pub fn retention(&self) -> Option<Retention> {
         self.held.retention
+    }
+
+    /// The names of damaged files of keys, which were put aside in the home.
+    pub fn damaged_keys(&self) -> &[String] {
+        &self.held.damaged_keys
     }
 
     /// Returns an error if the journal is off.

@@ -11,7 +11,7 @@ use cerebro_ledger::{
 };
 use cerebro_store::StoredWork;
 
-use super::{FINDINGS_MAX, VerifiedWork, WorkFinding, draft::unpacked};
+use super::{FINDINGS_MAX, KEYS_FILE, VerifiedWork, WorkFinding, draft::unpacked};
 use crate::{Journal, ServiceError, check::Check, lock};
 
 /// How many pieces of work are read at once.
@@ -127,16 +127,30 @@ impl Journal {
             };
             let counts = [(events, "event"), (works, "work"), (seals, "seal")];
             let [events, works, seals] = counts.map(|(count, noun)| text::counted(count, noun));
-            let words = format!("{events}, {works} and {seals} verify{degraded}{missed}");
+            let words = format!("{events}, {works} and {seals} verify{degraded}{missed}{}", self.key_words());
             return Ok(Check::sound(NAME, words));
         };
         let place = first.work.map_or_else(|| "a seal".to_owned(), |id| format!("work {id}"));
         let name = first.finding.name();
         let words = format!(
-            "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before",
-            text::counted(report.findings.len(), "fault")
+            "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before{}",
+            text::counted(report.findings.len(), "fault"),
+            self.key_words()
         );
         Ok(Check::failed(NAME, words))
+    }
+
+    /// What a person can do about damaged keys.
+    fn key_words(&self) -> String {
+        let damaged = self.damaged_keys();
+        if damaged.is_empty() {
+            return String::new();
+        }
+        format!(
+            "; damaged keys were put aside as {}, and work from before counts as of another key. If you have a copy of \
+             {KEYS_FILE}, put it in its place while no daemon runs; else delete what was put aside",
+            damaged.join(", ")
+        )
     }
 
     async fn verify_work(

@@ -43,11 +43,9 @@ pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
     if line.contains('\n') {
         return Vec::new();
     }
-    let segments = segments(line);
-    let count = segments.len();
-    let commands = segments.into_iter().enumerate().filter_map(|(index, segment)| {
-        let (command, piped) = without_filter(segment);
-        let command = command.trim();
+    let commands: Vec<(&str, bool)> = commands(line).collect();
+    let count = commands.len();
+    let commands = commands.into_iter().enumerate().filter_map(|(index, (command, piped))| {
         let ok = match call.outcome {
             _ if piped => None,
             Outcome::Done => Some(true),
@@ -56,10 +54,29 @@ pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
             Outcome::Failed if index + 1 == count => None,
             _ => return None,
         };
-        (command.len() <= LINE_BYTES_MAX && is_known(command))
-            .then(|| Command { line: command.to_owned(), ok })
+        is_recorded(command).then(|| Command { line: command.to_owned(), ok })
     });
     commands.collect()
+}
+
+/// The commands of a line that would be kept, as they are kept.
+pub(super) fn recorded(line: &str) -> Vec<&str> {
+    if line.contains('\n') {
+        return Vec::new();
+    }
+    commands(line).map(|(command, _)| command).filter(|command| is_recorded(command)).collect()
+}
+
+/// The commands of a line without filters of their output, and whether there was one.
+fn commands(line: &str) -> impl Iterator<Item = (&str, bool)> {
+    segments(line).into_iter().map(|segment| {
+        let (command, piped) = without_filter(segment);
+        (command.trim(), piped)
+    })
+}
+
+fn is_recorded(command: &str) -> bool {
+    command.len() <= LINE_BYTES_MAX && is_known(command)
 }
 
 /// The parts of a line between `&&`, outside of quotes.

@@ -133,6 +133,12 @@ pub fn about(line: &str) -> Option<String> {
     command::head(line)
 }
 
+/// The commands of a line that are recorded where it was run, in the words in which they are: without what only filters
+/// their output. Empty for a line of which nothing is recorded.
+pub fn recorded(line: &str) -> Vec<&str> {
+    command::recorded(line)
+}
+
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if list.len() < ITEMS_MAX && !list.contains(&item) {
         list.push(item);

@@ -2,7 +2,7 @@
 //! reader panic.
 
 use cerebro_transcript::limits::{LINE_BYTES_MAX, TURNS_MAX};
-use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, read, read_settled, typed};
+use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, read, read_to_end, typed};
 use proptest::prelude::*;
 
 use super::support::{lines, read_all, read_cut, rendered};
@@ -130,12 +130,12 @@ fn an_unfinished_line_is_left_even_if_it_would_parse() {
     let batch = read_all(Agent::ClaudeCode, without_end);
     assert!(batch.end < without_end.len() as u64);
     assert!(!rendered(&batch).iter().any(|line| line.starts_with('5')));
-    // Unless no process writes the file any more, and the line is complete.
+    // Unless nothing follows it in the source, and it is complete.
     let fresh = State::new(Agent::ClaudeCode, "");
-    let settled = read_settled(without_end, &fresh);
-    assert_eq!(settled.end, without_end.len() as u64);
-    assert_eq!(rendered(&settled), rendered(&read_all(Agent::ClaudeCode, &all)));
-    assert_eq!(read_settled(&all[..all.len() - 9], &fresh), read(&all[..all.len() - 9], &fresh));
+    let whole = read_to_end(without_end, &fresh);
+    assert_eq!(whole.end, without_end.len() as u64);
+    assert_eq!(rendered(&whole), rendered(&read_all(Agent::ClaudeCode, &all)));
+    assert_eq!(read_to_end(&all[..all.len() - 9], &fresh), read(&all[..all.len() - 9], &fresh));
 }
 
 #[test]

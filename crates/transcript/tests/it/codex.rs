@@ -24,6 +24,9 @@ fn meta(rest: &str) -> String {
     )
 }
 
+/// An id as Codex gives its own turns.
+const TURN: &str = "019a1f2e-7c1d-7a10-8f00-0123456789ab";
+
 fn turn(id: &str) -> String {
     record("turn_context", &format!(r#"{{"turn_id":"{id}","cwd":"/w","model":"gpt-5.5"}}"#))
 }
@@ -68,8 +71,8 @@ fn an_exchange_is_a_prompt_and_what_followed() {
         message("developer", "<permissions>all</permissions>"),
         message("user", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe good\n</INSTRUCTIONS>"),
         message("user", "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"),
-        event(r#"{"type":"task_started","turn_id":"t1"}"#),
-        turn("t1"),
+        event(&format!(r#"{{"type":"task_started","turn_id":"{TURN}"}}"#)),
+        turn(TURN),
         message("user", "fix it"),
         typed("fix it"),
         item(
@@ -104,7 +107,7 @@ fn an_exchange_is_a_prompt_and_what_followed() {
     ];
     assert_eq!(rendered(&batch), want);
     let exchange = &batch.exchanges[0];
-    assert_eq!((exchange.first_id.as_deref(), exchange.model.as_deref()), (Some("t1"), Some("gpt-5.5")));
+    assert_eq!((exchange.first_id.as_deref(), exchange.model.as_deref()), (Some(TURN), Some("gpt-5.5")));
     assert!(batch.counts.unknown.is_empty(), "{:?}", batch.counts.unknown);
     assert!(!serde_json::to_string(&batch.exchanges).expect("JSON").contains("never kept"));
 }

@@ -68,6 +68,13 @@ fn a_fork_of_codex_is_known_by_its_turns() {
         lineage::of(&fork.session, &fork.exchanges, &unknown).copies.is_empty(),
         "a missing parent keeps all"
     );
+    // The numbers of turns are those of every session; the first two words are those of the parent too.
+    let other = rollout("c3", "", &["t1", "t2", "t3"]);
+    assert!(lineage::of(&other.session, &other.exchanges, &known).copies.is_empty(), "another session");
+    let ids = ["019a1f2e-7c1d-7a10-8f00-000000000001", "019a1f2e-7c1d-7a10-8f00-000000000002"];
+    let known = known_from(&[rollout("c4", "", &ids[..1])]);
+    let fork = rollout("c5", "", &ids);
+    assert_eq!(lineage::of(&fork.session, &fork.exchanges, &known).copies, [0], "a parent that is not named");
 }
 
 #[test]

@@ -346,10 +346,14 @@ async fn print_facts(
     let answer = read(context, request).await?;
     if !context.output.json(answer.raw())? {
         let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
-        context.output.table(&table, wanted.nothing)?;
+        context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
     }
     Ok(Outcome::Done)
 }
+
+/// What is said where nothing like a command is found and the command itself would not be recorded.
+const UNRECORDED: &str = "no recorded command has these words: commands that only look or move files (`ls`, `git diff`), \
+                          and those of several lines or of more than 240 bytes, are not recorded";
 
 /// Where a file was changed.
 fn file_row(fact: &Fact) -> Vec<String> {
