@@ -72,7 +72,7 @@ impl Output {
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         if self.is_terminal() {
-            self.write(&format!("{}{end}", text::strip_control_chars(text)))
+            self.write(&format!("{}{end}", text::strip_hidden(text)))
         } else {
             self.write(&format!("{text}{end}"))
         }
@@ -103,7 +103,7 @@ impl Output {
     /// Writes a remark to standard error. With `--json` it is left out, because the result contains everything.
     pub fn note(&self, words: &str) {
         if !self.json {
-            say(&format!("{}\n", text::strip_control_chars(words)));
+            say(&format!("{}\n", text::strip_hidden(words)));
         }
     }
 
@@ -116,13 +116,13 @@ impl Output {
 
     /// Writes a warning to standard error, with `--json` too.
     pub fn warn(&self, words: &str) {
-        say(&format!("warning: {}\n", text::strip_control_chars(words)));
+        say(&format!("warning: {}\n", text::strip_hidden(words)));
     }
 
     /// Says why the command failed, on standard error.
     pub fn error(&self, error: &Error) {
         if let Some(lines) = error.lines() {
-            say(&text::strip_control_chars(&lines));
+            say(&text::strip_hidden(&lines));
         }
     }
 
@@ -144,7 +144,7 @@ impl Output {
             return Err(Error::usage(format!("{question} There is no terminal to answer on"))
                 .hint("add `--yes` if that is meant"));
         }
-        say(&format!("{} [y/N] ", text::strip_control_chars(question)));
+        say(&format!("{} [y/N] ", text::strip_hidden(question)));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map_err(|error| Error::stream("standard input", &error))?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -189,7 +189,7 @@ pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
     let shown = || facts.iter().filter(|(_, value)| !value.is_empty());
     let widest = shown().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let line = |(name, value): &(&str, String)| {
-        let value = text::one_line(&text::strip_control_chars(value));
+        let value = text::one_line(&text::strip_hidden(value));
         let Some(columns) = columns else { return format!("{name}\t{value}\n") };
         let begin = widest + 3;
         // On a narrow terminal, values are not aligned.

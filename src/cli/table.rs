@@ -230,7 +230,7 @@ fn cell(shown: &str, layout: Layout) -> Drawn {
 
 /// The text on one line, without characters that could steer a terminal.
 fn one_line(value: &str) -> String {
-    text::one_line(&text::strip_control_chars(value))
+    text::one_line(&text::strip_hidden(value))
 }
 
 /// A value of an answer in a form for people. It may still contain control characters: tables, facts and texts remove

@@ -14,7 +14,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub use comparable::comparable;
-pub use inert::inert;
+pub use inert::{inert, strip_hidden};
 pub use moment::{duration, parse_moment};
 pub use near::nearest;
 

@@ -50,6 +50,15 @@ fn is_bracket(c: char) -> bool {
     matches!(c, '<' | '>' | '\u{fe64}' | '\u{fe65}' | '\u{ff1c}' | '\u{ff1e}')
 }
 
+/// The text without invisible characters and those that change the order in which others are shown; line ends and tabs
+/// stay. For a terminal, where such a text would read as another.
+pub fn strip_hidden(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().filter(|&c| !is_hidden(c)).collect())
+}
+
 /// A character that is invisible or changes the order in which others are shown, and so can hide text from a person
 /// who reads along. The joiners U+200C and U+200D and variation selectors stay: scripts and emoji need them.
 fn is_hidden(c: char) -> bool {
@@ -90,6 +99,14 @@ mod tests {
             assert_eq!(inert(text), want, "{text:?}");
         }
         assert!(matches!(inert("plain – ‹é›"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_text_that_is_shown_keeps_what_is_seen() {
+        assert_eq!(strip_hidden("a\u{202e}b\u{200b}\u{2066}c\u{feff}\u{1b}[1m\n\td"), "abc[1m\n\td");
+        for seen in ["👨‍👩‍👧 ❤️", "می‌خواهم", "<b>é</b>"] {
+            assert!(matches!(strip_hidden(seen), Cow::Borrowed(_)), "{seen}");
+        }
     }
 
     proptest! {
