@@ -15,9 +15,9 @@ use crate::answer::{
     memories::{self, Activity, Browsed, Day, Marks, Page},
     of, sessions,
 };
-use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
+use cerebro_core::domain::{Memory, MemoryId, SessionId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
-use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, SessionContents};
+use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, Service, SessionContents};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
@@ -49,8 +49,26 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
         () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
         () = context.control().stopping() => {}
     }
-    let answer = context.live().after(after, limit);
+    let mut answer = context.live().after(after, limit);
+    if let Some(service) = context.opened() {
+        name_stored(&service, &mut answer.calls).await;
+    }
     Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(answer))
+}
+
+/// Removes the ids of sessions that are not stored, because nothing was written in them. They have no page.
+async fn name_stored(service: &Service, calls: &mut [daemon::Call]) {
+    let id = |call: &daemon::Call| SessionId::parse(call.session_id.as_ref()?.raw()).ok();
+    let mut ids: Vec<SessionId> = calls.iter().filter_map(id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    // If the store fails, no session can be shown either.
+    let stored = service.sessions.stored(&ids).await.unwrap_or_default();
+    for call in calls {
+        if id(call).is_none_or(|id| !stored.contains(&id)) {
+            call.session_id = None;
+        }
+    }
 }
 
 pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {

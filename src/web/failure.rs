@@ -9,6 +9,10 @@ use axum::{
 use super::shell::{Shell, page};
 use crate::daemon::client::{CallError, Refusal};
 use cerebro_core::code::Code;
+use cerebro_core::text;
+
+/// Longest quotation of an address in the words of a failure, in characters: it must fit a line.
+const WORDS_CHARS_MAX: usize = 160;
 
 /// A page that is shown instead of the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,12 @@ impl Failure {
     /// For an address that does not exist.
     pub(super) fn nothing() -> Self {
         Self::new(StatusCode::NOT_FOUND, "There is no such page.", "The address may be mistyped.")
+    }
+
+    /// For a part of an address that the page does not have, or cannot read.
+    pub(super) fn unread(name: &str, value: &str) -> Self {
+        let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));
+        Self::new(StatusCode::BAD_REQUEST, "That cannot be done.", text::cut_chars(&words, WORDS_CHARS_MAX))
     }
 
     /// For a browser without a valid cookie.

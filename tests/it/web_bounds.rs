@@ -130,3 +130,33 @@ fn pairs_of_long_texts_fit() {
     small(&browser, "/pairs?which=twins");
     small(&browser, "/pairs?which=twins&from=10");
 }
+
+#[test]
+fn an_address_that_cannot_be_read_is_refused() {
+    let home = Home::new();
+    home.agent().save("One", "x");
+    let browser = Browser::open(&home);
+    for path in [
+        "/memories?limit=abc", "/memories?page=abc", "/memories?as_of=abc", "/memories?since=abc",
+        "/memories?from=abc", "/memories?deleted=abc", "/history?from=abc", "/sessions?before=abc",
+        "/work?before=abc", "/pairs?which=abc", "/inbox?state=abc",
+    ] {
+        let page = browser.get(path);
+        assert!(page.status == 400 && page.says("abc"), "{path}: {} {}", page.status, page.text());
+    }
+}
+
+#[test]
+fn every_session_of_the_live_page_can_be_looked_at() {
+    let home = Home::new();
+    home.agent().save("One", "x");
+    home.run(&["list"]).success();
+    let browser = Browser::open(&home);
+    let live = browser.read("/live").body;
+    let hrefs: Vec<&str> = live.split("href=\"/sessions/").skip(1).collect();
+    assert!(!hrefs.is_empty(), "{live}");
+    for href in hrefs {
+        let id = href.split('"').next().unwrap();
+        assert_eq!(browser.get(&format!("/sessions/{id}")).status, 200, "{id}");
+    }
+}

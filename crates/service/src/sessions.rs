@@ -207,6 +207,15 @@ impl Sessions {
         Ok(self.base.store.sessions().by_id(id).await?.is_some())
     }
 
+    /// Those of some sessions that are stored.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn stored(&self, ids: &[SessionId]) -> Result<Vec<SessionId>, ServiceError> {
+        let found = self.base.store.sessions().by_ids(ids).await?;
+        Ok(found.into_iter().map(|session| session.id).collect())
+    }
+
     /// The sessions of a project, or of all, newest first.
     ///
     /// # Errors

@@ -192,8 +192,13 @@ impl Store {
 impl Sessions<'_> {
     /// A session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<Session>, StoreError> {
-        let vars = Vars::new().with("ids", vec![session_record(id)]);
-        Ok(one(self.select(statement::SESSION_GET, vars).await?))
+        Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
+    }
+
+    /// Several sessions, in no order.
+    pub async fn by_ids(self, ids: &[SessionId]) -> Result<Vec<Session>, StoreError> {
+        let ids: Vec<RecordId> = ids.iter().map(session_record).collect();
+        self.select(statement::SESSION_GET, Vars::new().with("ids", ids)).await
     }
 
     /// The sessions of a project (of all, when `None`) begun last before a moment, newest first.

@@ -110,7 +110,7 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let (project, from) = (part(&parts, "project"), super::from::<usize>(&parts));
+    let (project, from) = (part(&parts, "project"), super::from::<usize>(&parts)?);
     let question = about(&project, json!({ "offset": from }));
     let answer = shared.backend.read(of::Documents, question).await?;
     let documents: Vec<Line> = answer.documents.iter().take(PAGE).map(|one| Line::of(one, &locale)).collect();
@@ -133,7 +133,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = super::from(&parts);
+    let from: usize = super::from(&parts)?;
     let question = json!({ "id": id, "offset": from });
     let answer = shared.backend.read(of::DocumentShow, question).await.map_err(Failure::absent)?;
     let line = Line::of(&answer.document, &locale);

@@ -140,7 +140,7 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let question = json!({ "id": id, "depth": DEPTH, "limit": NODES });
     let answer = shared.backend.read(of::Graph, question).await?;
-    let picture = around(&answer, (&link::graph(&id), from(&parts)), true);
+    let picture = around(&answer, (&link::graph(&id), from(&parts)?), true);
     let middle = answer.nodes.first().map(Row::node).unwrap_or_default();
     let head = Head {
         around: "Around",
@@ -167,7 +167,7 @@ pub(in crate::web) async fn project(
     let question = json!({ "project": project, "limit": NODES });
     let answer = shared.backend.read(of::Graph, question).await?;
     let own = link::with_query("/graph/project", &[("project", &project)]);
-    let picture = around(&answer, (&own, from(&parts)), false);
+    let picture = around(&answer, (&own, from(&parts)?), false);
     let head = Head {
         around: "Project",
         title: super::named(&project),
@@ -194,7 +194,7 @@ pub(in crate::web) async fn entity(
     }
     let answer = shared.backend.read(of::Entity, question).await?;
     let nodes = answer.memories.iter().map(|about| (Row::of(&about.row), 0)).collect();
-    let place = (link::entity(&name, &project), from(&parts));
+    let place = (link::entity(&name, &project), from(&parts)?);
     let picture = picture(nodes, (&answer.relations, answer.truncated), (&place.0, place.1), false);
     let own = answer.project.line();
     let beside = |entity: &Beside| {

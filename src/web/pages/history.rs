@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::Parts;
+use super::{Parts, value};
 use crate::answer::of;
 use crate::view::{self, Memory, Revision};
 use crate::web::{
@@ -63,9 +63,9 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
-    // How many revisions to skip, from the present one back, and the line from which a single one continues.
-    let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
+    let number = |name: &str| Ok::<_, Failure>(value::<usize>(&parts, name)?.unwrap_or(0));
+    // How many revisions before the present one to skip, and the line from which a single one is continued.
+    let (skipped, line) = (number("skip")?.min(SKIPPED_MAX), number("line")?);
     let memory = Memory::of(&shared.backend.read(of::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
     if skipped == 0 {

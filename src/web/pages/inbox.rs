@@ -8,7 +8,7 @@ use axum::{
 use serde_json::json;
 
 use super::{
-    Parts, counted, named,
+    Parts, counted, named, part,
     tabs::{self, Tab},
 };
 use crate::answer::{
@@ -107,9 +107,12 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let state =
-        parts.get("state").and_then(|state| STATES.into_iter().find(|known| *known == state.as_str()));
-    let state = state.unwrap_or("waiting");
+    let asked = part(&parts, "state");
+    let known = STATES.into_iter().find(|known| *known == asked);
+    let state = match known {
+        None if !asked.is_empty() => return Err(Failure::unread("state", &asked)),
+        known => known.unwrap_or("waiting"),
+    };
     let (status, answer) = tokio::try_join!(
         shared.backend.read(of::DistilStatus, json!({})),
         shared.backend.read(of::DistilReview, json!({ "state": state, "limit": CLAIMS })),

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use super::{
     backend::Counts,
+    failure::Failure,
     view::{
         byte_budget::{self, ByteBudget},
         link,
@@ -61,9 +62,19 @@ fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
     left_out
 }
 
-/// The position in a list at which a page begins, from its address; the beginning if it is not a number.
-fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> T {
-    parts.get("from").and_then(|from| from.parse().ok()).unwrap_or_default()
+/// A value in an address; `None` where it is not given. What cannot be read is refused on every page: a page that ignored
+/// it would show something else than its address says.
+fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<Option<T>, Failure> {
+    let given = part(parts, name);
+    if given.is_empty() {
+        return Ok(None);
+    }
+    given.parse().map(Some).map_err(|_| Failure::unread(name, &given))
+}
+
+/// The position in a list at which a page begins, as its address says.
+fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> Result<T, Failure> {
+    Ok(value(parts, "from")?.unwrap_or_default())
 }
 
 /// Longest title in a list, in characters and in bytes of HTML.

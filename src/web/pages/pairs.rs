@@ -8,7 +8,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{
-    Parts,
+    Parts, part,
     tabs::{self, Tab},
 };
 use crate::answer::{line, memories, of};
@@ -92,8 +92,12 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let is_twins = parts.get("which").is_some_and(|which| which == "twins");
-    let from: usize = super::from(&parts);
+    let is_twins = match part(&parts, "which").as_str() {
+        "" | "claims" => false,
+        "twins" => true,
+        other => return Err(Failure::unread("which", other)),
+    };
+    let from: usize = super::from(&parts)?;
     let which = if is_twins { "twins" } else { "claims" };
     let question = json!({ "which": which, "offset": from, "limit": PAIRS });
     let answer = shared.backend.read(of::Pairs, question).await?;

@@ -115,7 +115,7 @@ pub(in crate::web) async fn list(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let (query, project) = (part(&parts, "q"), part(&parts, "project"));
-    let from: usize = super::from(&parts);
+    let from: usize = super::from(&parts)?;
     let mut page = ListPage {
         shell: Shell::titled("History", "/history"),
         sessions: Vec::new(),
@@ -162,7 +162,7 @@ pub(in crate::web) async fn session(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: u64 = super::from(&parts);
+    let from: u64 = super::from(&parts)?;
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
     let answer = shared.backend.read(of::HistorySession, question).await.map_err(Failure::absent)?;
     let whole = answer.one.ok_or_else(Failure::nothing)?;
@@ -211,7 +211,7 @@ pub(in crate::web) async fn exchange(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: u64 = super::from(&parts);
+    let from: u64 = super::from(&parts)?;
     let ask = |bytes: usize| {
         let question = json!({ "id": id, "offset": from, "max_bytes": bytes });
         shared.backend.read(of::GetObservation, question)

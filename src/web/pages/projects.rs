@@ -86,7 +86,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = super::from(&parts);
+    let from: usize = super::from(&parts)?;
     let counts = shared.backend.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
     let line = |project: &Project| Line {

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{Parts, about, known_projects, named, part};
+use super::{Parts, about, known_projects, named, part, value};
 use crate::answer::{Text, of, sessions};
 use crate::view::{self, Entry, Session};
 use crate::web::{
@@ -125,7 +125,7 @@ pub(in crate::web) async fn list(
 ) -> Result<Response, Failure> {
     let (project, before) = (part(&parts, "project"), part(&parts, "before"));
     let mut question = about(&project, json!({ "limit": PAGE }));
-    if let Ok(before) = before.parse::<Timestamp>() {
+    if let Some(before) = value::<Timestamp>(&parts, "before")? {
         question["before"] = json!(before.to_string());
     }
     let counts = shared.backend.counts().await;
@@ -158,7 +158,7 @@ pub(in crate::web) async fn show(
     let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
     let (limit, bytes) = if is_whole { (WHOLE_ENTRIES, CONTENT_BYTES_MAX) } else { (ENTRIES, PROMPT_BYTES) };
     let mut question = json!({ "session_id": id, "limit": limit, "prompt_bytes": bytes });
-    let after = parts.get("after").and_then(|after| after.parse::<Timestamp>().ok());
+    let after = value::<Timestamp>(&parts, "after")?;
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
     }

@@ -194,7 +194,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let from: usize = super::from(&parts);
+    let from: usize = super::from(&parts)?;
     let answer = shared.backend.read(of::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
     let report = answer.one.ok_or_else(Failure::nothing)?;
     let line = Line::of(&report.cycle, &locale);

@@ -85,7 +85,7 @@ pub(in crate::web) async fn list(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let all = parts.contains_key("all");
-    let before = parts.get("before").filter(|before| before.parse::<jiff::Timestamp>().is_ok());
+    let before = super::value::<jiff::Timestamp>(&parts, "before")?.map(|before| before.to_string());
     let question = json!({
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });

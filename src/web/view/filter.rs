@@ -11,6 +11,12 @@ pub const PAGE: usize = 50;
 /// Highest position in the list that an address can name.
 const FROM_MAX: usize = 10_000_000;
 
+/// What an address of the list may say; `done` is what was just done.
+const NAMES: [&str; 14] = [
+    "q", "project", "type", "scope", "tags", "since", "until", "session", "agent", "deleted", "archived",
+    "from", "cursor", "done",
+];
+
 /// The conditions of the list. Empty texts are no conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -38,9 +44,24 @@ pub struct Filter {
 
 impl Filter {
     /// Reads the parameters of an address.
-    pub fn read(parts: &HashMap<String, String>) -> Self {
+    ///
+    /// # Errors
+    /// One that the list does not have, or whose value cannot be read: its name and its value.
+    pub fn read(parts: &HashMap<String, String>) -> Result<Self, (String, String)> {
+        let unread = |(name, value): (&String, &String)| (name.clone(), value.clone());
+        if let Some(unknown) = parts.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
+            return Err(unread(unknown));
+        }
+        let number = |name: &str| match parts.get_key_value(name).filter(|(_, value)| !value.is_empty()) {
+            None => Ok(0),
+            Some(given) => given.1.parse::<usize>().map_err(|_| unread(given)),
+        };
+        let flag = |name: &str| match number(name)? {
+            flag @ (0 | 1) => Ok(flag == 1),
+            other => Err((name.to_owned(), other.to_string())),
+        };
         let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
-        Self {
+        Ok(Self {
             query: part("q"),
             project: part("project"),
             kind: part("type"),
@@ -50,11 +71,11 @@ impl Filter {
             until: part("until"),
             session: part("session"),
             agent: part("agent"),
-            deleted: part("deleted") == "1",
-            archived: part("archived") == "1",
-            from: part("from").parse().map_or(0, |from: usize| from.min(FROM_MAX)),
+            deleted: flag("deleted")?,
+            archived: flag("archived")?,
+            from: number("from")?.min(FROM_MAX),
             cursor: part("cursor"),
-        }
+        })
     }
 
     /// Whether the list is a search. The agents' own search does not support deleted memories or authors.
@@ -156,19 +177,37 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn read(parts: &[(&str, &str)]) -> Filter {
+    fn tried(parts: &[(&str, &str)]) -> Result<Filter, (String, String)> {
         Filter::read(&parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
+    fn read(parts: &[(&str, &str)]) -> Filter {
+        tried(parts).unwrap()
+    }
+
     #[test]
-    fn an_address_says_what_is_shown_and_odd_ones_show_all() {
+    fn an_address_that_cannot_be_read_is_refused() {
+        for (name, value) in [
+            ("from", "-1"),
+            ("from", "abc"),
+            ("deleted", "yes"),
+            ("archived", "2"),
+            ("limit", "5"),
+            ("as_of", ""),
+        ] {
+            assert_eq!(tried(&[("q", "x"), (name, value)]), Err((name.to_owned(), value.to_owned())));
+        }
+        let empty = read(&[("from", ""), ("deleted", ""), ("done", "saved")]);
+        assert_eq!(empty, Filter::default());
+    }
+
+    #[test]
+    fn an_address_says_what_is_shown() {
         let filter = read(&[("q", " a&b "), ("project", "x/y"), ("from", "100"), ("deleted", "0")]);
         assert_eq!(filter.at(150, ""), "/memories?q=a%26b&project=x%2Fy&from=150");
         assert_eq!(filter.at(0, "5-f"), "/memories?q=a%26b&project=x%2Fy&cursor=5-f");
         assert!(filter.is_search() && filter.is_narrowed() && !filter.is_fine());
-        let odd = read(&[("from", "-1"), ("deleted", "yes"), ("else", "x")]);
-        assert_eq!(odd, Filter::default());
-        assert!(!odd.is_narrowed() && !read(&[("from", "50")]).is_narrowed());
+        assert!(!Filter::default().is_narrowed() && !read(&[("from", "50")]).is_narrowed());
         assert_eq!(read(&[("from", "99999999999")]).from, FROM_MAX);
         assert!(!read(&[("q", "x"), ("deleted", "1")]).is_search(), "only the living are searched");
         let fine = read(&[("tags", "a, b"), ("since", "7d"), ("agent", "codex"), ("archived", "1")]);
