@@ -58,7 +58,7 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
 
 /// Removes the ids of sessions that are not stored, because nothing was written in them. They have no page.
 async fn name_stored(service: &Service, calls: &mut [daemon::Call]) {
-    let id = |call: &daemon::Call| SessionId::parse(call.session_id.as_ref()?.raw()).ok();
+    let id = |call: &daemon::Call| SessionId::parse(call.session_id.raw()).ok();
     let mut ids: Vec<SessionId> = calls.iter().filter_map(id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -66,7 +66,7 @@ async fn name_stored(service: &Service, calls: &mut [daemon::Call]) {
     let stored = service.sessions.stored(&ids).await.unwrap_or_default();
     for call in calls {
         if id(call).is_none_or(|id| !stored.contains(&id)) {
-            call.session_id = None;
+            call.session_id = Text::default();
         }
     }
 }

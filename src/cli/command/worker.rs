@@ -115,7 +115,35 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
     if is_pause && worker.state != "paused" {
         context.output.note("it pauses as soon as what it is at is done");
     }
-    Ok(if wait && !is_done(&worker) { Outcome::Short } else { Outcome::Done })
+    if !wait || is_done(&worker) {
+        return Ok(Outcome::Done);
+    }
+    context.output.warn(&cannot_go_on(&worker));
+    if let Some(words) = next_step(&worker) {
+        context.output.note(&words);
+    }
+    Ok(Outcome::Short)
+}
+
+/// Why nothing more is done.
+fn cannot_go_on(worker: &Worker) -> String {
+    match worker.state.raw() {
+        "off" => {
+            "the worker has nothing to do: no model is set that turns text into vectors".to_owned()
+        }
+        _ => format!("the worker cannot go on: it is {}", worker.state.raw()),
+    }
+}
+
+/// What lets it go on.
+fn next_step(worker: &Worker) -> Option<String> {
+    match worker.state.raw() {
+        "paused" => Some("`cerebro worker resume` lets it go on".to_owned()),
+        "off" if worker.detail.is_none() => {
+            Some("`cerebro model use NAME` sets one; `cerebro model list` shows which there are".to_owned())
+        }
+        _ => Some(shown(&worker.detail)).filter(|why| !why.is_empty()),
+    }
 }
 
 fn show(context: &CommandContext, worker: &Worker) -> Result<()> {
@@ -232,9 +260,11 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
     let worker = watch(context, &daemon).await?;
     daemon.close().await;
     if !is_done(&worker) {
-        let (state, why) = (shown(&worker.state), shown(&worker.detail));
-        let hint = if state == "paused" { "`cerebro worker resume` lets it go on" } else { why.as_str() };
-        return Err(Error::user(format!("the worker cannot go on: it is {state}")).hint(hint));
+        let error = Error::user(cannot_go_on(&worker));
+        return Err(match next_step(&worker) {
+            Some(next) => error.hint(next),
+            None => error,
+        });
     }
     if !context.output.json(&json!({ "model": begun.model, "worker": worker }))? {
         context.output.note(&format!("every live memory has its vectors of {}", shown(&begun.model)));
