@@ -298,6 +298,8 @@ mod tests {
             "[redaction]\ncontext = 1",
             "[redaction]\ncontent = true",
             "consolidate = \"nightly\"",
+            "[history]\ninclude = [\"\"]",
+            "[history]\nexclude = [\"a/b\", \" \"]",
             "idle_exit = 5",
             "idle_exit = \"5\"",
             "idle_exit = \"-1s\"",

@@ -1,6 +1,7 @@
 //! The command line. Except for `mcp` and `daemon run`, which are servers, every command that needs data asks the
 //! daemon for it and opens no store itself.
 
+mod blank;
 mod command;
 mod daemon_client;
 mod error;
@@ -116,7 +117,9 @@ pub fn main() -> ExitCode {
 
 /// The command line of this process.
 fn parsed() -> Result<Cli, clap::Error> {
-    let mut matches = overview::grouped(Cli::command()).try_get_matches()?;
+    let mut command = overview::grouped(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    blank::refuse(&command, &matches)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
 }
 

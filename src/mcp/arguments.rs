@@ -189,6 +189,21 @@ impl Arguments {
         parsed.map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
     }
 
+    /// Refuses empty texts among a person's conditions: no condition was meant to choose everything.
+    pub fn filled(&self, names: &[&str]) -> Result<()> {
+        let is_blank = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
+        let is_empty = |name: &str| match self.map.get(name) {
+            Some(Value::Array(items)) => items.iter().any(is_blank),
+            value => value.is_some_and(is_blank),
+        };
+        match names.iter().find(|name| is_empty(name)) {
+            Some(name) => {
+                Err(ArgumentError::new(name, Some(""), "it is empty; give a value, or leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// A required text.
     pub fn needed(&mut self, name: &'static str) -> Result<String> {
         self.text(name)?.ok_or_else(|| ArgumentError::new(name, None, "it is missing; give it as a text"))
@@ -462,6 +477,16 @@ mod tests {
         assert_eq!(given.texts("n"), Ok(Some(vec!["a".to_owned(), "1".to_owned()])));
         assert!(given.texts("o").is_err());
         assert!(given.ignored().is_empty());
+    }
+
+    #[test]
+    fn an_empty_condition_is_refused() {
+        let given = arguments(json!({"a": " ", "b": ["x", ""], "c": [], "d": null, "e": "x"}));
+        for name in ["a", "b"] {
+            let error = given.filled(&["c", "d", "e", name]).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{name}`")), "{error}");
+        }
+        assert_eq!(given.filled(&["c", "d", "e", "absent"]), Ok(()));
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn fault(path: &str, why: &str) -> history::Fault {
 }
 
 fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
+    arguments.filled(&["agents", "project", "since"])?;
     let mut agents = Vec::new();
     for name in arguments.texts("agents")?.unwrap_or_default() {
         let problem = "it is not an agent whose sessions can be imported";
@@ -132,6 +133,7 @@ async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
 
 /// A past session with a page of its exchanges; without an id, a page of all sessions.
 pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
+    call.arguments.filled(&["session"])?;
     let Some(id) = call.arguments.session_id("session")? else { return sessions(call).await };
     let from = call.arguments.count("from")?.and_then(|from| u32::try_from(from).ok()).unwrap_or(0);
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LIMIT_MAX)?;
@@ -294,6 +296,7 @@ fn fact_row(fact: &Fact) -> history::Fact {
 pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
     let now = call.now();
     let arguments = &mut call.arguments;
+    arguments.filled(&["session", "project", "since", "before", "text"])?;
     let session = arguments.session_id("session")?;
     let mut what = Forget {
         session: None,

@@ -33,6 +33,8 @@ use cerebro_store::{ProjectCount, StoredRelation};
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
+/// The conditions of a selection: of what they choose, commands delete.
+const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "until", "session", "agent"];
 
 /// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
 pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
@@ -107,6 +109,7 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
     let now = call.now();
     let arguments = &mut call.arguments;
+    arguments.filled(&CONDITIONS)?;
     let all = arguments.flag(&["all_projects"])?;
     let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let selection = Selection {

@@ -77,3 +77,67 @@ fn an_unknown_project_cannot_be_merged() {
     // A new name for a project is no mistake.
     assert_eq!(home.json(&["projects", "merge", "demo", "new/name", "--yes"])["memories"], 1);
 }
+
+#[test]
+fn an_empty_value_chooses_nothing() {
+    let home = Home::new();
+    let id = save(&home, "Kept", "The ibis stays.");
+    for (args, name) in [
+        (&["delete", "--tag", "", "--all-projects", "--hard", "--yes"][..], "--tag"),
+        (&["delete", "--session", "", "--yes"], "--session"),
+        (&["delete", "--type", " ", "--yes"], "--type"),
+        (&["delete", "--scope=", "--yes"], "--scope"),
+        (&["delete", "--since", "", "--yes"], "--since"),
+        (&["delete", "--project", "", "--hard", "--yes"], "--project"),
+        (&["projects", "delete", "", "--yes"], "NAME"),
+        (&["history", "include", ""], "WHAT"),
+        (&["history", "show", ""], "SESSION"),
+        (&["list", "--project", ""], "--project"),
+        (&["save", "T", "c", "--project", ""], "--project"),
+    ] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains(name) && stderr.contains("is empty"), "{args:?}: {stderr}");
+    }
+    assert!(!home.data().join("config.toml").exists(), "nothing was chosen");
+    assert_eq!(home.json(&["get", &id])["title"], "Kept");
+    // Where an empty value removes something, it is meant.
+    home.run(&["update", &id, "--tag", "a"]).success();
+    home.run(&["update", &id, "--tag", ""]).success();
+    assert!(home.json(&["get", &id])["tags"].as_array().is_none_or(Vec::is_empty));
+}
+
+#[test]
+fn a_line_that_is_no_number_is_named() {
+    let home = Home::new();
+    for place in ["a.rs:x", "a.rs:0"] {
+        let refused = home.run(&["history", "blame", place]);
+        assert_eq!(refused.code(), 2, "{refused:?}");
+        assert!(refused.stderr.contains(place) && refused.stderr.contains("line"), "{refused:?}");
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_worker_without_a_model_is_told_why() {
+    let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
+    let short = home.run(&["worker", "status", "--wait"]);
+    assert_eq!(short.code(), 1, "{short:?}");
+    assert!(short.stderr.contains("no model") && short.stderr.contains("cerebro model"), "{short:?}");
+}
+
+#[test]
+fn a_restore_says_that_the_text_was_corrected_elsewhere() {
+    let home = Home::new();
+    let text = "The ledger listens on port 54321 since the move of the northern office.";
+    let first = save(&home, "Ledger port", text);
+    home.run(&["delete", &first]).success();
+    let second = save(&home, "Ledger port of the office", text);
+    home.run(&["update", &second, "--content", "The ledger uses a socket and has no port any more."])
+        .success();
+    let restored = home.run(&["restore", &first]);
+    assert_eq!(restored.code(), 0, "{restored:?}");
+    assert!(restored.stderr.contains(&second) && restored.stderr.contains("corrected"), "{restored:?}");
+    // Again, it is live already, and nothing is to be said.
+    assert_eq!(home.run(&["restore", &first]).stderr, "");
+}

@@ -19,19 +19,20 @@ use cerebro_core::text;
 /// that passes the check joins the plan as a step `derive`, with its sources.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").args(["plan", "apply", "undo", "log"]))]
+#[allow(clippy::option_option, reason = "an option with or without its value, as clap reads it")]
 pub struct ConsolidateArgs {
     /// Make a plan and show it [default]
     #[arg(long)]
     plan: bool,
     /// Carry out the plan that waits; with PLAN, only if it is this one
-    #[arg(long, value_name = "PLAN", num_args = 0..=1, default_missing_value = "")]
-    apply: Option<String>,
+    #[arg(long, value_name = "PLAN")]
+    apply: Option<Option<String>>,
     /// Undo the plan that was carried out last, or this one
-    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
-    undo: Option<String>,
+    #[arg(long, value_name = "ID")]
+    undo: Option<Option<String>>,
     /// List all plans, or show one with its steps
-    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
-    log: Option<String>,
+    #[arg(long, value_name = "ID")]
+    log: Option<Option<String>>,
 }
 
 const STEPS: &[(&str, Layout)] = &[
@@ -69,8 +70,8 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
 }
 
 /// A request about the plan with an id; without one, about the plan that is meant by itself.
-fn request<O>(operation: O, id: String) -> Request<O> {
-    Request::new(operation).with("id", Some(id).filter(|id| !id.is_empty()))
+fn request<O>(operation: O, id: Option<String>) -> Request<O> {
+    Request::new(operation).with("id", id)
 }
 
 async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {

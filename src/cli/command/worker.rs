@@ -128,9 +128,7 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
 /// Why nothing more is done.
 fn cannot_go_on(worker: &Worker) -> String {
     match worker.state.raw() {
-        "off" => {
-            "the worker has nothing to do: no model is set that turns text into vectors".to_owned()
-        }
+        "off" => "the worker has nothing to do: no model is set that turns text into vectors".to_owned(),
         _ => format!("the worker cannot go on: it is {}", worker.state.raw()),
     }
 }

@@ -65,6 +65,12 @@ fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
     if entries.len() > ENTRIES_MAX {
         return Err(serde::de::Error::custom(format!("at most {ENTRIES_MAX} entries")));
     }
+    // It names nothing: in `include`, nothing would be taken in.
+    if entries.iter().any(|entry| entry.trim().is_empty()) {
+        return Err(serde::de::Error::custom(
+            "an entry is empty (`\"\"`): it names no project and no folder",
+        ));
+    }
     Ok(entries)
 }
 

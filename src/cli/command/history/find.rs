@@ -404,14 +404,7 @@ pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
 
 /// For a line, finds the exchange that wrote a similar line; otherwise those that changed the file.
 pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome> {
-    let (file, line) = match args.file.rsplit_once(':') {
-        Some((file, number))
-            if !file.is_empty() && number.parse::<usize>().is_ok_and(|number| number > 0) =>
-        {
-            (file.to_owned(), number.parse::<usize>().ok())
-        }
-        _ => (args.file.clone(), None),
-    };
+    let (file, line) = place(&args.file)?;
     let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
@@ -425,6 +418,21 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     let table = Table::listing(FILES, &answer.facts, file_row);
     context.output.table(&table, "no past session changed it")?;
     Ok(Outcome::Done)
+}
+
+/// A file and, behind a colon, the number of a line. A file's own name may contain a colon, too.
+fn place(given: &str) -> Result<(String, Option<usize>)> {
+    let Some((file, number)) = given.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {
+        return Ok((given.to_owned(), None));
+    };
+    match number.parse::<usize>() {
+        Ok(number) if number > 0 => Ok((file.to_owned(), Some(number))),
+        _ if number.contains(['/', '\\']) || Path::new(given).exists() => Ok((given.to_owned(), None)),
+        _ => {
+            let words = format!("`{number}` in `{given}` is not the number of a line: these begin with 1");
+            Err(Error::usage(words).hint("without a line: `cerebro history blame FILE`"))
+        }
+    }
 }
 
 /// The text of a line, by its number.
@@ -441,4 +449,20 @@ fn text_of(file: &Path, number: usize) -> Result<String> {
         return Err(Error::user(format!("line {number} of {} is empty", file.display())));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_file_and_perhaps_a_line() {
+        let own = |file: &str, line| Ok((file.to_owned(), line));
+        assert_eq!(place("a.rs"), own("a.rs", None));
+        assert_eq!(place("src/a:b.rs:12"), own("src/a:b.rs", Some(12)));
+        assert_eq!(place("C:\\a.rs"), own("C:\\a.rs", None));
+        for bad in ["a.rs:x", "a.rs:0", "a.rs:-1", "a.rs:", "a.rs:99999999999999999999999"] {
+            assert!(place(bad).is_err_and(|error| error.to_string().contains("line")), "{bad}");
+        }
+    }
 }

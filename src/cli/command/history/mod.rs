@@ -380,7 +380,7 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
-        let what = what.trim_end_matches('/');
+        let what = Some(what.trim_end_matches('/')).filter(|what| !what.is_empty()).unwrap_or("/");
         if remove && !entries.iter().any(|entry| entry == what) {
             return Err(Error::user(format!("`{what}` {}", list.missing)));
         }
