@@ -52,6 +52,80 @@ fn let_in(home: &Home, name: &str, scope: &str, texts: &[(String, String)]) -> V
         .collect()
 }
 
+#[test]
+fn a_correction_in_an_option_a_path_or_the_case_holds_and_leaves_the_right_text_alone() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let say = |what: &str| {
+        format!("The documented rule of the nightly deploy job in our team is {what}, as all know")
+    };
+    let pairs = [
+        ("git branch -D topic", "git branch -d topic"),
+        ("secrets in .env", "secrets in env"),
+        ("config in ~/app.toml", "config in /app.toml"),
+        ("lint *.rs", "lint **/*.rs"),
+        ("at most 232 rows", "at most 2³² rows"),
+        ("10 MB a second", "10 Mb a second"),
+        ("getUserById", "getUserByID"),
+        ("trend ▲ 5", "trend ▼ 5"),
+    ];
+    for (n, (old, new)) in pairs.iter().enumerate() {
+        let id = agent.save(&format!("Rule {n}"), &say(old));
+        agent.ok("mem_update", json!({ "id": id, "content": say(new) }));
+    }
+    let texts = |pick: fn(&(&str, &str)) -> String| entitled(&pairs.iter().map(pick).collect::<Vec<_>>());
+    let old = texts(|(old, _)| {
+        format!("The documented rule of the nightly deploy job in our team is {old}, as all know")
+    });
+    assert_eq!(let_in(&home, "old", "project", &old), [""; 0]);
+    // The other way round, only the text that was said first is kept out.
+    let other = Home::new();
+    let mut agent = other.agent();
+    for (n, (old, _)) in pairs.iter().enumerate() {
+        let id = agent.save(&format!("Rule {n}"), &say(old));
+        agent.ok(
+            "mem_update",
+            json!({ "id": id, "content": "See the handbook of this month for the whole of it." }),
+        );
+    }
+    let new = texts(|(_, new)| {
+        format!("The documented rule of the nightly deploy job in our team is {new}, as all know")
+    });
+    let in_case_alone = ["10 Mb", "getUserByID"];
+    let expected =
+        new.iter().filter(|(_, text)| !in_case_alone.iter().any(|word| text.contains(word))).count();
+    assert_eq!(let_in(&other, "new", "project", &new).len(), expected);
+}
+
+#[test]
+fn a_revision_does_not_bring_back_what_another_memory_no_longer_says() {
+    let (home, _agent) = without("corrected");
+    let at = "2026-01-01T00:00:00Z";
+    let memory = json!({
+        "kind": "memory", "id": "revisedaaaaa", "project": "demo", "scope": "project", "type": "manual",
+        "title": "Uploads", "content": "See the handbook of this month.", "agent": "other", "revision": 2,
+        "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
+    });
+    let mut revision = memory.clone();
+    let fields = [
+        ("kind", json!("revision")),
+        ("memory", json!("revisedaaaaa")),
+        ("revision", json!(1)),
+        ("title", json!(TITLE)),
+        ("content", json!(TEXT)),
+        ("at", json!(at)),
+    ];
+    for (name, value) in fields {
+        revision[name] = value;
+    }
+    let file = home.work().join("revised.jsonl");
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    fs::write(&file, format!("{header}\n{memory}\n{revision}\n")).unwrap();
+    let said = home.run(&["import", &file.to_string_lossy()]);
+    assert!(said.stderr.contains("no longer says") || said.stdout.contains("no longer says"), "{said:?}");
+    assert!(!home.export().iter().any(|line| line["kind"] == "revision" && line["memory"] == "revisedaaaaa"));
+}
+
 fn entitled(texts: &[String]) -> Vec<(String, String)> {
     texts.iter().map(|text| ("Something else".to_owned(), text.clone())).collect()
 }

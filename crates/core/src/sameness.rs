@@ -7,7 +7,7 @@ mod reading;
 pub use containment::{denies, says_all};
 pub use reading::{Part, noted, parts, readings, says, says_nothing, set_apart};
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -65,34 +65,96 @@ fn length(word: &str) -> usize {
 /// words are separated by one blank, and the punctuation of prose is removed. Significant signs stay: digits with
 /// their points, signs and units, names with their joiners, comparisons and negations.
 pub fn normal(text: &str) -> String {
-    spelled(&folded(text, is_ignorable).map(plain_hyphen).collect::<Vec<char>>())
+    spelled(&with_one_case(&shown(&with_powers(text))), Signs::Now)
 }
 
-/// The form in which earlier versions noted a text: they read hyphens beyond ASCII as other dashes, and only these hidden
-/// characters as nothing. None if it has neither.
-fn former_normal(text: &str) -> Option<String> {
+/// The forms in which earlier versions noted a text: they counted fewer signs, read hyphens beyond ASCII as other dashes,
+/// and only these hidden characters as nothing.
+fn former_normals(text: &str) -> [String; 2] {
     let was_hidden = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}');
-    let is_read_otherwise = |c: char| plain_hyphen(c) != c || is_ignorable(c) && !was_hidden(c);
-    if text.is_ascii() || !text.nfkc().any(is_read_otherwise) {
-        return None;
-    }
-    Some(spelled(&folded(text, was_hidden).collect::<Vec<char>>()))
+    let last: Vec<char> = shown(text).into_iter().flat_map(in_one_case).collect();
+    let first: Vec<char> = text.nfkc().filter(is_shown(was_hidden)).flat_map(in_one_case).collect();
+    [last, first].map(|chars| spelled(&chars, Signs::Before))
 }
 
-/// The characters of a text, without hidden ones and in one case, by way of upper case, which unites more letters: ß, final
-/// sigma.
-fn folded(text: &str, is_hidden: impl Fn(char) -> bool) -> impl Iterator<Item = char> {
-    let chars = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    chars.filter(move |c| c.is_whitespace() || !c.is_control() && !is_hidden(*c))
+/// The normal form with the case as it is written. It tells texts apart whose normal forms are the same, such as `10 MB` and
+/// `10 Mb`. No normal form begins like it.
+pub fn cased(text: &str) -> String {
+    format!("\u{1e}{}", spelled(&shown(&with_powers(text)), Signs::Now))
+}
+
+/// The characters of a text that are not left out.
+fn shown(text: &str) -> Vec<char> {
+    text.nfkc().filter(is_shown(is_ignorable)).map(plain_hyphen).collect()
+}
+
+/// Which characters are not left out.
+fn is_shown(is_hidden: impl Fn(char) -> bool) -> impl Fn(&char) -> bool {
+    move |c| c.is_whitespace() || !c.is_control() && !is_hidden(*c)
+}
+
+/// A character in one case, by way of upper case, which unites more letters: ß, final sigma.
+fn in_one_case(c: char) -> impl Iterator<Item = char> {
+    c.to_uppercase().flat_map(char::to_lowercase)
+}
+
+/// The characters in one case, except the letter of a short option: `-d` is another one than `-D`.
+fn with_one_case(chars: &[char]) -> Vec<char> {
+    let mut folded = Vec::with_capacity(chars.len());
+    for (at, c) in chars.iter().enumerate() {
+        if at > 0 && is_short_option(chars, at - 1) {
+            folded.push(*c);
+        } else {
+            folded.extend(in_one_case(*c));
+        }
+    }
+    folded
+}
+
+/// Whether a dash and the one letter after it stand alone, as an option of a command.
+fn is_short_option(chars: &[char], dash: usize) -> bool {
+    let is_apart = |c: Option<&char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '-' | '_'));
+    chars[dash] == '-'
+        && chars.get(dash + 1).is_some_and(|c| c.is_alphabetic())
+        && is_apart(chars.get(dash + 2))
+        && (dash == 0 || is_apart(chars.get(dash - 1)))
+}
+
+/// A text whose raised digits are powers and whose fractions stay apart: `2³²` is not `232`, and `1½` not `11/2`.
+fn with_powers(text: &str) -> Cow<'_, str> {
+    let is_raised = |c: char| matches!(c, '²' | '³' | '¹' | '\u{2070}'..='\u{207e}');
+    let is_fraction = |c: char| matches!(c, '¼'..='¾' | '\u{2150}'..='\u{215e}' | '\u{2189}');
+    if !text.contains(|c| is_raised(c) || is_fraction(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut before = None;
+    for c in text.chars() {
+        if is_raised(c) && !before.is_some_and(is_raised) || is_fraction(c) {
+            out.push('^');
+        }
+        out.push(c);
+        before = Some(c);
+    }
+    Cow::Owned(out)
+}
+
+/// Which signs make a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signs {
+    /// Those of today.
+    Now,
+    /// Fewer, as earlier versions did.
+    Before,
 }
 
 /// Words separated by one blank, of characters that are folded.
-fn spelled(chars: &[char]) -> String {
+fn spelled(chars: &[char], signs: Signs) -> String {
     let mut out = String::with_capacity(chars.len());
     let (mut has_gap, mut is_joined) = (false, false);
     let mut way = Preceding::default();
     for at in 0..chars.len() {
-        let found = CharAt { chars, at, way };
+        let found = CharAt { chars, at, way, signs };
         match found.sort() {
             CharClass::Word => {
                 if has_gap && !is_joined && !found.joins_before() && !out.is_empty() {
@@ -172,6 +234,7 @@ struct CharAt<'a> {
     chars: &'a [char],
     at: usize,
     way: Preceding,
+    signs: Signs,
 }
 
 impl CharAt<'_> {
@@ -212,6 +275,7 @@ impl CharAt<'_> {
         let is_word = match c {
             _ if c.is_alphanumeric() => true,
             _ if c.is_whitespace() => false,
+            _ if self.signs == Signs::Now && self.is_sign_of_code() => true,
             '\'' | '’' | '‘' | 'ʼ' if word_before && word_after => return CharClass::Nothing,
             '.' => word_after && (word_before || digit_after),
             '_' | '\\' | '@' => word_before && word_after,
@@ -239,6 +303,27 @@ impl CharAt<'_> {
             _ => !c.is_ascii_punctuation() && !is_punctuation(c),
         };
         if is_word { CharClass::Word } else { CharClass::Gap }
+    }
+
+    /// Whether it is one of the signs of code, paths and figures that earlier versions left out: a short option, a name that
+    /// begins with a dot, the home folder, a pattern, a variable, a reference, a thousandth or a prime, a shape that is no
+    /// bullet.
+    fn is_sign_of_code(&self) -> bool {
+        let (before, after) = (self.way.last, self.after());
+        let opens = before.is_none_or(|c| !c.is_alphanumeric());
+        let word_after = after.is_some_and(char::is_alphanumeric);
+        match self.chars[self.at] {
+            '-' => is_short_option(self.chars, self.at),
+            '.' => opens && before != Some('.') && after.is_some_and(char::is_alphabetic),
+            '~' => opens && matches!(after, Some('/' | '>')),
+            '/' => after == Some('*'),
+            '*' => before == Some('/') || after == Some('.') && before != Some('*'),
+            '$' => opens && after.is_some_and(char::is_alphabetic),
+            '&' => opens && word_after,
+            '‰' | '′' => before.is_some_and(|c| c.is_numeric() || c == '′'),
+            '\u{25a0}'..='\u{25ff}' => !matches!(self.way.line, Line::Blank),
+            _ => false,
+        }
     }
 
     /// Whether it opens its line as the mark of a quote or of an item does, in Markdown: the text begins with it, or its
@@ -316,7 +401,7 @@ mod tests {
         assert_eq!(normal("5 % of 10 €, $ 3"), normal("5% of 10€, $3"));
         assert_eq!(normal("Since 2026 $HOME is 5 %s"), normal("Since 2026, $HOME is 5: %s"));
         // As quoted, and as an item, in Markdown.
-        for mark in [">", "> >", "+", "-", "*"] {
+        for mark in [">", "> >", "+", "-", "*", "●", "▪"] {
             assert_eq!(
                 normal(&format!("{mark} One\n{mark} two > 1\n\n{mark} three")),
                 "one two > 1 three",
@@ -379,9 +464,31 @@ mod tests {
             ("5 $", "5 €"),
             ("UTC + 2", "UTC - 2"),
             ("a + b", "a b"),
+            ("git branch -D topic", "git branch -d topic"),
+            ("grep -v x", "grep v x"),
+            ("secrets in .env", "secrets in env"),
+            ("~/app.toml", "/app.toml"),
+            ("lint *.rs", "lint **/*.rs"),
+            ("2³² rows", "232 rows"),
+            ("10²", "102"),
+            ("1½", "11 2"),
+            ("½", "1/2"),
+            ("10‰", "10"),
+            ("5′", "5″"),
+            ("trend ▲ 5", "trend ▼ 5"),
+            ("~> 2", "> 2"),
+            ("$HOME", "HOME"),
+            ("&str", "str"),
         ] {
             assert_ne!(normal(one), normal(other), "{one} and {other}");
         }
+    }
+
+    #[test]
+    fn the_cased_form_differs_in_case_alone() {
+        assert_ne!(cased("at 10 MB/s"), cased("at 10 Mb/s"));
+        assert_eq!(cased("At 10 MB, by “getUserById”."), cased("At 10  MB by getUserById"));
+        assert_ne!(cased("at 10"), normal("at 10"));
     }
 
     #[test]
@@ -431,7 +538,7 @@ mod tests {
             ("Port", "Port 5432.", false),
             ("缓存策略", "我们决定使用内存缓存来存储用户会话，因为数据库太慢了。", true),
             ("端口", "它是五四三二。", false),
-            ("Port", "What: The ledger has port 5432.", false),
+            ("Port", "What: It has port 5432.", false),
             ("Port", "", false),
         ] {
             assert_eq!(is_self_contained(title, content), want, "{title}: {content}");

@@ -429,6 +429,16 @@ async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
     if revision.revision >= owner.revision || owner.purged {
         return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
     }
+    // What the memory itself said before is its own past.
+    let said = SaidText { scope: &revision.scope, title: &revision.title, content: &revision.content };
+    let found = write.tombstones(said, None).await?;
+    if let Some(other) = found.here.iter().find(|tombstone| tombstone.memory != owner.id) {
+        let (number, id) = (revision.revision, owner.id);
+        return Ok(Err(format!(
+            "revision {number} of memory `{id}` says what memory `{}` no longer says",
+            other.memory
+        )));
+    }
     if let Some(session) = &revision.session {
         ensure_session(write, session, (owner.scope.project(), &revision.agent), revision.at).await?;
     }

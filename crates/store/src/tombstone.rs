@@ -96,7 +96,9 @@ struct ReadText {
 
 impl ReadText {
     fn of(title: &str, content: &str) -> Self {
-        Self { title: sameness::normal(title), forms: sameness::readings(content) }
+        let mut forms = sameness::readings(content);
+        forms.push(sameness::cased(content));
+        Self { title: sameness::normal(title), forms }
     }
 }
 
@@ -134,21 +136,25 @@ impl KeyMaker {
     /// The keys recorded for a memory's text in its scope. The one for its content alone is included only if the content
     /// says the same under any title.
     fn noted_keys(&self, memory: &Memory) -> Vec<TextKey> {
-        let (title, form) = (sameness::normal(&memory.title), sameness::noted(&memory.content));
+        self.noted_keys_as(memory, &sameness::noted(&memory.content))
+    }
+
+    /// The same, with the content in some form.
+    fn noted_keys_as(&self, memory: &Memory, form: &str) -> Vec<TextKey> {
+        let title = sameness::normal(&memory.title);
         let place = Place::In(&memory.scope);
-        let mut keys = vec![self.key(place, Some(&title), &form)];
+        let mut keys = vec![self.key(place, Some(&title), form)];
         if sameness::is_self_contained(&memory.title, &memory.content) {
-            keys.push(self.key(place, None, &form));
+            keys.push(self.key(place, None, form));
         }
         keys
     }
 
-    /// The key recorded for a project's text among those of all projects.
-    fn noted_anywhere(&self, memory: &Memory) -> Option<TextKey> {
-        let form = sameness::noted(&memory.content);
+    /// The key recorded for a project's text among those of all projects, with the content in some form.
+    fn noted_anywhere(&self, memory: &Memory, form: &str) -> Option<TextKey> {
         let title = sameness::normal(&memory.title);
         let title = (!sameness::is_self_contained(&memory.title, &memory.content)).then_some(&*title);
-        (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, &form))
+        (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, form))
     }
 
     pub fn digest(&self, form: &str) -> String {
@@ -245,14 +251,21 @@ impl Tables {
         let kept = now.map(|now| key_maker.keys_of(now));
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
-        let mut has_any = false;
-        let noted = key_maker.noted_keys(was).into_iter().chain(key_maker.noted_anywhere(was));
-        for key in noted.filter(|key| !is_kept(key)) {
-            let tombstone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
-            self.tombstones.by_key.insert(key, Some(tombstone));
-            has_any = true;
+        // Where only the case differs, `now` says the normal form, too, so the form with its case is recorded.
+        for form in [sameness::noted(&was.content), sameness::cased(&was.content)] {
+            let mut has_any = false;
+            let noted = key_maker.noted_keys_as(was, &form);
+            let noted = noted.into_iter().chain(key_maker.noted_anywhere(was, &form));
+            for key in noted.filter(|key| !is_kept(key)) {
+                let tombstone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
+                self.tombstones.by_key.insert(key, Some(tombstone));
+                has_any = true;
+            }
+            if has_any {
+                return true;
+            }
         }
-        has_any
+        false
     }
 
     /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
@@ -389,7 +402,8 @@ impl Write<'_> {
         let beyond = scope.is_personal().then_some(Place::SomeProject);
         let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
         let keys = |part: &TextPart| -> BTreeSet<TextKey> {
-            let forms = part.forms.iter();
+            let cased = sameness::cased(&part.raw);
+            let forms = part.forms.iter().chain([&cased]);
             forms.flat_map(|form| places.iter().map(|place| key_maker.key(*place, None, form))).collect()
         };
         let keys: Vec<BTreeSet<TextKey>> = parts.iter().map(keys).collect();
