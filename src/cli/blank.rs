@@ -65,7 +65,6 @@ mod tests {
             (&["history", "include", ""], "[WHAT]"),
             (&["history", "show", ""], "[SESSION]"),
             (&["save", "T", "text", "--valid-until", ""], "--valid-until <DATE>"),
-            (&["list", "--home", ""], "--home <DIR>"),
             (&["consolidate", "--apply", ""], "--apply [<PLAN>]"),
             (&["search", ""], "QUERY"),
         ] {

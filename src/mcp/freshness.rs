@@ -13,6 +13,7 @@ use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
+use cerebro_store::StoreError;
 
 /// How long examining a client's folder may take if no caller waits for it.
 const LOOK_MAX: Duration = Duration::from_secs(2);
@@ -45,8 +46,12 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
     let (service, memory) = (call.service.clone(), memory.clone());
     tokio::spawn(async move {
         let _place = place;
-        if let Err(error) = tie(&service, &checkout, &memory).await {
-            tracing::warn!(%error, memory = %memory.id, "cannot tie a memory to the code to which it refers");
+        match tie(&service, &checkout, &memory).await {
+            // The daemon is asked to end, which is no fault.
+            Ok(_) | Err(ServiceError::Store(StoreError::Closed)) => {}
+            Err(error) => {
+                tracing::warn!(%error, memory = %memory.id, "cannot tie a memory to the code to which it refers");
+            }
         }
     });
 }

@@ -345,7 +345,7 @@ mod tests {
         let relation = |n: usize| Relation {
             from: id(n % 36).into(),
             to: id(n / 36).into(),
-            kind: "contradicts".into(),
+            kind: "depends_on".into(),
             weight: 0.5,
             evidence: Some("日".repeat(300).into()),
             ..Relation::default()
