@@ -68,7 +68,7 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
     let fact = home.json(&["history", "files", "petrel.rs"]);
     assert!(only(&fact)["mended"][0].as_str().unwrap().contains("E0425"), "{fact}");
     assert_eq!(home.json(&["history", "fix", "segmentation fault"])["facts"], json!([]));
-    assert_eq!(home.run(&["history", "how", " "]).code(), 1);
+    assert_eq!(home.run(&["history", "how", " "]).code(), 2);
     let filtered = "cd /w && cargo test 2>&1 | tail -20";
     assert_eq!(
         home.json(&["history", "how", filtered])["facts"],

@@ -128,7 +128,7 @@ fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
 fn a_session_is_named_by_the_beginning_of_its_id_and_an_unknown_one_is_an_error() {
     let home = furnished();
     let refused = home.run(&["history", "forget", "--session", "nope", "--yes"]);
-    assert_eq!(refused.code(), 2);
+    assert_eq!(refused.code(), 1);
     assert!(refused.stderr.contains("nope") && refused.stderr.contains("history show"), "{refused:?}");
     let nothing = home.run(&["history", "forget", "--project", "own/repp", "--yes"]);
     assert!(nothing.stderr.contains("nothing matches"), "{nothing:?}");

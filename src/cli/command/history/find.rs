@@ -217,7 +217,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         let page = daemon.read(request).await?;
         let raw = page.raw().clone();
         let whole = page.into_answer().one;
-        let mut whole = whole.ok_or_else(|| Error::internal("the daemon told nothing of the session"))?;
+        let mut whole = whole.ok_or_else(|| Error::internal("the answer of the daemon has no session"))?;
         let is_last = whole.exchanges.len() < PAGE;
         exchanges.append(&mut whole.exchanges);
         if is_last {
