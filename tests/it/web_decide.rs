@@ -360,9 +360,10 @@ fn candidates_are_decided_next_to_their_evidence() {
     let browser = Browser::open(&home);
     let page = browser.read("/inbox");
     assert!(page.says("Nothing waits for you") && page.says("Distilling is off"), "{}", page.text());
-    for state in ["waiting", "accepted", "rejected", "nonsense"] {
+    for state in ["waiting", "accepted", "rejected"] {
         browser.read(&format!("/inbox?state={state}"));
     }
+    assert_eq!(browser.get("/inbox?state=nonsense").status, 400);
     let refused = browser.post("/tidy", "/inbox/dnosuch", &[("do", "accept")]);
     assert_eq!(refused.status, 404, "{refused:?}");
     let value: Value = home.json(&["distil", "review"]);
