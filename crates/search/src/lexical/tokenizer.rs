@@ -259,7 +259,10 @@ impl Words {
             let part = piece.part(at, end);
             at = end;
             if !dense {
-                push(tokens, part, fold(part.text));
+                // What selects the form of an emoji is no word.
+                if !part.text.chars().all(is_combining_mark) {
+                    push(tokens, part, fold(part.text));
+                }
                 continue;
             }
             let starts: Vec<usize> =
