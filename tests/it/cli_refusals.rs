@@ -125,19 +125,3 @@ fn whoever_waits_for_a_worker_without_a_model_is_told_why() {
     assert_eq!(short.code(), 1, "{short:?}");
     assert!(short.stderr.contains("no model") && short.stderr.contains("cerebro model"), "{short:?}");
 }
-
-#[test]
-fn a_restore_says_that_the_text_was_corrected_elsewhere() {
-    let home = Home::new();
-    let text = "The ledger listens on port 54321 since the move of the northern office.";
-    let first = save(&home, "Ledger port", text);
-    home.run(&["delete", &first]).success();
-    let second = save(&home, "Ledger port of the office", text);
-    home.run(&["update", &second, "--content", "The ledger uses a socket and has no port any more."])
-        .success();
-    let restored = home.run(&["restore", &first]);
-    assert_eq!(restored.code(), 0, "{restored:?}");
-    assert!(restored.stderr.contains(&second) && restored.stderr.contains("corrected"), "{restored:?}");
-    // Again, it is live already, and nothing is to be said.
-    assert_eq!(home.run(&["restore", &first]).stderr, "");
-}

@@ -68,13 +68,17 @@ pub fn normal(text: &str) -> String {
     spelled(&with_one_case(&shown(&with_powers(text))), Signs::Now)
 }
 
-/// The forms in which earlier versions noted a text: they counted fewer signs, read hyphens beyond ASCII as other dashes,
-/// and only these hidden characters as nothing.
-fn former_normals(text: &str) -> [String; 2] {
+/// The form in which earlier versions noted a text: they counted fewer signs, read hyphens beyond ASCII as other dashes, and
+/// only these hidden characters as nothing. None if it has neither such hyphens nor other hidden characters: what is plain in
+/// the form of earlier versions may be another text in that of today.
+fn former_normal(text: &str) -> Option<String> {
     let was_hidden = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}');
-    let last: Vec<char> = shown(text).into_iter().flat_map(in_one_case).collect();
-    let first: Vec<char> = text.nfkc().filter(is_shown(was_hidden)).flat_map(in_one_case).collect();
-    [last, first].map(|chars| spelled(&chars, Signs::Before))
+    let is_read_otherwise = |c: char| plain_hyphen(c) != c || is_ignorable(c) && !was_hidden(c);
+    if text.is_ascii() || !text.nfkc().any(is_read_otherwise) {
+        return None;
+    }
+    let chars: Vec<char> = text.nfkc().filter(is_shown(was_hidden)).flat_map(in_one_case).collect();
+    Some(spelled(&chars, Signs::Before))
 }
 
 /// The normal form with the case as it is written. It tells texts apart whose normal forms are the same, such as `10 MB` and
