@@ -58,7 +58,7 @@ pub struct Marks {
 
 impl Marks {
     /// Those that apply, the most important first: the name of each and its words, safe to show.
-    pub fn told(&self) -> Vec<(&'static str, Vec<String>)> {
+    pub fn named(&self) -> Vec<(&'static str, Vec<String>)> {
         let yes = |is: bool| is.then(Vec::new);
         let one = |text: &Option<Text>| text.as_ref().map(|text| vec![text.line()]);
         let all = |ids: &[Text]| (!ids.is_empty()).then(|| ids.iter().map(Text::line).collect());
@@ -321,7 +321,7 @@ mod tests {
         let read: Browsed = serde_json::from_value(row.clone()).unwrap();
         assert_eq!(json!(read).to_string(), row.to_string());
         assert_eq!((&read.row.flag, &read.marks.flag), (&Some("override".into()), &None));
-        let names: Vec<&str> = read.marks.told().iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = read.marks.named().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["stale", "old", "expired", "archived", "superseded_by"]);
     }
 }

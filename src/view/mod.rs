@@ -76,7 +76,7 @@ fn marks(marks: &Marks, is_archived: bool, origin: &str) -> Vec<String> {
         |(name, words): (&str, Vec<String>)| format!("{name} {}", words.join(" ")).trim_end().to_owned();
     let archived = (is_archived && !marks.archived).then(|| "archived".to_owned());
     let origin = (!CHOSEN.contains(&origin)).then(|| format!("from {origin}"));
-    marks.told().into_iter().map(mark).chain(archived).chain(origin).collect()
+    marks.named().into_iter().map(mark).chain(archived).chain(origin).collect()
 }
 
 /// The name of a project; what is personal belongs to none.

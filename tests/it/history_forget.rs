@@ -98,6 +98,38 @@ fn a_saved_memory_stays_and_a_compaction_does_not() {
 }
 
 #[test]
+fn work_of_an_agents_own_is_no_report_of_a_hook() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.pump().env("CLAUDE_CODE_SESSION_ID", "s-1").client("claude-code").start();
+    agent.ok(
+        "work_begin",
+        json!({ "title": "Move the ledger of zanzibar", "goal": "It listens on a socket." }),
+    );
+    report(
+        &home,
+        "claude-code",
+        "UserPromptSubmit",
+        "s-1",
+        json!({ "prompt": "Set the port", "prompt_id": "p-1" }),
+    );
+    Claude::new("s-1", &home.work()).turn("Set the port", "Done.").write(&home);
+    home.take_in();
+    home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    assert_eq!(shown_by(&home, "ledger of zanzibar"), ["export", "work list --state all"]);
+    home.json(&["history", "forget", "--text", "ledger of zanzibar", "--yes"]);
+    assert_eq!(shown_by(&home, "ledger of zanzibar"), [""; 0]);
+}
+
+#[test]
+fn a_text_of_few_characters_that_count_keeps_no_later_session_out() {
+    let home = Home::new();
+    home.json(&["history", "forget", "--text", " **`q`** *****", "--yes"]);
+    Claude::new("s-1", &home.work()).turn("Feed the quokka", "It is fed.").write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-1"), ["Feed the quokka"]);
+}
+
+#[test]
 fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
     let home = Home::new();
     let asked = Claude::new("s-1", &home.work()).turn("Mend the lamp", "It works.");

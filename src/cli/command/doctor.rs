@@ -293,8 +293,8 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Option<Status>) {
         Ok(examined) => {
             checks.push(versions(status.as_ref(), examined.schema_version));
             checks.extend(examined.checks.iter().filter_map(read_check));
-            let told = daemon.read(Request::new(of::Worker)).await;
-            let worker = told.map(|told| told.into_answer().worker).unwrap_or_default();
+            let answer = daemon.read(Request::new(of::Worker)).await;
+            let worker = answer.map(|answer| answer.into_answer().worker).unwrap_or_default();
             checks.push(model(&worker));
             checks.push(relations(&worker));
         }

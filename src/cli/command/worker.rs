@@ -103,13 +103,13 @@ const JOBS: &[(&str, Layout)] = &[
 pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let is_pause = matches!(args.action, Some(Action::Pause));
-    let (told, wait) = match args.action {
+    let (answer, wait) = match args.action {
         Some(Action::Pause) => (daemon.read(Request::new(of::WorkerPause)).await?, false),
         Some(Action::Resume(args)) => (daemon.read(Request::new(of::WorkerResume)).await?, args.wait),
         Some(Action::Status(args)) => (daemon.read(Request::new(of::Worker)).await?, args.wait),
         None => (daemon.read(Request::new(of::Worker)).await?, false),
     };
-    let worker = if wait { watch(context, &daemon).await? } else { told.into_answer().worker };
+    let worker = if wait { watch(context, &daemon).await? } else { answer.into_answer().worker };
     daemon.close().await;
     show(context, &worker)?;
     if is_pause && worker.state != "paused" {

@@ -159,7 +159,7 @@ fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
 
 /// The marks of a hit, such as the memory that superseded it or one that contradicts it. The flag has a place of its own.
 fn marks(marks: &Marks) -> impl Iterator<Item = String> {
-    let marks = marks.told().into_iter().filter(|(name, _)| *name != "flag");
+    let marks = marks.named().into_iter().filter(|(name, _)| *name != "flag");
     marks
         .map(|(name, words)| format!("{} {}", name.replace('_', " "), words.join(", ")).trim_end().to_owned())
 }

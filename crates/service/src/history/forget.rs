@@ -11,7 +11,8 @@ use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
-/// Shortest text that keeps exchanges of later sessions out, in characters: a shorter one stands in too many of them.
+/// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison: a shorter one stands in
+/// too many of them.
 const KEPT_OUT_CHARS_MIN: usize = 8;
 
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
@@ -80,7 +81,7 @@ impl Forget {
     fn everywhere(&self) -> Option<&str> {
         let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
         let text = self.text.as_deref().filter(|_| alone)?;
-        (text.chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
+        (comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::WorkId;
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry};
+use cerebro_ledger::{ChainedEvent, Entry, Kind};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::draft::unpacked;
@@ -12,7 +12,8 @@ use crate::{Forget, Journal, ServiceError};
 const PAGE: usize = 100;
 
 impl Journal {
-    /// Purges the texts of events that meet all conditions, and the title of work of which nothing else is left, or whose
+    /// Purges the texts of events that hooks reported and that meet all conditions, or of any events with the text to forget;
+    /// and the title of work of which nothing else is left, or whose
     /// title has the text. The events stay, without their texts, so the chain still verifies. Returns their number; with
     /// `dry_run` it only counts.
     ///
@@ -43,12 +44,13 @@ impl Journal {
         dry_run: bool,
     ) -> Result<usize, ServiceError> {
         let work = &stored.work;
-        if !what.is_of(work.session.as_ref(), &work.project) {
+        // Work that an agent began by a tool is no part of what hooks reported; only a text is forgotten there, too.
+        let is_meant = Kind::of(&work.kind) == Kind::Session || what.text.is_some();
+        if !is_meant || !what.is_of(work.session.as_ref(), &work.project) {
             return Ok(0);
         }
-        let with_texts: Vec<ChainedEvent> = self.all_events(&work.id, u64::MAX).await?;
-        let with_texts: Vec<ChainedEvent> =
-            with_texts.into_iter().filter(|event| event.body.is_some()).collect();
+        let mut with_texts = self.all_events(&work.id, u64::MAX).await?;
+        with_texts.retain(|event| event.body.is_some());
         let mut numbers = Vec::new();
         for event in &with_texts {
             if what.is_at(Entry::from(event).happened) && self.says(event, what).await? {
