@@ -32,6 +32,7 @@ use super::{
     wire::Wire,
 };
 use crate::{
+    answer::Unreadable,
     daemon::{Control, hello::Hello},
     home::{Home, user_home},
     project_dir,
@@ -256,6 +257,11 @@ impl Server {
     }
 }
 
+/// The daemon's own answer is not what its struct says: a defect of this program.
+fn unreadable(error: Unreadable) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
 /// A name from the client for a message: redacted and short.
 fn echo(name: &str) -> String {
     text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
@@ -325,13 +331,15 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         // Lists do not wait for the store: while it opens the list has no memories, and the client is notified of the
         // change later.
-        let facts = match self.0.context().opened() {
-            Some(_) => {
-                self.ask(library::listing(), &context).await.map_or(Value::Null, |answer| answer.facts)
-            }
-            None => Value::Null,
+        let listed = match self.0.context().opened() {
+            Some(_) => self.ask(library::listing(), &context).await.ok(),
+            None => None,
         };
-        Ok(ListResourcesResult::with_all_items(library::resources(&facts))
+        let resources = match listed {
+            Some(answer) => library::resources(&answer.facts).map_err(unreadable)?,
+            None => library::with_context(&[]),
+        };
+        Ok(ListResourcesResult::with_all_items(resources)
             .with_ttl_ms(0)
             .with_cache_scope(CacheScope::Private))
     }
@@ -359,7 +367,7 @@ impl ServerHandler for Server {
         let answer = self.ask(address.question(), &context).await;
         let answer = answer
             .map_err(|error| if error.is_of_the_id { missing(error.words) } else { error.internal() })?;
-        let text = address.shown(&answer.text, &answer.facts).ok_or_else(nothing)?;
+        let text = address.content(answer.text, &answer.facts).map_err(unreadable)?.ok_or_else(nothing)?;
         let contents = ResourceContents::text(text, uri.as_str()).with_mime_type("text/markdown");
         Ok(ReadResourceResult::new(vec![contents])
             .with_ttl_ms(0)
@@ -376,8 +384,10 @@ impl ServerHandler for Server {
         let Some(completion) = Completion::of(&request.r#ref, name, value) else {
             return Ok(CompleteResult::default());
         };
-        let answer = self.ask(completion.question.clone(), &context).await;
-        let values = answer.map(|answer| completion.values(&answer.facts)).unwrap_or_default();
+        let values = match self.ask(completion.question(), &context).await {
+            Ok(answer) => completion.values(&answer.facts).map_err(unreadable)?,
+            Err(_) => Vec::new(),
+        };
         let values = CompletionInfo::with_all_values(values);
         Ok(values.map(CompleteResult::new).unwrap_or_default())
     }
