@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-pub use remote::{RemoteConfig, asked_database};
+pub use remote::{RemoteConfig, database_of_option};
 use serde::Deserialize;
 
 use crate::home::user_home;
@@ -168,10 +168,10 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// An option or an environment variable is invalid.
-    #[error("{given} cannot be used: {reason}")]
-    Asked {
+    #[error("{name} cannot be used: {reason}")]
+    Option {
         /// The option or variable.
-        given: &'static str,
+        name: &'static str,
         /// Why.
         reason: String,
     },

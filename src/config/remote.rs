@@ -80,9 +80,9 @@ impl Config {
 /// The normalised address that was given with `--db`.
 ///
 /// # Errors
-/// [`ConfigError::Asked`] when it is invalid.
-pub fn asked_database(home: &Home) -> Result<Option<String>, ConfigError> {
-    let blame = |reason| ConfigError::Asked { given: OPTION, reason };
+/// [`ConfigError::Option`] when it is invalid.
+pub fn database_of_option(home: &Home) -> Result<Option<String>, ConfigError> {
+    let blame = |reason| ConfigError::Option { name: OPTION, reason };
     home.database().map(address).transpose().map_err(blame)
 }
 
@@ -118,14 +118,14 @@ impl RemoteConfig {
     ) -> Result<Option<Remote>, ConfigError> {
         let set = |name: &str| set(name, &variable);
         let or = |name: &str, own: &str| set(name).unwrap_or_else(|| own.to_owned());
-        let (given, url) = self.named(home, set);
+        let (source, url) = self.named(home, set);
         if url.is_empty() {
             return Ok(None);
         }
         let invalid = |reason: String| ConfigError::Invalid { path: home.config_file(), reason };
         // The error names the option or variable that named the server.
-        let blame = |reason: String| match given {
-            Some(given) => ConfigError::Asked { given, reason },
+        let blame = |reason: String| match source {
+            Some(name) => ConfigError::Option { name, reason },
             None => invalid(reason),
         };
         let url = address(&url).map_err(blame)?;

@@ -128,12 +128,12 @@ impl Arguments {
 
     /// The names of arguments that were not read.
     pub fn ignored(&self) -> Vec<String> {
-        self.strangers(|_| false)
+        self.unknown(|_| false)
     }
 
     /// The names of arguments that were not read and that the tool does not have. A failed call may not have read all
     /// of its own arguments.
-    pub fn strangers(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+    pub fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
         let known = |name: &String| self.read.contains(name) || is_known(name);
         self.map.keys().filter(|name| !known(name)).map(|name| echo(name)).collect()
     }
@@ -490,14 +490,14 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_read_and_strangers_named() {
+    fn aliases_are_read_and_unknown_arguments_named() {
         let mut given =
             arguments(json!({"observation_id": "memory:abcdefghij27", "hard_delete": "true", "odd": 1}));
         assert_eq!(given.memory_id().unwrap().as_str(), "abcdefghij27");
         assert_eq!(given.flag(&["hard", "hard_delete"]), Ok(true));
         assert_eq!(given.ignored(), ["odd"]);
         let failed = arguments(json!({"titel": "x", "content": "y"}));
-        assert_eq!(failed.strangers(|name| name == "content"), ["titel"]);
+        assert_eq!(failed.unknown(|name| name == "content"), ["titel"]);
     }
 
     #[test]

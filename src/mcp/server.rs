@@ -199,9 +199,8 @@ impl Server {
             }
             Err(fault) => {
                 // One of them may be a misspelling.
-                let strangers =
-                    call.arguments.strangers(|argument| definition::is_known(operation, argument));
-                self.failed(fault, &strangers)
+                let unknown = call.arguments.unknown(|argument| definition::is_known(operation, argument));
+                self.failed(fault, &unknown)
             }
         }
     }

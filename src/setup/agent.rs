@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::block::OURS;
+use super::block::WRITTEN_BY;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::user_folders::{Invocation, UserFolders, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
@@ -291,7 +291,7 @@ fn vscode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
     });
     let text = format!(
-        "---\napplyTo: '**'\ndescription: Memory with Cerebro, {OURS}setup vscode`\n---\n\n{INSTRUCTIONS}"
+        "---\napplyTo: '**'\ndescription: Memory with Cerebro, {WRITTEN_BY}setup vscode`\n---\n\n{INSTRUCTIONS}"
     );
     vec![
         target(folder.join("mcp.json"), Format::Json, [server(&["servers"], entry)]),

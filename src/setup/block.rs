@@ -4,13 +4,13 @@
 const BEGIN: &str = "<!-- cerebro:begin -->";
 const END: &str = "<!-- cerebro:end -->";
 /// The mark near the beginning of every file that Cerebro wrote whole. The command that wrote it follows.
-pub const OURS: &str = "written by `cerebro ";
+pub const WRITTEN_BY: &str = "written by `cerebro ";
 /// How far into a file the mark is searched for, in bytes.
-const OURS_WITHIN: usize = 400;
+const MARK_WITHIN: usize = 400;
 
 /// Whether Cerebro wrote the whole file.
-pub fn is_ours(text: &str) -> bool {
-    text.find(OURS).is_some_and(|at| at < OURS_WITHIN)
+pub fn is_written_by_cerebro(text: &str) -> bool {
+    text.find(WRITTEN_BY).is_some_and(|at| at < MARK_WITHIN)
 }
 
 /// The text with the block: in place of the existing one, otherwise at the end after an empty line.

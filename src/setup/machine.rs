@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::block::OURS;
+use super::block::WRITTEN_BY;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::user_folders::{Invocation, UserFolders};
 
@@ -40,7 +40,7 @@ impl Shell {
 
     /// The script with the mark on a line of its own. The first line of a zsh script must stay the first.
     pub fn marked(self, script: &str) -> String {
-        let mark = format!("# {OURS}completions`; `cerebro completions --remove` removes it");
+        let mark = format!("# {WRITTEN_BY}completions`; `cerebro completions --remove` removes it");
         match script.split_once('\n').filter(|_| self == Self::Zsh) {
             Some((first, rest)) => format!("{first}\n{mark}\n{rest}"),
             None => format!("{mark}\n{script}"),
@@ -120,7 +120,7 @@ fn unit(words: &[String]) -> String {
     let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
     let arguments = arguments.iter().map(|word| format!(" {}", in_unit(&word.replace('$', "$$"))));
     format!(
-        "# {OURS}daemon install`; `cerebro daemon uninstall` removes it\n\
+        "# {WRITTEN_BY}daemon install`; `cerebro daemon uninstall` removes it\n\
          [Unit]\n\
          Description=Cerebro, the memory of AI coding agents\n\
          Documentation=man:cerebro(1)\n\
@@ -153,7 +153,7 @@ fn launch_agent(name: &str, words: &[String]) -> String {
     let words: String = words.iter().map(|word| format!("    <string>{}</string>\n", in_xml(word))).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <!-- {OURS}daemon install`; `cerebro daemon uninstall` removes it -->\n\
+         <!-- {WRITTEN_BY}daemon install`; `cerebro daemon uninstall` removes it -->\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n\
          <dict>\n\
@@ -180,7 +180,7 @@ fn in_xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::block::is_ours;
+    use crate::setup::block::is_written_by_cerebro;
 
     fn words(words: &[&str]) -> Vec<String> {
         order(words)
@@ -191,7 +191,7 @@ mod tests {
         let text = unit(&words(&["/a b/100%/cerebro", "--home", "/h\"$x\\", "daemon", "run"]));
         let line = text.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
         assert_eq!(line, r#"ExecStart="/a b/100%%/cerebro" "--home" "/h\"$$x\\" "daemon" "run""#);
-        assert!(is_ours(&text));
+        assert!(is_written_by_cerebro(&text));
     }
 
     #[test]
@@ -201,14 +201,14 @@ mod tests {
             text.contains("    <string>/a&amp;b/&lt;c&gt;</string>\n    <string>daemon</string>\n"),
             "{text}"
         );
-        assert!(is_ours(&text));
+        assert!(is_written_by_cerebro(&text));
     }
 
     #[test]
     fn every_script_is_marked_and_zshs_first_line_stays_first() {
         for shell in Shell::ALL {
             let marked = shell.marked("#compdef cerebro\nbody\n");
-            assert!(is_ours(&marked) && marked.ends_with("body\n"), "{shell:?}: {marked}");
+            assert!(is_written_by_cerebro(&marked) && marked.ends_with("body\n"), "{shell:?}: {marked}");
             assert_eq!(marked.starts_with("#compdef cerebro\n"), shell == Shell::Zsh, "{marked}");
         }
     }

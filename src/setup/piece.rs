@@ -112,7 +112,7 @@ impl Format {
             Self::Toml => table::put(text, pieces),
             Self::Block => Ok(texts(pieces).fold(text.to_owned(), |text, block| block::put(&text, block))),
             Self::Whole => match texts(pieces).next() {
-                Some(_) if !text.is_empty() && !block::is_ours(text) => Err(PieceError::Foreign),
+                Some(_) if !text.is_empty() && !block::is_written_by_cerebro(text) => Err(PieceError::Foreign),
                 Some(whole) => Ok(whole.to_owned()),
                 None => Ok(text.to_owned()),
             },
@@ -129,7 +129,7 @@ impl Format {
             Self::Toml => table::take(text, pieces, base),
             Self::Block if pieces.is_empty() => Ok(text.to_owned()),
             Self::Block => Ok(block::take(text)),
-            Self::Whole if !pieces.is_empty() && block::is_ours(text) => Ok(String::new()),
+            Self::Whole if !pieces.is_empty() && block::is_written_by_cerebro(text) => Ok(String::new()),
             Self::Whole => Ok(text.to_owned()),
         }
     }

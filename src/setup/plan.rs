@@ -129,7 +129,7 @@ fn base_of(
     let Some(text) = before else { return Ok(None) };
     let Some(filed) = filed else {
         // A file that Cerebro wrote whole, without a record: the record was lost, and there was no file before.
-        let is_made = target.format == Format::Whole && block::is_ours(text);
+        let is_made = target.format == Format::Whole && block::is_written_by_cerebro(text);
         return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
     };
     let original = if filed.existed { file::read(&file::backup_of(&target.path))? } else { None };

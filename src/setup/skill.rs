@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::block::OURS;
+use super::block::WRITTEN_BY;
 use super::piece::{Content, Format, Part, Piece, PieceError, Target};
 use super::record::{Record, digest};
 use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, setup, unsetup};
@@ -36,7 +36,7 @@ pub fn path(agent: &str, name: &str, folders: &UserFolders) -> Option<PathBuf> {
 
 /// The text of a skill, with Cerebro's mark as a comment after its first line.
 pub fn marked(text: &str) -> String {
-    let mark = format!("# {OURS}distil skills --install`; `cerebro distil skills --remove` removes it\n");
+    let mark = format!("# {WRITTEN_BY}distil skills --install`; `cerebro distil skills --remove` removes it\n");
     match text.split_once('\n') {
         Some((first, rest)) => format!("{first}\n{mark}{rest}"),
         None => format!("{text}\n{mark}"),

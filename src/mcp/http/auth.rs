@@ -19,7 +19,7 @@ use super::{HEALTH, rate::Rate, token::Token};
 use cerebro_core::sync::lock;
 
 /// Requests without the token that are answered with a reason, per second. Further ones get no reason.
-const STRANGERS_PER_SECOND: u32 = 10;
+const UNAUTHENTICATED_PER_SECOND: u32 = 10;
 /// Health checks that are answered, per second. They need no token.
 const HEALTH_PER_SECOND: u32 = 10;
 /// How long a request may take until its answer begins, including the wait for the store.
@@ -29,8 +29,8 @@ const REQUEST_MAX: Duration = Duration::from_secs(120);
 pub(super) struct Authenticator {
     /// `None` if no token is required.
     token: Option<Token>,
-    callers: Rate,
-    strangers: Rate,
+    authenticated: Rate,
+    unauthenticated: Rate,
     health: Rate,
     /// The number of answers with each status.
     answers: Mutex<BTreeMap<u16, u64>>,
@@ -40,26 +40,26 @@ impl Authenticator {
     pub(super) fn new(token: Option<Token>, per_second: u32) -> Arc<Self> {
         Arc::new(Self {
             token,
-            callers: Rate::new(per_second),
-            strangers: Rate::new(STRANGERS_PER_SECOND),
+            authenticated: Rate::new(per_second),
+            unauthenticated: Rate::new(UNAUTHENTICATED_PER_SECOND),
             health: Rate::new(HEALTH_PER_SECOND),
             answers: Mutex::default(),
         })
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authenticated(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         headers.get(header::AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()))
     }
 
     fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
-        let knows = self.knows(headers);
-        let rate = if knows { &self.callers } else { &self.strangers };
+        let is_authenticated = self.is_authenticated(headers);
+        let rate = if is_authenticated { &self.authenticated } else { &self.unauthenticated };
         if !rate.admits() {
             return Some(too_many());
         }
         let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
-        (!knows).then(|| {
+        (!is_authenticated).then(|| {
             (StatusCode::UNAUTHORIZED, ask, "a token is needed: `Authorization: Bearer …`").into_response()
         })
     }
