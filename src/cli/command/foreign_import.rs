@@ -9,7 +9,7 @@ use super::{CommandContext, Outcome};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
+use crate::cli::foreign::{ForeignError, Harvest, Item, LineKind, Source};
 use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
@@ -25,14 +25,14 @@ const SKIPPED_SHOWN: usize = 20;
 /// What became of each kind of thing.
 #[derive(Debug, Default)]
 struct Report {
-    created: BTreeMap<String, u64>,
+    created: BTreeMap<LineKind, u64>,
     unchanged: u64,
     skipped: Vec<(String, String)>,
     /// Ids of memories that were left out: their edges go with them.
     refused: BTreeSet<String>,
 }
 
-/// Takes over the memory in `path`.
+/// Imports the memory of another program from `path`.
 pub async fn run(
     context: &CommandContext,
     source: Source,
@@ -46,21 +46,19 @@ pub async fn run(
         None => own_project().await,
     };
     let file = located(source, path)?;
-    let Harvest { items, skipped } = source.read(&file, &project)?;
+    let Harvest { items, skipped, .. } = source.read(&file, &project)?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar =
         context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
     let mut report = Report { skipped, ..Report::default() };
     let known = known(&daemon, &items).await?;
     let (old, new): (Vec<Item>, Vec<Item>) =
-        items.into_iter().partition(|item| item.line["kind"] == "memory" && known.contains(&id(item)));
+        items.into_iter().partition(|Item { line, .. }| line.kind == LineKind::Memory && known.contains(&line.id));
     report.unchanged += old.len() as u64;
     bar.inc(old.len() as u64);
     for mut batch in batches(new) {
         bar.inc(batch.len() as u64);
-        batch.retain(|item| {
-            item.line["kind"] != "edge" || !report.refused.contains(&shown(&item.line["from"]))
-        });
+        batch.retain(|Item { line, .. }| line.kind != LineKind::Edge || !report.refused.contains(&line.id));
         send(&daemon, &batch, dry_run, &mut report).await?;
     }
     bar.finish_and_clear();
@@ -88,13 +86,10 @@ async fn own_project() -> Project {
     }
 }
 
-fn id(item: &Item) -> String {
-    shown(&item.line["id"])
-}
-
-/// The memories that were taken over before. They stay as they are: they may have been revised since.
+/// The memories that were imported before. They stay as they are: they may have been revised since.
 async fn known(daemon: &Daemon, items: &[Item]) -> Result<BTreeSet<String>> {
-    let ids: Vec<String> = items.iter().filter(|item| item.line["kind"] == "memory").map(id).collect();
+    let memories = items.iter().filter(|item| item.line.kind == LineKind::Memory);
+    let ids: Vec<String> = memories.map(|item| item.line.id.clone()).collect();
     let mut known = BTreeSet::new();
     for some in ids.chunks(BATCH_LINES_MAX) {
         let answer = daemon.read(Request::new(of::Known).with("ids", some.to_vec())).await?;
@@ -108,9 +103,9 @@ fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
     let mut batches: Vec<Vec<Item>> = Vec::new();
     let mut bytes = 0;
     for item in items {
-        let size = item.line.to_string().len();
+        let size = item.line.json.to_string().len();
         let fits = batches.last().and_then(|batch| batch.first()).is_some_and(|first: &Item| {
-            first.line["kind"] == item.line["kind"] && bytes + size <= BATCH_BYTES_MAX
+            first.line.kind == item.line.kind && bytes + size <= BATCH_BYTES_MAX
         });
         let has_room = batches.last().is_some_and(|batch| batch.len() < BATCH_LINES_MAX);
         if fits && has_room {
@@ -127,24 +122,24 @@ fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
 }
 
 async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Report) -> Result<()> {
-    let Some(kind) = batch.first().map(|item| shown(&item.line["kind"])) else { return Ok(()) };
-    let created = report.created.entry(kind.clone()).or_default();
-    if dry_run && kind == "edge" {
-        // Their ends would be there only if the lines before had been taken in.
+    let Some(kind) = batch.first().map(|item| item.line.kind) else { return Ok(()) };
+    let created = report.created.entry(kind).or_default();
+    if dry_run && kind == LineKind::Edge {
+        // Their ends would be there only if the lines before had been imported.
         *created += batch.len() as u64;
         return Ok(());
     }
-    let lines: Vec<String> = batch.iter().map(|item| item.line.to_string()).collect();
+    let lines: Vec<String> = batch.iter().map(|item| item.line.json.to_string()).collect();
     let request = Request::new(of::Import).with("lines", lines).with("dry_run", dry_run);
     let answer = daemon
         .read(request)
         .await
-        .map_err(|error| error.hint("what was taken in so far stays; the same import may be repeated"))?;
+        .map_err(|error| error.hint("what was imported so far stays; the same import may be repeated"))?;
     *created += answer.created;
     report.unchanged += answer.unchanged;
     for skipped in &answer.skipped {
         let Some(item) = usize::try_from(skipped.line).ok().and_then(|at| batch.get(at)) else { continue };
-        report.refused.insert(id(item));
+        report.refused.insert(item.line.id.clone());
         report.skipped.push((item.name.clone(), shown(&skipped.why)));
     }
     Ok(())
@@ -153,10 +148,10 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
 fn print(context: &CommandContext, report: &Report, dry_run: bool) -> Result<Outcome> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
-    let count = |kind: &str| report.created.get(kind).copied().unwrap_or_default();
+    let count = |kind| report.created.get(&kind).copied().unwrap_or_default();
     let answer = json!({
-        "dry_run": dry_run, "sessions": count("session"), "memories": count("memory"), "prompts": count("prompt"),
-        "edges": count("edge"), "unchanged": report.unchanged, "skipped": skipped,
+        "dry_run": dry_run, "sessions": count(LineKind::Session), "memories": count(LineKind::Memory),
+        "prompts": count(LineKind::Prompt), "edges": count(LineKind::Edge), "unchanged": report.unchanged, "skipped": skipped,
     });
     if !context.output.json(&answer)? {
         let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
@@ -188,16 +183,17 @@ impl From<ForeignError> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::foreign::Line;
 
     #[test]
     fn batches_are_of_one_kind_and_bounded() {
-        let item = |kind: &str, size: usize| Item {
-            name: kind.to_owned(),
-            line: json!({ "kind": kind, "content": "x".repeat(size) }),
+        let item = |kind: LineKind, size: usize| {
+            let line = Line { kind, id: String::new(), json: json!({ "content": "x".repeat(size) }) };
+            Item { name: String::new(), line }
         };
-        let mut items = vec![item("session", 1); 3];
-        items.extend(vec![item("memory", 1); 2 * BATCH_LINES_MAX + 1]);
-        items.extend(vec![item("prompt", BATCH_BYTES_MAX / 2); 3]);
+        let mut items = vec![item(LineKind::Session, 1); 3];
+        items.extend(vec![item(LineKind::Memory, 1); 2 * BATCH_LINES_MAX + 1]);
+        items.extend(vec![item(LineKind::Prompt, BATCH_BYTES_MAX / 2); 3]);
         let sizes: Vec<usize> = batches(items).iter().map(Vec::len).collect();
         assert_eq!(sizes, [3, BATCH_LINES_MAX, BATCH_LINES_MAX, 1, 1, 1, 1]);
         assert!(batches(Vec::new()).is_empty());

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::sqlite::{Reader, Row};
-use super::{ForeignError, Harvest, MemoryFacts, SessionFacts, Source, id_of, prompt_line};
+use super::{ForeignError, Harvest, MemoryFacts, PromptFacts, SessionFacts, Source, id_of};
 use cerebro_core::domain::{Kind, Project, SessionId, Timestamp};
 
 const AGENT: &str = "claude-mem";
@@ -29,7 +29,7 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
         .iter()
         .filter_map(|row| Some((row.text("memory_session_id")?, parts(row, &SUMMARY))))
         .collect();
-    let mut sessions = Sessions::default();
+    let mut sessions = Sessions { fallback, by_content: HashMap::new(), by_memory: HashMap::new() };
     for row in file.rows("sdk_sessions")? {
         let said = row.text("content_session_id");
         let name = format!("session {}", said.unwrap_or("without id"));
@@ -55,45 +55,37 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
             sessions.by_memory.insert(own.to_owned(), id);
         }
     }
-    let mut edges = Vec::new();
     for row in file.rows("observations")? {
         let name = format!("observation {}", row.number("id").unwrap_or_default());
-        take(&mut harvest, &mut edges, name, observation(&row, fallback, &sessions));
+        harvest.add_memory(name, observation(&row, &sessions));
     }
     for row in &summaries {
         let name = format!("summary {}", row.number("id").unwrap_or_default());
-        take(&mut harvest, &mut edges, name, summary(row, fallback, &sessions));
+        harvest.add_memory(name, summary(row, &sessions));
     }
     prompts(&file, &sessions, &mut harvest)?;
-    for (name, edge) in edges {
-        harvest.add(name, edge);
-    }
-    Ok(harvest)
+    Ok(harvest.finish())
 }
 
 /// The sessions by the two ids that they have.
-#[derive(Default)]
-struct Sessions {
+struct Sessions<'a> {
+    /// The project of what names none.
+    fallback: &'a Project,
     by_content: HashMap<String, (SessionId, Project)>,
     by_memory: HashMap<String, SessionId>,
 }
 
-fn take(
-    harvest: &mut Harvest,
-    edges: &mut Vec<(String, serde_json::Value)>,
-    name: String,
-    read: Result<MemoryFacts, String>,
-) {
-    match read {
-        Ok(memory) => {
-            harvest.add(name.clone(), memory.line());
-            edges.extend(memory.edge().map(|edge| (name, edge)));
-        }
-        Err(why) => harvest.skipped.push((name, why)),
-    }
+/// What observations and summaries have in different columns.
+struct Entry<'a> {
+    table: &'static str,
+    /// What stays the same of the row in every copy of the file.
+    key: String,
+    kind: String,
+    title: &'a str,
+    content: String,
 }
 
-fn observation(row: &Row, fallback: &Project, sessions: &Sessions) -> Result<MemoryFacts, String> {
+fn observation(row: &Row, sessions: &Sessions<'_>) -> Result<MemoryFacts, String> {
     let mut content = Vec::new();
     content.extend(
         ["subtitle", "narrative", "text"].iter().filter_map(|name| row.text(name)).map(str::to_owned),
@@ -112,27 +104,22 @@ fn observation(row: &Row, fallback: &Project, sessions: &Sessions) -> Result<Mem
     let key = row
         .text("content_hash")
         .map_or_else(|| row.number("id").unwrap_or_default().to_string(), str::to_owned);
-    memory(row, fallback, sessions, "observation", &key, kind, title, content.join("\n\n"))
+    memory(row, sessions, Entry { table: "observation", key, kind, title, content: content.join("\n\n") })
 }
 
-fn summary(row: &Row, fallback: &Project, sessions: &Sessions) -> Result<MemoryFacts, String> {
-    let key = row.number("id").unwrap_or_default().to_string();
-    let title = row.text("request").unwrap_or("Session summary");
-    let kind = Kind::session_summary().to_string();
-    memory(row, fallback, sessions, "summary", &key, kind, title, parts(row, &SUMMARY))
+fn summary(row: &Row, sessions: &Sessions<'_>) -> Result<MemoryFacts, String> {
+    let entry = Entry {
+        table: "summary",
+        key: row.number("id").unwrap_or_default().to_string(),
+        kind: Kind::session_summary().to_string(),
+        title: row.text("request").unwrap_or("Session summary"),
+        content: parts(row, &SUMMARY),
+    };
+    memory(row, sessions, entry)
 }
 
-#[expect(clippy::too_many_arguments, reason = "what the two tables have in common, and what they have not")]
-fn memory(
-    row: &Row,
-    fallback: &Project,
-    sessions: &Sessions,
-    table: &str,
-    key: &str,
-    kind: String,
-    title: &str,
-    content: String,
-) -> Result<MemoryFacts, String> {
+fn memory(row: &Row, sessions: &Sessions<'_>, entry: Entry<'_>) -> Result<MemoryFacts, String> {
+    let Entry { table, key, kind, title, content } = entry;
     if content.trim().is_empty() {
         return Err("it has no text".to_owned());
     }
@@ -140,7 +127,7 @@ fn memory(
     let own = row.text("memory_session_id").unwrap_or_default();
     Ok(MemoryFacts {
         id: id_of(Source::ClaudeMem, table, &format!("{own}/{key}")),
-        project: Some(project(row, fallback)),
+        project: Some(project(row, sessions.fallback)),
         kind,
         title: title.to_owned(),
         content,
@@ -154,7 +141,7 @@ fn memory(
     })
 }
 
-fn prompts(file: &Reader<'_>, sessions: &Sessions, harvest: &mut Harvest) -> Result<(), ForeignError> {
+fn prompts(file: &Reader<'_>, sessions: &Sessions<'_>, harvest: &mut Harvest) -> Result<(), ForeignError> {
     for row in file.rows("user_prompts")? {
         let name = format!("prompt {}", row.number("id").unwrap_or_default());
         let session = row.text("content_session_id").and_then(|id| sessions.by_content.get(id.trim()));
@@ -166,7 +153,7 @@ fn prompts(file: &Reader<'_>, sessions: &Sessions, harvest: &mut Harvest) -> Res
         };
         let key = format!("{}/{}", session.as_str(), row.number("prompt_number").unwrap_or_default());
         let id = id_of(file.source(), "prompt", &key);
-        harvest.add(name, prompt_line(id, session, project, AGENT, content, at));
+        harvest.add(name, PromptFacts { id, session, project, agent: AGENT, content, at }.line());
     }
     Ok(())
 }

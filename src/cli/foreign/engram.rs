@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::sqlite::{Reader, Row};
-use super::{ForeignError, Harvest, MemoryFacts, SessionFacts, Source, id_of, prompt_line};
+use super::{ForeignError, Harvest, MemoryFacts, PromptFacts, SessionFacts, Source, id_of};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 
 const AGENT: &str = "engram";
@@ -36,16 +36,9 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
         harvest.add(name, facts.line());
         sessions.insert(id, facts.project);
     }
-    let mut edges = Vec::new();
     for row in file.rows("observations")? {
         let name = format!("observation {}", row.number("id").unwrap_or_default());
-        match observation(&row, fallback, &sessions) {
-            Ok(memory) => {
-                harvest.add(name.clone(), memory.line());
-                edges.extend(memory.edge().map(|edge| (name, edge)));
-            }
-            Err(why) => harvest.skipped.push((name, why)),
-        }
+        harvest.add_memory(name, observation(&row, fallback, &sessions));
     }
     for row in file.rows("user_prompts")? {
         let name = format!("prompt {}", row.number("id").unwrap_or_default());
@@ -58,12 +51,12 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
             continue;
         };
         let id = id_of(Source::Engram, "prompt", &key(&row));
-        harvest.add(name, prompt_line(id, &session, &project(&row, fallback), AGENT, content, at));
+        let project = project(&row, fallback);
+        let prompt =
+            PromptFacts { id, session: &session, project: &project, agent: AGENT, content, at };
+        harvest.add(name, prompt.line());
     }
-    for (name, edge) in edges {
-        harvest.add(name, edge);
-    }
-    Ok(harvest)
+    Ok(harvest.finish())
 }
 
 fn observation(

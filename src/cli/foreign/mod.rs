@@ -76,27 +76,65 @@ pub enum ForeignError {
     Other { path: PathBuf, program: &'static str, reason: String },
 }
 
+/// What a line of an export is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LineKind {
+    Session,
+    Memory,
+    Prompt,
+    /// From a memory to the session that wrote it.
+    Edge,
+}
+
+/// A line of an export.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    pub kind: LineKind,
+    /// The id of what it is about; of an edge, that of the memory.
+    pub id: String,
+    pub json: Value,
+}
+
 /// One entry of the other store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// What the other program calls it.
     pub name: String,
-    /// The line of our export that it becomes.
-    pub line: Value,
+    /// The line that it becomes.
+    pub line: Line,
 }
 
 /// What a file holds.
 #[derive(Debug, Default)]
 pub struct Harvest {
-    /// In the order in which they must be taken in: sessions, memories, prompts, edges.
+    /// In the order in which they must be imported: sessions, memories, prompts, edges.
     pub items: Vec<Item>,
+    /// Of the memories so far.
+    edges: Vec<Item>,
     /// What could not be read, and why.
     pub skipped: Vec<(String, String)>,
 }
 
 impl Harvest {
-    fn add(&mut self, name: impl Into<String>, line: Value) {
+    fn add(&mut self, name: impl Into<String>, line: Line) {
         self.items.push(Item { name: name.into(), line });
+    }
+
+    /// Adds a memory and its edge, or why it cannot be read.
+    fn add_memory(&mut self, name: String, read: Result<MemoryFacts, String>) {
+        match read {
+            Ok(memory) => {
+                self.edges.extend(memory.edge().map(|line| Item { name: name.clone(), line }));
+                self.add(name, memory.line());
+            }
+            Err(why) => self.skipped.push((name, why)),
+        }
+    }
+
+    /// Everything, with the edges at the end.
+    fn finish(mut self) -> Self {
+        self.items.append(&mut self.edges);
+        self
     }
 }
 
@@ -118,16 +156,16 @@ struct SessionFacts {
 }
 
 impl SessionFacts {
-    fn line(&self) -> Value {
-        let mut line = json!({
+    fn line(&self) -> Line {
+        let mut json = json!({
             "kind": "session", "id": self.id.as_str(), "project": self.project.as_str(), "agent": self.agent,
             "started_at": self.started_at, "seen_at": self.ended_at.unwrap_or(self.started_at),
             // Sessions of another program cannot continue, so all of them have ended.
             "ended_at": self.ended_at.unwrap_or(self.started_at), "end_reason": "ended",
         });
-        set(&mut line, "directory", self.directory.clone());
-        set(&mut line, "summary", self.summary.clone().filter(|summary| !summary.trim().is_empty()));
-        line
+        set(&mut json, "directory", self.directory.clone());
+        set(&mut json, "summary", self.summary.clone().filter(|summary| !summary.trim().is_empty()));
+        Line { kind: LineKind::Session, id: self.id.as_str().to_owned(), json }
     }
 }
 
@@ -149,7 +187,7 @@ struct MemoryFacts {
 }
 
 impl MemoryFacts {
-    fn line(&self) -> Value {
+    fn line(&self) -> Line {
         let title = text::one_line(&self.title);
         let title = if title.is_empty() { text::one_line(first_line(&self.content)) } else { title };
         let tags: Vec<String> = self
@@ -160,40 +198,48 @@ impl MemoryFacts {
             .take(TAGS_MAX)
             .collect();
         let kind = Kind::parse(&self.kind).unwrap_or_else(Kind::manual);
-        let mut line = json!({
+        let mut json = json!({
             "kind": "memory", "id": self.id, "project": self.project.as_ref().map_or("", Project::as_str),
             "scope": if self.project.is_some() { "project" } else { "personal" }, "type": kind.to_string(),
             "title": text::cut_chars(&title, TITLE_CHARS_MAX), "content": self.content, "tags": tags,
             "agent": self.agent, "revision": 1, "duplicate_count": 0, "created_at": self.created_at,
             "updated_at": self.updated_at, "last_seen_at": self.updated_at,
         });
-        set(&mut line, "topic_key", self.topic_key.clone().filter(|key| !key.trim().is_empty()));
-        set(&mut line, "session", self.session.as_ref().map(|id| id.as_str().to_owned()));
-        set(&mut line, "deleted_at", self.deleted_at.map(|at| at.to_string()));
-        line
+        set(&mut json, "topic_key", self.topic_key.clone().filter(|key| !key.trim().is_empty()));
+        set(&mut json, "session", self.session.as_ref().map(|id| id.as_str().to_owned()));
+        set(&mut json, "deleted_at", self.deleted_at.map(|at| at.to_string()));
+        Line { kind: LineKind::Memory, id: self.id.clone(), json }
     }
 
     /// The edge to the session that wrote it.
-    fn edge(&self) -> Option<Value> {
+    fn edge(&self) -> Option<Line> {
         let session = self.session.as_ref()?;
-        Some(json!({
+        let json = json!({
             "kind": "edge", "name": "CREATED_IN", "from": self.id, "to": session.as_str(), "at": self.created_at,
-        }))
+        });
+        Some(Line { kind: LineKind::Edge, id: self.id.clone(), json })
     }
 }
 
-fn prompt_line(
+/// A prompt of another program.
+struct PromptFacts<'a> {
     id: String,
-    session: &SessionId,
-    project: &Project,
-    agent: &str,
-    content: &str,
+    session: &'a SessionId,
+    project: &'a Project,
+    agent: &'a str,
+    content: &'a str,
     at: Timestamp,
-) -> Value {
-    json!({
-        "kind": "prompt", "id": id, "session": session.as_str(), "project": project.as_str(), "agent": agent,
-        "content": content, "created_at": at, "last_seen_at": at,
-    })
+}
+
+impl PromptFacts<'_> {
+    fn line(self) -> Line {
+        let Self { id, session, project, agent, content, at } = self;
+        let json = json!({
+            "kind": "prompt", "id": id, "session": session.as_str(), "project": project.as_str(), "agent": agent,
+            "content": content, "created_at": at, "last_seen_at": at,
+        });
+        Line { kind: LineKind::Prompt, id, json }
+    }
 }
 
 fn set(line: &mut Value, name: &str, value: Option<String>) {

@@ -75,9 +75,9 @@ pub fn read(path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
     for entity in entities {
         let name = format!("entity {}", entity.name);
         let related = relations.get(&entity.name).map(Vec::as_slice).unwrap_or_default();
-        harvest.add(name, memory(&entity, related, project, at).line());
+        harvest.add_memory(name, Ok(memory(&entity, related, project, at)));
     }
-    Ok(harvest)
+    Ok(harvest.finish())
 }
 
 fn memory(entity: &Entity, related: &[String], project: &Project, at: Timestamp) -> MemoryFacts {
