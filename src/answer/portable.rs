@@ -4,7 +4,7 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-use super::Text;
+use super::{Text, sessions::Session};
 
 /// `op_export`: a page of lines.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -34,4 +34,57 @@ pub struct Skipped {
     /// Its number in the batch, from 0.
     pub line: u64,
     pub why: Text,
+}
+
+/// A line of an export, as far as notes are made of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line {
+    Session(Session),
+    Memory(Box<Memory>),
+    Edge(Edge),
+    #[serde(other)]
+    Other,
+}
+
+/// A memory in an export.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Memory {
+    pub id: Text,
+    pub title: Text,
+    #[serde(rename = "type")]
+    pub kind: Text,
+    /// Empty for what is personal.
+    pub project: Text,
+    pub scope: Text,
+    pub topic_key: Option<Text>,
+    #[serde(default)]
+    pub tags: Vec<Text>,
+    #[serde(default)]
+    pub pinned: bool,
+    pub agent: Text,
+    pub session: Option<Text>,
+    pub created_at: Text,
+    pub updated_at: Text,
+    pub revision: u32,
+    pub content: Text,
+    pub deleted_at: Option<Text>,
+    #[serde(default)]
+    pub purged: bool,
+}
+
+impl Memory {
+    /// Whether it is neither deleted nor purged.
+    pub fn is_live(&self) -> bool {
+        self.deleted_at.is_none() && !self.purged
+    }
+}
+
+/// An edge in an export.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Edge {
+    /// Which table it is in, such as `CREATED_IN`.
+    pub name: Text,
+    pub from: Text,
+    pub to: Text,
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
 use crate::answer::{Ask, Received, Text, memories::Named, of};
-use crate::config::{Config, asked_database};
+use crate::config::{Config, database_of_option};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::folders;
@@ -79,7 +79,7 @@ impl Daemon {
     async fn reach_within(home: &Home, timeout: Duration) -> Result<Self> {
         // A daemon could only say in its log that it does not understand the file.
         Config::read(&home.config_file())?;
-        let wanted = asked_database(home)?;
+        let wanted = database_of_option(home)?;
         let hello = Hello::of_this_process(Role::Operator).located().await;
         let hello = folders::acquainted(hello, home).await;
         let connection = client::connect(home, &hello, Autostart::Yes).await?;
@@ -93,7 +93,7 @@ impl Daemon {
     /// # Errors
     /// When it has it elsewhere, or the option makes no sense.
     pub async fn agrees(home: &Home) -> Result<()> {
-        let Some(wanted) = asked_database(home)? else { return Ok(()) };
+        let Some(wanted) = database_of_option(home)? else { return Ok(()) };
         if let Some(daemon) = Self::running(home).await? {
             daemon.check_database(Some(&wanted)).await?;
             daemon.close().await;

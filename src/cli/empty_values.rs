@@ -5,9 +5,9 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Error};
 
-/// Where an empty value says something: it removes what is there, or is a text that may be empty. The words of a hook are
-/// an agent's, which nothing may stop.
-const MEANT: [(&str, &[&str]); 4] = [
+/// Where an empty value is allowed, by command: it removes what is there, or is a text that may be empty. The words of a
+/// hook are an agent's, which nothing may stop.
+const ALLOWED: [(&str, &[&str]); 4] = [
     ("update", &["topic_key", "tags", "trigger", "valid_from", "valid_until"]),
     ("install", &["query_prefix", "passage_prefix"]),
     ("use", &["query_prefix", "passage_prefix"]),
@@ -19,7 +19,7 @@ const MEANT: [(&str, &[&str]); 4] = [
 /// # Errors
 /// The first such option or argument, by its name.
 pub fn refuse(command: &Command, matches: &ArgMatches) -> Result<(), Error> {
-    if let Some(empty) = command.get_arguments().find(|arg| is_blank(arg, matches) && !is_meant(command, arg))
+    if let Some(empty) = command.get_arguments().find(|arg| is_blank(arg, matches) && !is_allowed(command, arg))
     {
         let rest = if empty.is_required_set() { "" } else { ", or leave it out" };
         let words = format!("the value of `{empty}` is empty: give one{rest}\n");
@@ -37,8 +37,8 @@ fn is_blank(arg: &Arg, matches: &ArgMatches) -> bool {
         && values.any(|value| value.to_string_lossy().trim().is_empty())
 }
 
-fn is_meant(command: &Command, arg: &Arg) -> bool {
-    MEANT.iter().any(|(name, ids)| *name == command.get_name() && ids.contains(&arg.get_id().as_str()))
+fn is_allowed(command: &Command, arg: &Arg) -> bool {
+    ALLOWED.iter().any(|(name, ids)| *name == command.get_name() && ids.contains(&arg.get_id().as_str()))
 }
 
 #[cfg(test)]
@@ -93,9 +93,9 @@ mod tests {
             let own = own.map(|arg| arg.get_id().to_string());
             own.chain(command.get_subcommands().flat_map(|below| ids(below, name))).collect()
         }
-        for (name, meant) in MEANT {
+        for (name, allowed) in ALLOWED {
             let ids = ids(&Cli::command(), name);
-            assert!(meant.iter().all(|id| ids.iter().any(|known| known == id)), "{name}: {ids:?}");
+            assert!(allowed.iter().all(|id| ids.iter().any(|known| known == id)), "{name}: {ids:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The command line. Except for `mcp` and `daemon run`, which are servers, every command that needs data asks the
 //! daemon for it and opens no store itself.
 
-mod blank;
 mod command;
 mod daemon_client;
+mod empty_values;
 mod error;
 mod foreign;
 mod front_matter;
@@ -119,7 +119,7 @@ pub fn main() -> ExitCode {
 fn parsed() -> Result<Cli, clap::Error> {
     let mut command = overview::grouped(Cli::command());
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    blank::refuse(&command, &matches)?;
+    empty_values::refuse(&command, &matches)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::front_matter::Front;
+use crate::answer::{Text, portable::Memory, sessions::Session};
 use cerebro_core::text;
 
 /// The line above a note's links.
@@ -151,34 +152,34 @@ pub fn stem(title: &str, id: &str) -> String {
 }
 
 /// A memory of an export as a note.
-pub fn render(memory: &Value, links: &[Link]) -> String {
+pub fn render(memory: &Memory, links: &[Link]) -> String {
     let mut out = format!("{FENCE}\n");
-    let text = |name: &str| memory[name].as_str().filter(|text| !text.is_empty());
-    field(&mut out, "id", text("id"));
-    field(&mut out, "title", text("title"));
-    field(&mut out, "type", text("type"));
-    field(&mut out, "project", text("project"));
-    field(&mut out, "scope", text("scope"));
-    field(&mut out, "topic_key", text("topic_key"));
-    let tags: Vec<&str> = memory["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if !tags.is_empty() {
+    let field = |out: &mut String, name: &str, value: Option<&Text>| {
+        field(out, name, value.filter(|value| !value.is_empty()));
+    };
+    field(&mut out, "id", Some(&memory.id));
+    field(&mut out, "title", Some(&memory.title));
+    field(&mut out, "type", Some(&memory.kind));
+    field(&mut out, "project", Some(&memory.project));
+    field(&mut out, "scope", Some(&memory.scope));
+    field(&mut out, "topic_key", memory.topic_key.as_ref());
+    if !memory.tags.is_empty() {
         out.push_str("tags:\n");
-        for tag in tags {
-            item(&mut out, tag);
-        }
+        memory.tags.iter().for_each(|tag| item(&mut out, tag.raw()));
     }
-    if let Some(title) = text("title") {
+    if !memory.title.is_empty() {
         out.push_str("aliases:\n");
-        item(&mut out, title);
+        item(&mut out, memory.title.raw());
     }
-    if memory["pinned"] == true {
+    if memory.pinned {
         out.push_str("pinned: true\n");
     }
-    for name in ["agent", "session", "created_at", "updated_at"] {
-        field(&mut out, name, text(name));
-    }
-    let _ = writeln!(out, "revision: {}\n{FENCE}\n", memory["revision"].as_u64().unwrap_or(1));
-    out.push_str(memory["content"].as_str().unwrap_or_default().trim_end());
+    field(&mut out, "agent", Some(&memory.agent));
+    field(&mut out, "session", memory.session.as_ref());
+    field(&mut out, "created_at", Some(&memory.created_at));
+    field(&mut out, "updated_at", Some(&memory.updated_at));
+    let _ = writeln!(out, "revision: {}\n{FENCE}\n", memory.revision);
+    out.push_str(memory.content.raw().trim_end());
     out.push('\n');
     if !links.is_empty() {
         let _ = write!(out, "\n{MARK}\n\n");
@@ -189,14 +190,17 @@ pub fn render(memory: &Value, links: &[Link]) -> String {
 
 /// A session of an export as a note, with links to what was saved in it. It is never read back; its digest is
 /// of the whole text.
-pub fn render_session(session: &Value, links: &[Link]) -> String {
+pub fn render_session(session: &Session, links: &[Link]) -> String {
     let mut out = format!("{FENCE}\ncerebro: session\n");
-    for name in ["id", "project", "agent", "directory", "started_at", "ended_at"] {
-        field(&mut out, name, session[name].as_str());
-    }
+    field(&mut out, "id", Some(&session.id));
+    field(&mut out, "project", Some(&session.project));
+    field(&mut out, "agent", Some(&session.agent));
+    field(&mut out, "directory", session.directory.as_ref());
+    field(&mut out, "started_at", Some(&session.started_at));
+    field(&mut out, "ended_at", session.ended_at.as_ref());
     let _ = write!(out, "{FENCE}\n\n");
-    if let Some(summary) = session["summary"].as_str() {
-        let _ = write!(out, "{}\n\n", summary.trim_end());
+    if let Some(summary) = &session.summary {
+        let _ = write!(out, "{}\n\n", summary.raw().trim_end());
     }
     out.extend(links.iter().map(bullet));
     let digest = text_digest(&out);
@@ -236,9 +240,9 @@ fn quoted(value: &str) -> String {
     Value::String(value.to_owned()).to_string()
 }
 
-fn field(out: &mut String, name: &str, value: Option<&str>) {
+fn field(out: &mut String, name: &str, value: Option<&Text>) {
     if let Some(value) = value {
-        let _ = writeln!(out, "{name}: {}", quoted(value));
+        let _ = writeln!(out, "{name}: {}", quoted(value.raw()));
     }
 }
 
@@ -331,14 +335,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::answer::portable::Line;
 
-    fn memory() -> Value {
-        json!({
+    fn memory() -> Memory {
+        let line = json!({
             "kind": "memory", "id": "abcdefghijkl", "title": "A \"quoted\": title # 1", "type": "decision",
             "project": "acme/pay", "scope": "project", "topic_key": "config/x", "tags": ["a b", "yes"],
             "revision": 3, "agent": "me", "session": "s", "created_at": "2026-01-01T00:00:00Z",
             "updated_at": "2026-01-01T00:00:00Z", "content": "---\nLine one\n\n  two [[x]]\n---\n",
-        })
+        });
+        let Ok(Line::Memory(memory)) = serde_json::from_value(line) else { panic!("it is a memory") };
+        *memory
     }
 
     fn link() -> Link {
@@ -358,7 +365,7 @@ mod tests {
             assert_eq!(parse(&text.replace('\n', "\r\n")).unwrap().unwrap(), note);
         }
         assert!(render(&memory(), &[link()]).contains("- session: [[s-1|a  b    c d]]"));
-        assert_eq!(parse(&render_session(&json!({"id": "s"}), &[])).unwrap(), None);
+        assert_eq!(parse(&render_session(&Session { id: "s".into(), ..Session::default() }, &[])).unwrap(), None);
     }
 
     #[test]
@@ -415,8 +422,8 @@ mod tests {
     fn what_a_person_added_to_the_front_matter_stays() {
         let old = render(&memory(), &[]);
         let mut changed = memory();
-        changed["title"] = json!("Another title");
-        changed["topic_key"] = json!("");
+        changed.title = "Another title".into();
+        changed.topic_key = Some("".into());
         let new = render(&changed, &[link()]);
         assert_eq!(with_additions(&new, &old), new, "nothing was added");
         let edited = old
@@ -435,7 +442,12 @@ mod tests {
 
     #[test]
     fn an_edit_of_a_sessions_note_is_seen() {
-        let session = json!({"id": "s", "agent": "claude", "started_at": "2026-01-01T00:00:00Z"});
+        let session = Session {
+            id: "s".into(),
+            agent: "claude".into(),
+            started_at: "2026-01-01T00:00:00Z".into(),
+            ..Session::default()
+        };
         let text = render_session(&session, &[link()]);
         let other = render_session(&session, &[]);
         let is_ours = |text: &str, id: &str| is_untouched_session(text, id, &other);

@@ -40,14 +40,14 @@ pub struct RestoreArgs {
 }
 
 impl RestoreArgs {
-    /// The backup, if one is meant.
+    /// The backup, if one is named.
     pub fn backup(&self) -> Option<backup::RestoreFileArgs> {
         let [what] = self.what.as_slice() else { return None };
         let is_meant = self.replace || backup::is_file(what);
         is_meant.then(|| backup::RestoreFileArgs { file: PathBuf::from(what), replace: self.replace })
     }
 
-    /// The memories that are meant otherwise.
+    /// The memories, if no backup is named.
     pub fn many(self) -> ManyArgs {
         ManyArgs { ids: self.what }
     }
@@ -127,9 +127,9 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
         let chosen = selection::all(&daemon, &request).await?;
         if chosen.memories.is_empty() {
             let (project, kind) = (args.project.as_deref(), args.conditions.kind.as_deref());
-            let meant = suggest::instead(&daemon, project, kind).await?;
+            let suggestions = suggest::for_unknown(&daemon, project, kind).await?;
             daemon.close().await;
-            return nothing_chosen(context, &meant);
+            return nothing_chosen(context, &suggestions);
         }
         if !args.yes && !agreed(context, &chosen, args.hard)? {
             context.output.note("nothing was deleted");
@@ -149,10 +149,10 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
     delete_each(context, &home, &daemon, &ids, args.hard).await
 }
 
-fn nothing_chosen(context: &CommandContext, meant: &[String]) -> Result<Outcome> {
+fn nothing_chosen(context: &CommandContext, suggestions: &[String]) -> Result<Outcome> {
     if !context.output.json(&json!({ "memories": [] }))? {
         context.output.note("no memory meets these conditions");
-        for words in meant {
+        for words in suggestions {
             context.output.note(words);
         }
     }

@@ -199,13 +199,13 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let daemon = Daemon::reach(&context.home()?).await?;
     let found = daemon.read(request).await?;
     let is_empty = found.hits.is_empty();
-    let mut meant = Vec::new();
+    let mut suggestions = Vec::new();
     if is_empty && !context.output.is_json() {
-        meant = suggest::instead(&daemon, args.project.as_deref(), args.kind.as_deref()).await?;
-        let place = Request::new(of::Spelling)
+        suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), args.kind.as_deref()).await?;
+        let request = Request::new(of::Spelling)
             .with("project", args.project.as_deref())
             .with("all_projects", args.all_projects);
-        meant.extend(suggest::words(&daemon, place.with("query", query.as_str())).await?);
+        suggestions.extend(suggest::words(&daemon, request.with("query", query.as_str())).await?);
     }
     daemon.close().await;
     if context.output.json(found.raw())? {
@@ -216,7 +216,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         context.output.note(&words);
     }
     if args.explain {
-        let nothing = format!("nothing found for `{query}`{}", place(&found));
+        let nothing = format!("nothing found for `{query}`{}", searched(&found));
         context.output.table(&explained_table(&found), &nothing)?;
         context.output.note(&format!("match: {}", found.matched.raw()));
         return Ok(Outcome::Done);
@@ -228,10 +228,10 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
                 let Hit { id, date, kind, project, title, preview, .. } = hit;
                 vec![shown(id), shown(date), shown(kind), shown(project), shown(title), shown(preview)]
             });
-            context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+            context.output.table(&table, &format!("nothing found for `{query}`{}", searched(&found)))?;
         }
     }
-    for words in &meant {
+    for words in &suggestions {
         context.output.note(words);
     }
     print_details(context, &found);
@@ -271,7 +271,8 @@ fn explained_table(found: &Found) -> Table {
     })
 }
 
-fn place(found: &Found) -> String {
+/// Which projects were searched, for a message that nothing was found.
+fn searched(found: &Found) -> String {
     found.project.as_ref().map_or(" in any project".to_owned(), |project| {
         format!(" in project {}; --all-projects searches all", project.raw())
     })
@@ -294,7 +295,7 @@ fn print_details(context: &CommandContext, found: &Found) {
         ("history", &found.history, "exchange", "history"),
     ] {
         if let Some(hint) = hint {
-            context.output.note(&format!("{name}: {}", beside(hint, unit, kind)));
+            context.output.note(&format!("{name}: {}", evidence_note(hint, unit, kind)));
         }
     }
     for other in &found.elsewhere {
@@ -307,7 +308,7 @@ fn print_details(context: &CommandContext, found: &Found) {
 }
 
 /// One line about matches in documents or past sessions: their number, the best title, and how to see them.
-fn beside(hint: &Hint, unit: &str, kind: &str) -> String {
+fn evidence_note(hint: &Hint, unit: &str, kind: &str) -> String {
     let count = text::counted(hint.n, unit);
     let title = text::one_line(hint.title.raw());
     let best = if title.is_empty() { String::new() } else { format!(", best \"{title}\"") };
@@ -505,11 +506,11 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
         .with("max_bytes", args.max_bytes);
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
-    let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
+    let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
     if !context.output.json(answer.raw())? {
         context.output.text(answer.text.raw())?;
-        context.output.notes(&meant);
+        context.output.notes(&suggestions);
     }
     Ok(Outcome::Done)
 }

@@ -1,5 +1,6 @@
-//! Filters an export by project, type or age, together with everything that belongs to the memories that are kept.
+//! A part of an export: by project, type or age, with everything that belongs to the memories in it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use clap::Args;
@@ -35,22 +36,23 @@ impl PartArgs {
     ///
     /// # Errors
     /// When the daemon does not answer.
-    pub async fn meant(&self, daemon: &Daemon) -> Result<Vec<String>> {
-        suggest::instead(daemon, self.project.as_deref(), self.kind.as_deref()).await
+    pub async fn suggestions(&self, daemon: &Daemon) -> Result<Vec<String>> {
+        suggest::for_unknown(daemon, self.project.as_deref(), self.kind.as_deref()).await
     }
 
-    /// What lets the part through.
+    /// The filter that keeps the part.
     ///
     /// # Errors
     /// When `--since` is no date.
-    pub fn sieve(&self) -> Result<Sieve> {
+    pub fn filter(&self) -> Result<PartFilter> {
         let since = self.since.as_deref().map(|given| {
             text::parse_moment(given.trim(), Timestamp::now(), false).ok_or_else(|| {
                 Error::usage(format!("`{given}` is no date")).hint("2026-11-21, yesterday or 7d")
             })
         });
         let name = |name: &Option<String>| name.as_deref().map(|name| name.trim().to_lowercase());
-        Ok(Sieve {
+        Ok(PartFilter {
+            keeps_all: self.is_all(),
             project: name(&self.project),
             kind: name(&self.kind),
             since: since.transpose()?,
@@ -62,29 +64,33 @@ impl PartArgs {
     }
 }
 
-/// Lets a part of an export through, line by line in the order of an export: sessions, memories, and then what belongs
-/// to them.
+/// Keeps a part of an export, line by line in the order of an export: sessions, memories, and then what belongs to
+/// them.
 #[derive(Debug, Clone)]
-pub struct Sieve {
+pub struct PartFilter {
+    keeps_all: bool,
     project: Option<String>,
     kind: Option<String>,
     since: Option<Timestamp>,
-    /// The memories and sessions that were let through.
+    /// The memories and sessions that were kept.
     memories: HashSet<String>,
     sessions: HashSet<String>,
-    /// The same of pieces of work, and what their events name.
+    /// The pieces of work that were kept, and the artifacts that their events name.
     works: HashSet<String>,
     artifacts: HashSet<String>,
 }
 
-impl Sieve {
-    /// Whether all passes.
-    pub fn is_open(&self) -> bool {
-        self.project.is_none() && self.kind.is_none() && self.since.is_none()
+impl PartFilter {
+    /// The line as it is in the part, without links to what is not in it; `None` if it is not in it.
+    pub fn keep<'a>(&mut self, line: &'a str) -> Option<Cow<'a, str>> {
+        if self.keeps_all {
+            return Some(Cow::Borrowed(line));
+        }
+        let line = self.kept(serde_json::from_str(line).ok()?)?;
+        Some(Cow::Owned(line.to_string()))
     }
 
-    /// The line as the part has it, without links to what is not in it; none where it is not of the part.
-    pub fn pass(&mut self, mut line: Value) -> Option<Value> {
+    fn kept(&mut self, mut line: Value) -> Option<Value> {
         let id = line["id"].as_str().unwrap_or_default().to_owned();
         let is_kept = match line["kind"].as_str() {
             Some("session") => self.is_of_project(&line) && self.sessions.insert(id),
@@ -105,7 +111,7 @@ impl Sieve {
                 let members = [&self.memories, &self.sessions, &self.works];
                 line[*end].as_str().is_some_and(|id| members.iter().any(|members| members.contains(id)))
             }),
-            Some("work") => return self.passes_work(id, &line).then_some(line),
+            Some("work") => return self.keeps_work(id, &line).then_some(line),
             Some("work_event") => {
                 let is_kept = line["work"].as_str().is_some_and(|id| self.works.contains(id));
                 if let Some(artifact) = line["artifact"].as_str().filter(|_| is_kept) {
@@ -126,7 +132,7 @@ impl Sieve {
     }
 
     /// A piece of work has no type, and keeps its links: its chain is over them.
-    fn passes_work(&mut self, id: String, line: &Value) -> bool {
+    fn keeps_work(&mut self, id: String, line: &Value) -> bool {
         let is_kept = self.kind.is_none() && self.is_of_project(line) && self.is_recent(&line["active_at"]);
         is_kept && self.works.insert(id)
     }
@@ -147,8 +153,8 @@ mod tests {
 
     use super::*;
 
-    fn passed(args: PartArgs) -> Vec<String> {
-        let mut sieve = args.sieve().unwrap();
+    fn kept(args: PartArgs) -> Vec<String> {
+        let mut filter = args.filter().unwrap();
         let lines = [
             json!({ "kind": "header" }),
             json!({ "kind": "session", "id": "s1", "project": "a" }),
@@ -172,7 +178,7 @@ mod tests {
             let parts = ["kind", "id", "memory", "from", "session", "follows", "work"];
             parts.iter().filter_map(|part| line[*part].as_str()).collect::<Vec<_>>().join(" ")
         };
-        lines.into_iter().filter_map(|line| sieve.pass(line)).map(|line| name(&line)).collect()
+        lines.into_iter().filter_map(|line| filter.kept(line)).map(|line| name(&line)).collect()
     }
 
     #[test]
@@ -180,25 +186,26 @@ mod tests {
         let own = |text: &str| Some(text.to_owned());
         let of_a = PartArgs { project: own(" A"), ..PartArgs::default() };
         assert_eq!(
-            passed(of_a.clone()),
+            kept(of_a.clone()),
             [
                 "header", "session s1", "memory m1 s1", "memory m2", "revision m1", "prompt p1 s1",
                 "edge m1", "work w1 s2", "work_event w1", "artifact f1", "edge m1",
             ]
         );
         assert_eq!(
-            passed(PartArgs { kind: own("bugfix"), ..of_a.clone() }),
+            kept(PartArgs { kind: own("bugfix"), ..of_a.clone() }),
             ["header", "session s1", "memory m1 s1", "revision m1", "edge m1"]
         );
         assert_eq!(
-            passed(PartArgs { since: own("2026-11-10"), ..of_a }),
+            kept(PartArgs { since: own("2026-11-10"), ..of_a }),
             [
                 "header", "session s1", "memory m2", "prompt p1 s1", "work w1 s2", "work_event w1",
                 "artifact f1"
             ]
         );
-        assert_eq!(passed(PartArgs::default()).len(), 17);
+        let mut all = PartArgs::default().filter().unwrap();
+        assert_eq!(all.keep("{\"b\": 1}").as_deref(), Some("{\"b\": 1}"));
         let odd = PartArgs { since: own("soon"), ..PartArgs::default() };
-        assert_eq!(odd.sieve().unwrap_err().exit_code(), 2);
+        assert_eq!(odd.filter().unwrap_err().exit_code(), 2);
     }
 }

@@ -24,7 +24,7 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = Request::new(of::Health).with("project", args.project.as_deref());
     let report = daemon.read(request).await?;
-    let meant = suggest::instead(&daemon, args.project.as_deref(), None).await?;
+    let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
     if context.output.json(report.raw())? {
         return Ok(Outcome::Done);
@@ -35,6 +35,6 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
     for (name, todo) in facts.iter().filter_map(|fact| Some((fact.name, fact.todo?))) {
         context.output.note(&format!("{name}: {todo}"));
     }
-    context.output.notes(&meant);
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }

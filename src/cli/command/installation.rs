@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// What put the program where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum Installation {
     Npm,
     Uv,
     Pipx,
@@ -14,8 +14,8 @@ pub enum Origin {
     File,
 }
 
-impl Origin {
-    /// The origin according to the program's path.
+impl Installation {
+    /// The way according to the program's path.
     pub fn of(program: &Path) -> Self {
         let has = |name: &str| program.components().any(|part| part.as_os_str() == name);
         if has("node_modules") {
@@ -65,17 +65,17 @@ mod tests {
     #[test]
     fn the_path_tells_what_installed_the_program() {
         for (path, want) in [
-            ("/home/u/.nvm/lib/node_modules/cerebro-memory-linux-x64/bin/cerebro", Origin::Npm),
-            ("/home/u/.local/share/uv/tools/cerebro-memory/bin/cerebro", Origin::Uv),
-            ("/home/u/.local/share/pipx/venvs/cerebro-memory/bin/cerebro", Origin::Pipx),
-            ("/usr/bin/cerebro", Origin::Debian),
-            ("/usr/local/bin/cerebro", Origin::File),
-            ("/home/u/.cargo/bin/cerebro", Origin::File),
+            ("/home/u/.nvm/lib/node_modules/cerebro-memory-linux-x64/bin/cerebro", Installation::Npm),
+            ("/home/u/.local/share/uv/tools/cerebro-memory/bin/cerebro", Installation::Uv),
+            ("/home/u/.local/share/pipx/venvs/cerebro-memory/bin/cerebro", Installation::Pipx),
+            ("/usr/bin/cerebro", Installation::Debian),
+            ("/usr/local/bin/cerebro", Installation::File),
+            ("/home/u/.cargo/bin/cerebro", Installation::File),
         ] {
-            assert_eq!(Origin::of(Path::new(path)), want, "{path}");
+            assert_eq!(Installation::of(Path::new(path)), want, "{path}");
         }
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("pyvenv.cfg"), "").unwrap();
-        assert_eq!(Origin::of(&temp.path().join("bin/cerebro")), Origin::Pip);
+        assert_eq!(Installation::of(&temp.path().join("bin/cerebro")), Installation::Pip);
     }
 }

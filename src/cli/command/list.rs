@@ -115,15 +115,15 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         }
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
-    let meant = if is_empty {
-        suggest::instead(&daemon, project.as_deref(), args.conditions.kind.as_deref()).await?
+    let suggestions = if is_empty {
+        suggest::for_unknown(&daemon, project.as_deref(), args.conditions.kind.as_deref()).await?
     } else {
         Vec::new()
     };
     daemon.close().await;
     print(context, answer.raw(), &memory_table(&answer.memories), nothing)?;
     let flags = answer.memories.iter().map(|row| (&row.id, row.flag.as_ref()));
-    for words in meant.iter().chain(&explore::flagged(flags)) {
+    for words in suggestions.iter().chain(&explore::flagged(flags)) {
         context.output.note(words);
     }
     for former in &answer.former {
@@ -157,14 +157,14 @@ fn memory_table(memories: &[Row]) -> Table {
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = args.of.request(of::Prompts).with("limit", args.limit);
     let is_empty = |answer: &Prompts| answer.prompts.is_empty();
-    let (answer, meant) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
+    let (answer, suggestions) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no prompts yet; the hooks that `cerebro setup` adds to an agent keep them"
     } else {
         "no prompts in this project; --all-projects lists those of all"
     };
     print(context, answer.raw(), &prompt_table(&answer.prompts), nothing)?;
-    context.output.notes(&meant);
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
 
@@ -240,9 +240,9 @@ pub async fn ask_of_project<O: Ask>(
 ) -> Result<(Received<O::Answer>, Vec<String>)> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
-    let meant = if is_empty(&answer) { suggest::instead(&daemon, project, None).await? } else { Vec::new() };
+    let suggestions = if is_empty(&answer) { suggest::for_unknown(&daemon, project, None).await? } else { Vec::new() };
     daemon.close().await;
-    Ok((answer, meant))
+    Ok((answer, suggestions))
 }
 
 /// Shows a list of an answer, or says that there is nothing.

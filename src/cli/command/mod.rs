@@ -1,6 +1,5 @@
 //! The commands, grouped by subject.
 
-mod adopt;
 mod autostart;
 mod backup;
 mod change;
@@ -14,16 +13,18 @@ mod doctor;
 mod documents;
 mod endpoint;
 mod explore;
+mod export_part;
+mod foreign_import;
 mod graph;
 mod handbook;
 mod health;
 mod history;
 mod hook;
+mod installation;
 mod list;
 mod mcp;
 mod model;
 mod notes;
-mod origin;
 mod portable;
 mod projects;
 mod prompt;
@@ -34,7 +35,6 @@ mod serve;
 mod sessions;
 mod setup;
 mod setup_all;
-mod sieve;
 mod sql;
 mod stats;
 mod studio;

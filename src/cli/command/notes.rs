@@ -7,14 +7,20 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::sieve::{PartArgs, Sieve};
+use super::export_part::{PartArgs, PartFilter};
+use super::portable::Pages;
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
 use super::{CommandContext, Outcome};
-use crate::answer::{Text, graph::Edge, of};
+use crate::answer::{
+    Text,
+    graph::Edge,
+    of,
+    portable::{Line, Memory},
+    sessions::Session,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
-use crate::cli::table::shown;
 use cerebro_core::code::Code;
 use cerebro_core::text;
 use cerebro_durable as durable;
@@ -42,134 +48,123 @@ fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
 
 /// What links need before the first note is written.
 #[derive(Default)]
-struct Map {
-    /// Memories by id: file's name, title.
-    memories: HashMap<String, (String, String)>,
-    sessions: BTreeMap<String, Value>,
+struct Survey {
+    /// The live memories of the part.
+    memories: HashMap<Text, NoteName>,
+    sessions: BTreeMap<Text, Session>,
     /// What was saved in a session, in order.
-    saved: HashMap<String, Vec<String>>,
-    relations: HashMap<String, Vec<(String, String)>>,
+    saved: HashMap<Text, Vec<Text>>,
+    relations: HashMap<Text, Vec<Edge>>,
+}
+
+/// What a link to a memory's note needs.
+struct NoteName {
+    /// The file's name without its ending.
+    stem: String,
+    title: Text,
 }
 
 /// Writes the live memories and the sessions of a part into `dir`. Files that are not ours stay as they are.
 pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Result<Outcome> {
-    let sieve = part.sieve()?;
+    let filter = part.filter()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
-    let map = survey(&daemon, sieve).await?;
-    bar.set_length(map.memories.len() as u64);
+    let survey = survey(&daemon, filter).await?;
+    bar.set_length(survey.memories.len() as u64);
     let vault = Vault::open(dir)?;
     let mut report = Report::default();
-    let mut cursor = None::<String>;
-    loop {
-        let (lines, next) = page(&daemon, cursor.as_deref()).await?;
-        let is_of_part = |line: &&Value| is_live(line) && map.memories.contains_key(&shown(&line["id"]));
-        for memory in lines.iter().filter(is_of_part) {
-            let text = note::render(memory, &memory_links(memory, &map));
-            vault.put_memory(&shown(&memory["id"]), &text, &mut report)?;
-            bar.inc(1);
+    let mut pages = Pages::default();
+    while let Some(page) = pages.next(&daemon).await? {
+        for line in &page {
+            let Line::Memory(memory) = read(line)? else { continue };
+            if memory.is_live() && survey.memories.contains_key(&memory.id) {
+                let text = note::render(&memory, &memory_links(&memory, &survey));
+                vault.put_memory(memory.id.raw(), &text, &mut report)?;
+                bar.inc(1);
+            }
         }
-        if next.is_none() {
-            break;
-        }
-        cursor = next;
     }
-    for session in map.sessions.values() {
-        let text = note::render_session(session, &session_links(session, &map));
-        vault.put_session(&session_stem(session), &shown(&session["id"]), &text, &mut report)?;
+    for session in survey.sessions.values() {
+        let text = note::render_session(session, &session_links(session, &survey));
+        vault.put_session(&session_stem(session), session.id.raw(), &text, &mut report)?;
     }
     bar.finish_and_clear();
     daemon.close().await;
     print(context, &report)
 }
 
-fn is_live(line: &Value) -> bool {
-    line["kind"] == "memory" && line["deleted_at"].is_null() && line["purged"] != true
+/// Reads a line of an export.
+fn read(line: &str) -> Result<Line> {
+    serde_json::from_str(line).map_err(Error::internal)
 }
 
-async fn page(daemon: &Daemon, cursor: Option<&str>) -> Result<(Vec<Value>, Option<String>)> {
-    let page = daemon.read(Request::new(of::Export).with("cursor", cursor)).await?.into_answer();
-    if page.next_cursor.is_some() && page.next_cursor.as_deref() == cursor {
-        return Err(Error::internal("the daemon sends the same page of the export again and again"));
-    }
-    let lines = page.lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    Ok((lines, page.next_cursor))
-}
-
-async fn survey(daemon: &Daemon, mut sieve: Sieve) -> Result<Map> {
-    let mut map = Map::default();
-    let mut cursor = None::<String>;
-    loop {
-        let (lines, next) = page(daemon, cursor.as_deref()).await?;
-        for line in lines.into_iter().filter_map(|line| sieve.pass(line)) {
-            match line["kind"].as_str() {
-                Some("session") => {
-                    map.sessions.insert(shown(&line["id"]), line);
+async fn survey(daemon: &Daemon, mut filter: PartFilter) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut pages = Pages::default();
+    while let Some(page) = pages.next(daemon).await? {
+        for line in page.iter().filter_map(|line| filter.keep(line)) {
+            match read(&line)? {
+                Line::Session(session) => {
+                    survey.sessions.insert(session.id.clone(), session);
                 }
-                Some("memory") if is_live(&line) => {
-                    let (id, title) = (shown(&line["id"]), shown(&line["title"]));
-                    map.memories.insert(id.clone(), (note::stem(&title, &id), title));
+                Line::Memory(memory) if memory.is_live() => {
+                    let stem = note::stem(memory.title.raw(), memory.id.raw());
+                    survey.memories.insert(memory.id, NoteName { stem, title: memory.title });
                 }
-                Some("edge") if line["name"] == "CREATED_IN" => {
-                    map.saved.entry(shown(&line["to"])).or_default().push(shown(&line["from"]));
+                Line::Edge(edge) if edge.name == "CREATED_IN" => {
+                    survey.saved.entry(edge.to).or_default().push(edge.from);
                 }
-                _ => {}
+                Line::Memory(_) | Line::Edge(_) | Line::Other => {}
             }
         }
-        if next.is_none() {
-            break;
-        }
-        cursor = next;
     }
     let mut after = None;
     loop {
         let request = Request::new(of::Relations).with("after", after.as_ref().map(Text::raw));
         let page = daemon.read(request).await?.into_answer();
-        for Edge { from, to, kind } in &page.relations {
-            map.relations.entry(shown(from)).or_default().push((shown(kind), shown(to)));
+        for edge in page.relations {
+            survey.relations.entry(edge.from.clone()).or_default().push(edge);
         }
         if page.next.is_none() || page.next == after {
-            return Ok(map);
+            return Ok(survey);
         }
         after = page.next;
     }
 }
 
-fn session_stem(session: &Value) -> String {
-    let day = shown(&session["started_at"]).chars().take(10).collect::<String>();
-    let id = shown(&session["id"]);
+fn session_day(session: &Session) -> String {
+    session.started_at.raw().chars().take(10).collect()
+}
+
+fn session_stem(session: &Session) -> String {
+    let id = session.id.raw();
     // Two ids may have the same letters and digits, so the file name includes a hash.
-    let digest = text::hex(&Sha256::digest(&id)[..4]);
-    format!("{day}-{}", note::stem(&id, &digest))
+    let digest = text::hex(&Sha256::digest(id)[..4]);
+    format!("{}-{}", session_day(session), note::stem(id, &digest))
 }
 
-fn session_links(session: &Value, map: &Map) -> Vec<Link> {
-    let mut links = Vec::new();
-    if let Some(earlier) = session["follows"].as_str().and_then(|id| map.sessions.get(id)) {
-        links.push(session_link("follows", earlier));
-    }
-    let saved = map.saved.get(&shown(&session["id"])).into_iter().flatten();
-    links.extend(saved.filter_map(|id| memory_link("saved", id, map)));
-    links
+fn session_links(session: &Session, survey: &Survey) -> Vec<Link> {
+    let earlier = session.follows.as_ref().and_then(|id| survey.sessions.get(id));
+    let follows = earlier.map(|earlier| session_link("follows", earlier));
+    let saved = survey.saved.get(&session.id).into_iter().flatten();
+    follows.into_iter().chain(saved.filter_map(|id| memory_link("saved", id, survey))).collect()
 }
 
-fn session_link(kind: &str, session: &Value) -> Link {
-    let day = shown(&session["started_at"]).chars().take(10).collect::<String>();
-    let words = format!("{} {day}", shown(&session["agent"]));
+fn session_link(kind: &str, session: &Session) -> Link {
+    let words = format!("{} {}", session.agent.raw(), session_day(session));
     Link { kind: kind.to_owned(), stem: session_stem(session), words }
 }
 
-fn memory_link(kind: &str, id: &str, map: &Map) -> Option<Link> {
-    let (stem, title) = map.memories.get(id)?;
-    Some(Link { kind: kind.to_owned(), stem: stem.clone(), words: title.clone() })
+fn memory_link(kind: &str, id: &Text, survey: &Survey) -> Option<Link> {
+    let NoteName { stem, title } = survey.memories.get(id)?;
+    Some(Link { kind: kind.to_owned(), stem: stem.clone(), words: title.raw().to_owned() })
 }
 
-fn memory_links(memory: &Value, map: &Map) -> Vec<Link> {
-    let session = memory["session"].as_str().and_then(|id| map.sessions.get(id));
-    let mut links: Vec<Link> = session.map(|session| session_link("session", session)).into_iter().collect();
-    let related = map.relations.get(&shown(&memory["id"])).into_iter().flatten();
-    links.extend(related.filter_map(|(kind, to)| memory_link(kind, to, map)));
-    links
+fn memory_links(memory: &Memory, survey: &Survey) -> Vec<Link> {
+    let session = memory.session.as_ref().and_then(|id| survey.sessions.get(id));
+    let session = session.map(|session| session_link("session", session));
+    let related = survey.relations.get(&memory.id).into_iter().flatten();
+    session.into_iter().chain(related.filter_map(|edge| memory_link(edge.kind.raw(), &edge.to, survey))).collect()
 }
 
 /// Imports every note below `dir`. Changed notes become revisions. Notes without an id become memories, and the new
@@ -182,11 +177,11 @@ pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Resu
         .progress(Some(notes.len() as u64), "{bar:30} {human_pos} of {human_len} notes, {elapsed}");
     let mut report = Report::default();
     for path in notes {
-        match take(&daemon, dir, &path, dry_run).await {
+        match import_note(&daemon, dir, &path, dry_run).await {
             Ok(Some(outcome)) => report.count(outcome),
             Ok(None) => {}
             Err(Fault::Note(why)) => report.skip(&path, why),
-            Err(Fault::All(error)) => return Err(error),
+            Err(Fault::Import(error)) => return Err(error),
         }
         bar.inc(1);
     }
@@ -195,13 +190,15 @@ pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Resu
     print(context, &report)
 }
 
-/// Why a note was not imported: an error in the note, or one that ends the import.
+/// Why a note was not imported.
 enum Fault {
+    /// An error in the note. The other notes are imported.
     Note(String),
-    All(Error),
+    /// An error that ends the import.
+    Import(Error),
 }
 
-async fn take(
+async fn import_note(
     daemon: &Daemon,
     root: &Path,
     path: &Path,
@@ -219,7 +216,7 @@ async fn take(
         if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
         } else {
-            Fault::All(error)
+            Fault::Import(error)
         }
     })?;
     let outcome = match answer.outcome.raw() {
@@ -247,7 +244,7 @@ fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fa
         return Err(Fault::Note(why.to_owned()));
     }
     durable::write(path, durable::Kind::Persons, placed.as_bytes())
-        .map_err(|error| Fault::All(Error::file("write", path, &error)))
+        .map_err(|error| Fault::Import(Error::file("write", path, &error)))
 }
 
 fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request<of::Note> {

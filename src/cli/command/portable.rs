@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sieve::{PartArgs, Sieve};
-use super::{CommandContext, Outcome, adopt, backup, notes};
+use super::export_part::{PartArgs, PartFilter};
+use super::{CommandContext, Outcome, backup, foreign_import, notes};
 use crate::answer::{Received, backup::Made, of, portable::Imported};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -80,9 +81,9 @@ pub struct ImportArgs {
 pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
     if !args.part.is_all() && args.format != Format::Surrealql {
         let daemon = Daemon::reach(&context.home()?).await?;
-        let meant = args.part.meant(&daemon).await?;
+        let suggestions = args.part.suggestions(&daemon).await?;
         daemon.close().await;
-        context.output.notes(&meant);
+        context.output.notes(&suggestions);
     }
     match args.format {
         Format::Jsonl => export_lines(context, args).await,
@@ -136,13 +137,13 @@ async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> R
 }
 
 async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
-    let mut sieve = args.part.sieve()?;
+    let mut filter = args.part.filter()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     if args.file == Path::new("-") {
         // Moving numbers would run into the lines on the same terminal.
         let progress = if context.output.is_terminal() { ProgressBar::hidden() } else { counter(context) };
         let exported =
-            export_pages(&daemon, &progress, &mut sieve, |text| context.output.write(text)).await?;
+            export_pages(&daemon, &progress, &mut filter, |text| context.output.write(text)).await?;
         progress.finish_and_clear();
         daemon.close().await;
         exported.warn(context);
@@ -154,7 +155,7 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
     let mut writer = BufWriter::new(draft);
     let write = |text: &str| writer.write_all(text.as_bytes()).map_err(fault);
-    let exported = export_pages(&daemon, &progress, &mut sieve, write).await?;
+    let exported = export_pages(&daemon, &progress, &mut filter, write).await?;
     let draft = writer.into_inner().map_err(|error| fault(error.into_error()))?;
     draft.finish().map_err(fault)?;
     progress.finish_and_clear();
@@ -193,13 +194,13 @@ impl Exported {
 async fn export_pages(
     daemon: &Daemon,
     progress: &ProgressBar,
-    sieve: &mut Sieve,
+    filter: &mut PartFilter,
     mut write: impl FnMut(&str) -> Result<()>,
 ) -> Result<Exported> {
     let mut pages = Pages::default();
     let mut count = 0;
     while let Some(page) = pages.next(daemon).await? {
-        let lines: Vec<Cow<'_, str>> = page.iter().filter_map(|line| part_of(line, sieve)).collect();
+        let lines: Vec<Cow<'_, str>> = page.iter().filter_map(|line| filter.keep(line)).collect();
         write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         count += lines.len() as u64;
         progress.set_position(count);
@@ -236,15 +237,6 @@ impl Pages {
     }
 }
 
-/// The line as it appears in the selected part; `None` if it is not in it.
-fn part_of<'a>(line: &'a str, sieve: &mut Sieve) -> Option<Cow<'a, str>> {
-    if sieve.is_open() {
-        return Some(Cow::Borrowed(line));
-    }
-    let read = serde_json::from_str(line).ok()?;
-    sieve.pass(read).map(|line| Cow::Owned(line.to_string()))
-}
-
 /// Refuses to replace any file except an earlier export or an empty file.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
@@ -258,9 +250,7 @@ fn check_replaceable(file: &Path) -> Result<()> {
     if found.is_file() {
         let reader = File::open(file).map_err(fault)?;
         let read = BufReader::new(reader.take(FIRST_LINE_BYTES_MAX)).read_line(&mut first);
-        if read.is_ok()
-            && (found.len() == 0 || is_of_kind(&first, "header") || first.starts_with(SCRIPT_HEAD))
-        {
+        if read.is_ok() && (found.len() == 0 || is_header(&first) || first.starts_with(SCRIPT_HEAD)) {
             return Ok(());
         }
     }
@@ -296,7 +286,7 @@ impl Report {
 
 pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     if let Some(source) = args.from {
-        return adopt::run(context, source, &args.file, args.project, args.dry_run).await;
+        return foreign_import::run(context, source, &args.file, args.project, args.dry_run).await;
     }
     if args.file.is_dir() {
         return notes::import(context, &args.file, args.dry_run).await;
@@ -304,7 +294,6 @@ pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcom
     import_lines(context, args).await
 }
 
-/// A dry run does not check edges and revisions, because their memories would have to be imported first.
 async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
         if io::stdin().is_terminal() {
@@ -331,7 +320,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
     let daemon = Daemon::reach(&context.home()?).await?;
     while !batch.lines.is_empty() {
         if args.dry_run {
-            batch.keep(|line| !["edge", "revision", "work_event"].iter().any(|kind| is_of_kind(line, kind)));
+            batch.keep(|line| !is_dependent(line));
         }
         let sent = std::mem::take(&mut batch.lines);
         let request = Request::new(of::Import).with("lines", sent).with("dry_run", args.dry_run);
@@ -372,15 +361,32 @@ fn print(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
 fn check_header(first: &Batch, file: &Path) -> Result<()> {
     let name = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     let Some(line) = first.lines.first() else { return Err(Error::user(format!("{name} is empty"))) };
-    match serde_json::from_str::<Value>(line) {
-        Ok(header) if header["kind"] == "header" => Ok(()),
-        _ => Err(Error::user(format!("{name} is no export: its first line is no header"))
-            .hint("`cerebro export` writes what this command reads")),
+    if is_header(line) {
+        return Ok(());
+    }
+    Err(Error::user(format!("{name} is no export: its first line is no header"))
+        .hint("`cerebro export` writes what this command reads"))
+}
+
+/// What a line of an export says that it is.
+#[derive(Deserialize)]
+struct LineKind {
+    kind: String,
+}
+
+impl LineKind {
+    fn of(line: &str) -> Option<String> {
+        serde_json::from_str::<Self>(line).ok().map(|line| line.kind)
     }
 }
 
-fn is_of_kind(line: &str, kind: &str) -> bool {
-    serde_json::from_str::<Value>(line).is_ok_and(|line| line["kind"] == kind)
+fn is_header(line: &str) -> bool {
+    LineKind::of(line).as_deref() == Some("header")
+}
+
+/// Whether a line can be checked only after the lines before it were imported.
+fn is_dependent(line: &str) -> bool {
+    LineKind::of(line).is_some_and(|kind| ["edge", "revision", "work_event"].contains(&kind.as_str()))
 }
 
 /// Lines to send at once, and their numbers in the file.

@@ -121,9 +121,9 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
             .hint(format!("`cerebro projects merge {from} {into}` makes the two one")));
     }
     if !is_known(&from) {
-        let meant = suggest::instead(&daemon, Some(&from), None).await?;
+        let suggestions = suggest::for_unknown(&daemon, Some(&from), None).await?;
         daemon.close().await;
-        return Err(Error::user(meant.concat()));
+        return Err(Error::user(suggestions.concat()));
     }
     move_all(context, daemon, &from, &into).await
 }
@@ -139,10 +139,10 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
         chosen.memories.extend(deleted.memories);
     }
     if chosen.memories.is_empty() {
-        let meant = suggest::instead(&daemon, Some(&args.name), None).await?;
+        let suggestions = suggest::for_unknown(&daemon, Some(&args.name), None).await?;
         daemon.close().await;
         let said =
-            if meant.is_empty() { format!("project {} has no memories", args.name) } else { meant.concat() };
+            if suggestions.is_empty() { format!("project {} has no memories", args.name) } else { suggestions.concat() };
         return Err(Error::user(said));
     }
     if !args.yes && !change::agreed(context, &chosen, args.hard)? {

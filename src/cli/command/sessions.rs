@@ -75,7 +75,7 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = args.of.request(of::Sessions).with("limit", args.limit);
     let is_empty = |answer: &Sessions| answer.sessions.is_empty();
-    let (answer, meant) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
+    let (answer, suggestions) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no sessions yet; `cerebro setup` connects an agent, and each of its sessions is listed here"
     } else {
@@ -83,7 +83,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     };
     let table = session_table(&answer.sessions, context.output.screen().is_some());
     print(context, answer.raw(), &table, nothing)?;
-    context.output.notes(&meant);
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
 
@@ -148,8 +148,8 @@ async fn contents(context: &CommandContext, id: &str) -> Result<Option<(Session,
         let latest = Request::new(of::Sessions).with("all_projects", true).with("limit", LIMIT_MAX);
         let latest = daemon.read(latest).await?;
         let ids = latest.sessions.iter().map(|session| session.id.raw());
-        let meant: Vec<&str> = ids.filter(|own| own.starts_with(id)).collect();
-        match meant[..] {
+        let matching: Vec<&str> = ids.filter(|own| own.starts_with(id)).collect();
+        match matching[..] {
             [] => {}
             [one] => contents = whole_session(&daemon, one).await?,
             _ => return Err(Error::user(format!("several sessions have ids that begin with {id}"))),

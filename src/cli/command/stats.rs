@@ -24,11 +24,11 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     let stats = daemon.read(request).await?;
     let is_empty = stats.memories.live == 0 && !context.output.is_json();
     let project = args.project.as_deref().filter(|_| is_empty);
-    let meant = suggest::instead(&daemon, project, None).await?;
+    let suggestions = suggest::for_unknown(&daemon, project, None).await?;
     daemon.close().await;
     if !context.output.json(stats.raw())? {
         context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
-        for words in &meant {
+        for words in &suggestions {
             context.output.note(words);
         }
     }

@@ -13,7 +13,7 @@ use cerebro_core::text;
 type Count<'a> = (&'a str, u64);
 
 /// Suggestions for a requested project or type that has no memories; none for one that has.
-pub async fn instead(daemon: &Daemon, project: Option<&str>, kind: Option<&str>) -> Result<Vec<String>> {
+pub async fn for_unknown(daemon: &Daemon, project: Option<&str>, kind: Option<&str>) -> Result<Vec<String>> {
     let mut said = Vec::new();
     if let Some(project) = project {
         let answer = daemon.read(Request::new(of::Projects)).await?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::origin::Origin;
+use super::installation::Installation;
 use super::setup::{FILES, SetupContext, Site, add_files, files};
 use super::{CommandContext, Outcome, autostart, completions, daemon, trial};
 use crate::cli::error::{Error, Result};
@@ -21,7 +21,7 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 
 /// Cerebro's files in a home, by their full names. Settings and backups belong to the user and are not listed.
-const OURS: [&str; 17] = [
+const HOME_FILES: [&str; 17] = [
     "store",
     "index",
     "models",
@@ -42,7 +42,7 @@ const OURS: [&str; 17] = [
 ];
 /// Cerebro's files by the beginnings of their names: replaced databases, other indexes, unsaved edits, drafts, and
 /// records of missed events.
-const OURS_BEGIN: [&str; 7] = [
+const HOME_FILE_PREFIXES: [&str; 7] = [
     backup::REPLACED,
     "index-",
     "edit-",
@@ -129,7 +129,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     }
     removed.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", setup.short(path))));
     let program = &setup.invocation.program;
-    let removal = Origin::of(program).removal(program);
+    let removal = Installation::of(program).removal(program);
     removed.notes.push(format!("the program stays: {}; to remove it: {removal}", setup.short(program)));
     print(context, &setup, &args, &removed)
 }
@@ -208,7 +208,7 @@ async fn destroy(context: &CommandContext) -> Result<Vec<PathBuf>> {
     found.sort_by_key(|path| path == &home.lock_file());
     for path in found {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if is_ours(&name) {
+        if is_of_home(&name) {
             remove(&path).map_err(|error| Error::file("remove", &path, &error))?;
         } else {
             left.push(path);
@@ -227,8 +227,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     read().map_err(|error| Error::file("read", folder, &error))
 }
 
-fn is_ours(name: &str) -> bool {
-    OURS.contains(&name) || OURS_BEGIN.iter().any(|begin| name.starts_with(begin))
+fn is_of_home(name: &str) -> bool {
+    HOME_FILES.contains(&name) || HOME_FILE_PREFIXES.iter().any(|begin| name.starts_with(begin))
 }
 
 /// Removes a file, a link itself, or a folder with all in it.
@@ -274,10 +274,10 @@ mod tests {
     #[test]
     fn settings_backups_and_what_is_not_ours_stay() {
         for name in ["store", "store.replaced-20261122", "edit-x-1.md", ".edit-x.md.swp", "daemon.lock"] {
-            assert!(is_ours(name), "{name}");
+            assert!(is_of_home(name), "{name}");
         }
         for name in ["config.toml", "backups", "notes", "stores", "my-edit-x.md", "key"] {
-            assert!(!is_ours(name), "{name}");
+            assert!(!is_of_home(name), "{name}");
         }
     }
 }

@@ -8,7 +8,7 @@ use reqwest::{Client, header::LOCATION, redirect};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::origin::Origin;
+use super::installation::Installation;
 use super::{CommandContext, Outcome, bounded_text, text_of};
 use crate::cli::error::{Error, Result};
 use crate::daemon::VERSION;
@@ -47,7 +47,7 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
     let own = version(VERSION).ok_or_else(|| Error::internal(format!("`{VERSION}` is no version")))?;
     let is_newer = newest > own;
     let program = platform::own_program().unwrap_or_default();
-    let renewal = is_newer.then(|| Origin::of(&program).renewal());
+    let renewal = is_newer.then(|| Installation::of(&program).renewal());
     let answer = json!({
         "version": own.to_string(), "newest": newest.to_string(), "is_newer": is_newer, "renewal": renewal,
     });

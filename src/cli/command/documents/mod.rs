@@ -94,7 +94,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = || args.of.request(of::Documents);
     let documents = all(&daemon, request).await?;
     let project = args.of.project.as_deref().filter(|_| documents.is_empty());
-    let meant = suggest::instead(&daemon, project, None).await?;
+    let suggestions = suggest::for_unknown(&daemon, project, None).await?;
     daemon.close().await;
     if context.output.json(&json!({ "documents": documents }))? {
         return Ok(Outcome::Done);
@@ -110,7 +110,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         ]
     });
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
-    context.output.notes(&meant);
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
 

@@ -46,18 +46,18 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("text", args.text.clone())
             .with("dry_run", dry_run)
     };
-    let meant = daemon.read(request(true)).await?;
+    let preview = daemon.read(request(true)).await?;
     // A text is kept out of what is read later, even if nothing has it yet.
-    if args.text.is_none() && counts(&meant).iter().all(|(_, count)| *count == 0) {
+    if args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
-        if !context.output.json(meant.raw())? {
+        if !context.output.json(preview.raw())? {
             context
                 .output
                 .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
         }
         return Ok(Outcome::Done);
     }
-    if !args.yes && !context.output.confirm(&question(&meant))? {
+    if !args.yes && !context.output.confirm(&question(&preview))? {
         daemon.close().await;
         context.output.note("nothing was destroyed");
         return Ok(Outcome::Short);
@@ -82,12 +82,12 @@ fn counts(forgotten: &Forgotten) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn question(meant: &Forgotten) -> String {
+fn question(preview: &Forgotten) -> String {
     let parts = [
-        (meant.exchanges, "exchange"),
-        (meant.prompts, "prompt"),
-        (meant.summaries, "summary"),
-        (meant.events, "journal text"),
+        (preview.exchanges, "exchange"),
+        (preview.prompts, "prompt"),
+        (preview.summaries, "summary"),
+        (preview.events, "journal text"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
