@@ -19,7 +19,8 @@ const ALLOWED: [(&str, &[&str]); 4] = [
 /// # Errors
 /// The first such option or argument, by its name.
 pub fn refuse(command: &Command, matches: &ArgMatches) -> Result<(), Error> {
-    if let Some(empty) = command.get_arguments().find(|arg| is_blank(arg, matches) && !is_allowed(command, arg))
+    if let Some(empty) =
+        command.get_arguments().find(|arg| is_blank(arg, matches) && !is_allowed(command, arg))
     {
         let rest = if empty.is_required_set() { "" } else { ", or leave it out" };
         let words = format!("the value of `{empty}` is empty: give one{rest}\n");

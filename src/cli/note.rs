@@ -365,7 +365,10 @@ mod tests {
             assert_eq!(parse(&text.replace('\n', "\r\n")).unwrap().unwrap(), note);
         }
         assert!(render(&memory(), &[link()]).contains("- session: [[s-1|a  b    c d]]"));
-        assert_eq!(parse(&render_session(&Session { id: "s".into(), ..Session::default() }, &[])).unwrap(), None);
+        assert_eq!(
+            parse(&render_session(&Session { id: "s".into(), ..Session::default() }, &[])).unwrap(),
+            None
+        );
     }
 
     #[test]

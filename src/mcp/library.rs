@@ -78,9 +78,7 @@ impl Address {
         match self {
             Self::Context => Question::new(of::Context, &json!({})),
             Self::Memory(id) => Question::new(of::GetObservation, &json!({ "id": id })),
-            Self::Session(id) => {
-                Question::new(of::Story, &json!({ "session_id": id, "limit": ENTRIES_MAX }))
-            }
+            Self::Session(id) => Question::new(of::Story, &json!({ "session_id": id, "limit": ENTRIES_MAX })),
         }
     }
 
@@ -244,8 +242,7 @@ impl Task {
 
     /// The call whose answer it quotes, if any.
     pub(super) fn question(self, given: Option<&str>) -> Option<Question> {
-        let search =
-            |query: &str| Question::new(of::Search, &json!({ "query": query, "limit": HITS }));
+        let search = |query: &str| Question::new(of::Search, &json!({ "query": query, "limit": HITS }));
         match self {
             Self::Recall => Some(given.map_or_else(|| Question::new(of::Context, &json!({})), search)),
             Self::Remember => given.map(search),
@@ -480,7 +477,12 @@ mod tests {
 
     #[test]
     fn a_session_is_shown_or_is_not_there() {
-        let session = Session { id: "s-1".into(), agent: "codex".into(), summary: Some("Done.".into()), ..Session::default() };
+        let session = Session {
+            id: "s-1".into(),
+            agent: "codex".into(),
+            summary: Some("Done.".into()),
+            ..Session::default()
+        };
         let entry = Entry {
             kind: "memory".into(),
             memory_type: Some("bugfix".into()),

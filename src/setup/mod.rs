@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
-pub use plan::{Change, apply_setup, apply_unsetup, setup, unsetup};
+pub use plan::{Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, short};
 

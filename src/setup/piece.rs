@@ -112,7 +112,9 @@ impl Format {
             Self::Toml => table::put(text, pieces),
             Self::Block => Ok(texts(pieces).fold(text.to_owned(), |text, block| block::put(&text, block))),
             Self::Whole => match texts(pieces).next() {
-                Some(_) if !text.is_empty() && !block::is_written_by_cerebro(text) => Err(PieceError::Foreign),
+                Some(_) if !text.is_empty() && !block::is_written_by_cerebro(text) => {
+                    Err(PieceError::Foreign)
+                }
                 Some(whole) => Ok(whole.to_owned()),
                 None => Ok(text.to_owned()),
             },

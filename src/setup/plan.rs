@@ -1,7 +1,7 @@
 //! The plan of changes to an agent's files. It is complete before the first file is written, so that no file changes
 //! if one of them is malformed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
@@ -65,7 +65,7 @@ impl Change {
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
-pub fn setup(
+pub fn plan_setup(
     targets: &[Target],
     wanted: impl Fn(Part) -> bool,
     record: Option<&Record>,
@@ -99,7 +99,7 @@ pub fn setup(
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
-pub fn unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
+pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
     let plan = |target: &Target| -> Result<Change, SetupError> {
         let filed = record.and_then(|record| record.filed(&target.path));
         let before = file::read(&target.path)?;
@@ -161,11 +161,22 @@ fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> 
     target.format.take(text, pieces, base).map_err(|error| SetupError::piece(&target.path, error))
 }
 
-/// Writes a planned setup, with backups, and records it.
+/// Writes a planned setup, with backups. Its record is written to `folder` under `name`.
 ///
 /// # Errors
 /// The first file that cannot be written; those before it are written and recorded.
-pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError> {
+pub fn apply_setup(
+    changes: &[Change],
+    mut record: Record,
+    folder: &Path,
+    name: &str,
+) -> Result<(), SetupError> {
+    let written = write_setup(changes, &mut record);
+    record.write(folder, name)?;
+    written
+}
+
+fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError> {
     for change in changes.iter().filter(|change| change.is_any()) {
         let Some(after) = &change.after else {
             remove(change)?;
@@ -184,12 +195,23 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
     Ok(())
 }
 
-/// Writes a planned removal. Removes the backups of files that have their former text again, and returns the
-/// others.
+/// Writes a planned removal, and its record to `folder` under `name`. Removes the backups of files that have their
+/// former text again, and returns the others.
 ///
 /// # Errors
-/// The first file that cannot be written.
-pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>, SetupError> {
+/// The first file that cannot be written; those before it are written and recorded.
+pub fn apply_unsetup(
+    changes: &[Change],
+    mut record: Record,
+    folder: &Path,
+    name: &str,
+) -> Result<Vec<PathBuf>, SetupError> {
+    let written = write_unsetup(changes, &mut record);
+    record.write(folder, name)?;
+    written
+}
+
+fn write_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>, SetupError> {
     let mut backups = Vec::new();
     for change in changes {
         match &change.after {

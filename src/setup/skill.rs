@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::block::WRITTEN_BY;
 use super::piece::{Content, Format, Part, Piece, PieceError, Target};
 use super::record::{Record, digest};
-use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, setup, unsetup};
+use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, plan_setup, plan_unsetup};
 use crate::hook::Agent as HookAgent;
 
 /// The name of the record of installed skills.
@@ -36,7 +36,8 @@ pub fn path(agent: &str, name: &str, folders: &UserFolders) -> Option<PathBuf> {
 
 /// The text of a skill, with Cerebro's mark as a comment after its first line.
 pub fn marked(text: &str) -> String {
-    let mark = format!("# {WRITTEN_BY}distil skills --install`; `cerebro distil skills --remove` removes it\n");
+    let mark =
+        format!("# {WRITTEN_BY}distil skills --install`; `cerebro distil skills --remove` removes it\n");
     match text.split_once('\n') {
         Some((first, rest)) => format!("{first}\n{mark}{rest}"),
         None => format!("{text}\n{mark}"),
@@ -60,15 +61,13 @@ fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
 /// [`PieceError::Foreign`] if Cerebro did not write the file of that name, [`PieceError::Edited`] if somebody changed
 /// it; a file that cannot be written.
 pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
-    let mut record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
+    let record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {
         return Err(SetupError::piece(path, PieceError::Edited));
     }
-    let changes = setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
+    let changes = plan_setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
     if !is_dry {
-        let applied = apply_setup(&changes, &mut record);
-        record.write(folder, SKILLS_RECORD)?;
-        applied?;
+        apply_setup(&changes, record, folder, SKILLS_RECORD)?;
     }
     Ok(changes)
 }
@@ -93,13 +92,11 @@ pub fn remove(
             targets.push(target(&filed.path, ""));
         }
     }
-    let changes = unsetup(&targets, Some(&record))?;
+    let changes = plan_unsetup(&targets, Some(&record))?;
     if !is_dry {
         // A file that a person changed belongs to that person.
         record.files.retain(|filed| !edited.contains(&filed.path));
-        let applied = apply_unsetup(&changes, &mut record);
-        record.write(folder, SKILLS_RECORD)?;
-        applied?;
+        apply_unsetup(&changes, record, folder, SKILLS_RECORD)?;
     }
     Ok((changes.into_iter().filter(Change::is_any).collect(), edited))
 }

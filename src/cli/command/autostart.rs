@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::setup::{FILES, SetupContext, add_files, files, sweep};
+use super::setup::{SetupContext, files, print_files, remove_empty_folders};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::Result;
-use crate::cli::table::Table;
 use crate::setup::machine::{Order, SERVICE_RECORD, Service};
 use crate::setup::{self, Change, Record};
 use cerebro_core::text;
@@ -42,17 +41,14 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     let setup = SetupContext::of(context)?;
     let service = Service::of(&setup.folders, &setup.invocation);
     let record = Record::read(&setup.folder, SERVICE_RECORD)?;
-    let changes = setup::setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
+    let changes = setup::plan_setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
     if !context.output.is_json() {
         context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
     }
     let mut problem = None;
     if !args.dry_run {
         let home = context.home()?;
-        let mut record = record.unwrap_or_default();
-        let applied = setup::apply_setup(&changes, &mut record);
-        record.write(home.root(), SERVICE_RECORD)?;
-        applied?;
+        setup::apply_setup(&changes, record.unwrap_or_default(), home.root(), SERVICE_RECORD)?;
         if !args.no_start {
             if changes.iter().any(Change::is_any) {
                 // The service's daemon could not take the home from the one that runs.
@@ -85,7 +81,7 @@ pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Ve
     let setup = SetupContext::of(context)?;
     let service = Service::of(&setup.folders, &setup.invocation);
     let record = Record::read(&setup.folder, SERVICE_RECORD)?;
-    let changes = setup::unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
+    let changes = setup::plan_unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
     let mut notes = Vec::new();
     let is_any = changes.iter().any(Change::is_any);
     if !is_dry {
@@ -95,11 +91,8 @@ pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Ve
                 "the service manager did not answer: {problem}; if it had started it: {orders}"
             ));
         }
-        let mut record = record.unwrap_or_default();
-        let applied = setup::apply_unsetup(&changes, &mut record);
-        record.write(&setup.folder, SERVICE_RECORD)?;
-        applied?;
-        sweep(&setup.folder)?;
+        setup::apply_unsetup(&changes, record.unwrap_or_default(), &setup.folder, SERVICE_RECORD)?;
+        remove_empty_folders(&setup.folder)?;
     }
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
@@ -115,13 +108,9 @@ fn show(
         return Ok(());
     }
     if !is_dry {
-        let mut table = Table::new(FILES);
-        add_files(&mut table, changes, &setup.user);
-        context.output.table(&table, "no service of ours was there")?;
+        print_files(context, setup, changes, "Cerebro's service was not installed")?;
     }
-    for note in notes {
-        context.output.note(note);
-    }
+    context.output.notes(notes);
     Ok(())
 }
 

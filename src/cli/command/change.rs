@@ -152,9 +152,7 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
 fn nothing_chosen(context: &CommandContext, suggestions: &[String]) -> Result<Outcome> {
     if !context.output.json(&json!({ "memories": [] }))? {
         context.output.note("no memory meets these conditions");
-        for words in suggestions {
-            context.output.note(words);
-        }
+        context.output.notes(suggestions);
     }
     Ok(Outcome::Done)
 }

@@ -8,11 +8,10 @@ use clap_complete::aot;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::setup::{FILES, SetupContext, add_files, files, sweep};
+use super::setup::{SetupContext, files, print_files, remove_empty_folders};
 use super::{CommandContext, Outcome};
 use crate::cli::Cli;
 use crate::cli::error::{Error, Result};
-use crate::cli::table::Table;
 use crate::platform;
 use crate::setup::machine::{COMPLETIONS_RECORD, Shell};
 use crate::setup::{self, Change, Record, Target};
@@ -53,11 +52,9 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
     let setup = SetupContext::of(context)?;
     let home = context.home()?;
     let targets = [args.shell.target(&setup.folders, &script)];
-    let mut record = Record::read(&setup.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
-    let changes = setup::setup(&targets, |_| true, Some(&record))?;
-    let applied = setup::apply_setup(&changes, &mut record);
-    record.write(home.root(), COMPLETIONS_RECORD)?;
-    applied?;
+    let record = Record::read(&setup.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
+    let changes = setup::plan_setup(&targets, |_| true, Some(&record))?;
+    setup::apply_setup(&changes, record, home.root(), COMPLETIONS_RECORD)?;
     let note = match args.shell {
         Shell::Bash => "a new shell completes, where the package bash-completion is installed",
         Shell::Fish => "a new shell completes",
@@ -68,18 +65,15 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
     show(context, &changes, &[note])
 }
 
-/// What is to go of the completions that were installed, and unless it is only to be known, its removal.
+/// Removes installed completions; with `is_dry`, only returns what would change.
 pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -> Result<Vec<Change>> {
     let setup = SetupContext::of(context)?;
     let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&setup.folders, "")).collect();
     let record = Record::read(&setup.folder, COMPLETIONS_RECORD)?;
-    let changes = setup::unsetup(&targets, record.as_ref())?;
+    let changes = setup::plan_unsetup(&targets, record.as_ref())?;
     if !is_dry {
-        let mut record = record.unwrap_or_default();
-        let applied = setup::apply_unsetup(&changes, &mut record);
-        record.write(&setup.folder, COMPLETIONS_RECORD)?;
-        applied?;
-        sweep(&setup.folder)?;
+        setup::apply_unsetup(&changes, record.unwrap_or_default(), &setup.folder, COMPLETIONS_RECORD)?;
+        remove_empty_folders(&setup.folder)?;
     }
     Ok(changes.into_iter().filter(Change::is_any).collect())
 }
@@ -88,9 +82,7 @@ fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<
     if context.output.json(&json!({ "files": files(changes, false), "notes": notes }))? {
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new(FILES);
-    add_files(&mut table, changes, &SetupContext::of(context)?.user);
-    context.output.table(&table, "nothing of ours was there")?;
+    print_files(context, &SetupContext::of(context)?, changes, "no completions of Cerebro were installed")?;
     for note in notes {
         context.output.note(note);
     }

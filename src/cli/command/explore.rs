@@ -231,9 +231,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
             context.output.table(&table, &format!("nothing found for `{query}`{}", searched(&found)))?;
         }
     }
-    for words in &suggestions {
-        context.output.note(words);
-    }
+    context.output.notes(&suggestions);
     print_details(context, &found);
     Ok(Outcome::Done)
 }

@@ -52,8 +52,9 @@ pub async fn run(
         context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
     let mut report = Report { skipped, ..Report::default() };
     let known = known(&daemon, &items).await?;
-    let (old, new): (Vec<Item>, Vec<Item>) =
-        items.into_iter().partition(|Item { line, .. }| line.kind == LineKind::Memory && known.contains(&line.id));
+    let (old, new): (Vec<Item>, Vec<Item>) = items
+        .into_iter()
+        .partition(|Item { line, .. }| line.kind == LineKind::Memory && known.contains(&line.id));
     report.unchanged += old.len() as u64;
     bar.inc(old.len() as u64);
     for mut batch in batches(new) {
@@ -104,9 +105,10 @@ fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
     let mut bytes = 0;
     for item in items {
         let size = item.line.json.to_string().len();
-        let fits = batches.last().and_then(|batch| batch.first()).is_some_and(|first: &Item| {
-            first.line.kind == item.line.kind && bytes + size <= BATCH_BYTES_MAX
-        });
+        let fits = batches
+            .last()
+            .and_then(|batch| batch.first())
+            .is_some_and(|first: &Item| first.line.kind == item.line.kind && bytes + size <= BATCH_BYTES_MAX);
         let has_room = batches.last().is_some_and(|batch| batch.len() < BATCH_LINES_MAX);
         if fits && has_room {
             bytes += size;

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::list::read;
-use super::setup::{FILES, SetupContext, add_files, files};
+use super::setup::{SetupContext, files, print_files};
 use super::{CommandContext, Outcome};
 use crate::answer::{distil::Arrangement, of};
 use crate::cli::daemon_client::Request;
@@ -246,12 +246,8 @@ fn print(
     if is_dry {
         context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
     } else {
-        let mut table = Table::new(FILES);
-        add_files(&mut table, changes, &setup.user);
-        context.output.table(&table, "nothing of ours was there")?;
+        print_files(context, setup, changes, "no skill of Cerebro was installed")?;
     }
-    for note in &notes {
-        context.output.note(note);
-    }
+    context.output.notes(&notes);
     Ok(Outcome::Done)
 }

@@ -157,7 +157,8 @@ fn memory_table(memories: &[Row]) -> Table {
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = args.of.request(of::Prompts).with("limit", args.limit);
     let is_empty = |answer: &Prompts| answer.prompts.is_empty();
-    let (answer, suggestions) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
+    let (answer, suggestions) =
+        ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no prompts yet; the hooks that `cerebro setup` adds to an agent keep them"
     } else {
@@ -240,7 +241,8 @@ pub async fn ask_of_project<O: Ask>(
 ) -> Result<(Received<O::Answer>, Vec<String>)> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
-    let suggestions = if is_empty(&answer) { suggest::for_unknown(&daemon, project, None).await? } else { Vec::new() };
+    let suggestions =
+        if is_empty(&answer) { suggest::for_unknown(&daemon, project, None).await? } else { Vec::new() };
     daemon.close().await;
     Ok((answer, suggestions))
 }

@@ -164,7 +164,10 @@ fn memory_links(memory: &Memory, survey: &Survey) -> Vec<Link> {
     let session = memory.session.as_ref().and_then(|id| survey.sessions.get(id));
     let session = session.map(|session| session_link("session", session));
     let related = survey.relations.get(&memory.id).into_iter().flatten();
-    session.into_iter().chain(related.filter_map(|edge| memory_link(edge.kind.raw(), &edge.to, survey))).collect()
+    session
+        .into_iter()
+        .chain(related.filter_map(|edge| memory_link(edge.kind.raw(), &edge.to, survey)))
+        .collect()
 }
 
 /// Imports every note below `dir`. Changed notes become revisions. Notes without an id become memories, and the new

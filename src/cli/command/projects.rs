@@ -141,8 +141,11 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
     if chosen.memories.is_empty() {
         let suggestions = suggest::for_unknown(&daemon, Some(&args.name), None).await?;
         daemon.close().await;
-        let said =
-            if suggestions.is_empty() { format!("project {} has no memories", args.name) } else { suggestions.concat() };
+        let said = if suggestions.is_empty() {
+            format!("project {} has no memories", args.name)
+        } else {
+            suggestions.concat()
+        };
         return Err(Error::user(said));
     }
     if !args.yes && !change::agreed(context, &chosen, args.hard)? {

@@ -75,7 +75,8 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = args.of.request(of::Sessions).with("limit", args.limit);
     let is_empty = |answer: &Sessions| answer.sessions.is_empty();
-    let (answer, suggestions) = ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
+    let (answer, suggestions) =
+        ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
     let nothing = if args.of.all_projects {
         "no sessions yet; `cerebro setup` connects an agent, and each of its sessions is listed here"
     } else {

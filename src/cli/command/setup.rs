@@ -112,14 +112,11 @@ impl SetupContext {
 }
 
 /// One agent's files, for this command line.
-pub(super) struct Site {
+pub(super) struct AgentFiles {
     pub(super) agent: &'static Agent,
-    user: PathBuf,
-    /// The folder of the memory, where the record is.
-    folder: PathBuf,
+    setup: SetupContext,
     targets: Vec<Target>,
     pub(super) record: Option<Record>,
-    keeps_journal: bool,
     /// How the host takes out Cerebro's package, where it has it: that does all that set-up would do.
     pub(super) package: Option<&'static str>,
 }
@@ -133,13 +130,13 @@ pub(super) struct Plan {
     parts: Vec<String>,
 }
 
-impl Site {
+impl AgentFiles {
     pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
-        let SetupContext { user, folder, folders, invocation, keeps_journal } = SetupContext::of(context)?;
-        let targets = agent.targets(&folders, &invocation);
-        let record = Record::read(&folder, agent.name)?;
-        let package = plugin::removal(agent.name, &folders);
-        Ok(Self { agent, user, folder, targets, record, keeps_journal, package })
+        let setup = SetupContext::of(context)?;
+        let targets = agent.targets(&setup.folders, &setup.invocation);
+        let record = Record::read(&setup.folder, agent.name)?;
+        let package = plugin::removal(agent.name, &setup.folders);
+        Ok(Self { agent, setup, targets, record, package })
     }
 
     /// What to do to set the agent up.
@@ -152,11 +149,11 @@ impl Site {
             Part::Server => true,
             Part::Permissions => args.allow || stays_allowed,
             Part::Hooks => !args.no_hooks,
-            Part::Journal => !args.no_hooks && self.keeps_journal,
+            Part::Journal => !args.no_hooks && self.setup.keeps_journal,
             Part::Instructions => !args.no_instructions,
             Part::Machine | Part::Former => false,
         };
-        let changes = setup::setup(&self.targets, wanted, self.record.as_ref())?;
+        let changes = setup::plan_setup(&self.targets, wanted, self.record.as_ref())?;
         let notes = self.agent.notes.iter().filter(|(part, _)| wanted(*part));
         let mut notes: Vec<String> = notes.map(|(_, note)| (*note).to_owned()).collect();
         if stays_allowed {
@@ -164,7 +161,7 @@ impl Site {
             notes
                 .push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
         }
-        let put = PARTS.iter().filter(|part| wanted(**part) && self.has_place_for(**part));
+        let put = PARTS.iter().filter(|part| wanted(**part) && self.has_file_for(**part));
         Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
     }
 
@@ -182,43 +179,34 @@ impl Site {
         Plan { changes: Vec::new(), notes, parts: Vec::new() }
     }
 
-    /// Writes what was planned, and notes it in the record.
-    pub(super) fn put(&self, context: &CommandContext, plan: &mut Plan) -> Result<()> {
+    /// Carries out a plan, and records it.
+    pub(super) fn apply(&self, context: &CommandContext, plan: &mut Plan) -> Result<()> {
         if self.package.is_some() {
             return Ok(());
         }
-        let home = context.home()?;
-        let mut record = self.record.clone().unwrap_or_default();
-        record.parts = std::mem::take(&mut plan.parts);
-        let applied = setup::apply_setup(&plan.changes, &mut record);
-        record.write(home.root(), self.agent.name)?;
-        applied?;
+        let parts = std::mem::take(&mut plan.parts);
+        let record = Record { parts, ..self.record.clone().unwrap_or_default() };
+        setup::apply_setup(&plan.changes, record, context.home()?.root(), self.agent.name)?;
         plan.notes.push(format!("{} reads it when it starts next", self.agent.title));
         Ok(())
     }
 
     /// The changes that remove Cerebro from the agent's files.
     pub(super) fn plan_removal(&self) -> Result<Vec<Change>> {
-        Ok(setup::unsetup(&self.targets, self.record.as_ref())?)
+        Ok(setup::plan_unsetup(&self.targets, self.record.as_ref())?)
     }
 
-    /// Takes out what was planned; gives the backups that stay.
-    pub(super) fn take(&self, changes: &[Change]) -> Result<Vec<PathBuf>> {
-        let mut record = self.record.clone().unwrap_or_default();
-        let applied = setup::apply_unsetup(changes, &mut record);
-        record.write(&self.folder, self.agent.name)?;
-        let kept = applied?;
-        sweep(&self.folder)?;
+    /// Carries out a planned removal. Returns the backups that stay.
+    pub(super) fn apply_removal(&self, changes: &[Change]) -> Result<Vec<PathBuf>> {
+        let record = self.record.clone().unwrap_or_default();
+        let kept = setup::apply_unsetup(changes, record, &self.setup.folder, self.agent.name)?;
+        remove_empty_folders(&self.setup.folder)?;
         Ok(kept)
     }
 
     pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
         let agent = Agent::named(name).ok_or_else(|| Error::usage(format!("no agent `{name}`")))?;
         Self::of(context, agent)
-    }
-
-    fn short(&self, path: &Path) -> String {
-        short(path, Some(&self.user))
     }
 
     /// Which parts are in the files as they should be, and which are not; parts that the agent has no place
@@ -242,15 +230,15 @@ impl Site {
             || self.states()?.iter().any(|state| state.part == Part::Server && state.held))
     }
 
-    /// Whether the agent has a place for a part.
-    fn has_place_for(&self, part: Part) -> bool {
+    /// Whether one of the agent's files takes a part.
+    fn has_file_for(&self, part: Part) -> bool {
         self.targets.iter().any(|target| !target.pieces_of(|each| each == part).is_empty())
     }
 
     /// What keeps a file from being read as what it should be.
     fn fault(&self, target: &Target) -> Result<Option<String>> {
         let fault = target.error_in(&text_of(target)?.unwrap_or_default());
-        Ok(fault.map(|fault| format!("{} is malformed: {fault}", self.short(&target.path))))
+        Ok(fault.map(|fault| format!("{} is malformed: {fault}", self.setup.short(&target.path))))
     }
 
     /// Whether a part was put in last time.
@@ -280,13 +268,9 @@ impl Site {
             let differences: String = changes.iter().map(Change::difference).collect();
             context.output.text(&differences)?;
         } else {
-            let mut table = Table::new(FILES);
-            add_files(&mut table, changes, &self.user);
-            context.output.table(&table, "nothing was set up")?;
+            print_files(context, &self.setup, changes, "nothing was set up")?;
         }
-        for note in notes {
-            context.output.note(note);
-        }
+        context.output.notes(notes);
         Ok(())
     }
 }
@@ -298,18 +282,25 @@ struct State<'a> {
     held: bool,
 }
 
-pub(super) const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
+const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
 
 /// The changes that create, keep or remove a file.
-fn visible_changes(changes: &[Change]) -> impl Iterator<Item = &Change> {
-    changes.iter().filter(|change| change.is_any() || change.after.is_some())
+fn visible_changes<'a>(changes: impl IntoIterator<Item = &'a Change>) -> impl Iterator<Item = &'a Change> {
+    changes.into_iter().filter(|change| change.is_any() || change.after.is_some())
 }
 
-/// Adds the outcome for each file to a table for people.
-pub(super) fn add_files(table: &mut Table, changes: &[Change], user: &Path) {
+/// Shows people the outcome for each file, or says that there is none.
+pub(super) fn print_files<'a>(
+    context: &CommandContext,
+    setup: &SetupContext,
+    changes: impl IntoIterator<Item = &'a Change>,
+    nothing: &str,
+) -> Result<()> {
+    let mut table = Table::new(FILES);
     for change in visible_changes(changes) {
-        table.add(vec![short(&change.path, Some(user)), change.outcome().to_owned()]);
+        table.add(vec![setup.short(&change.path), change.outcome().to_owned()]);
     }
+    context.output.table(&table, nothing)
 }
 
 /// What becomes of files, for scripts.
@@ -326,7 +317,7 @@ pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
 
 /// Removes folders that were created for files that are gone. Their records could not remove them while another of
 /// Cerebro's files was in them.
-pub(super) fn sweep(folder: &Path) -> std::result::Result<(), SetupError> {
+pub(super) fn remove_empty_folders(folder: &Path) -> std::result::Result<(), SetupError> {
     let agents = AGENTS.iter().map(|agent| agent.name);
     for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD, SKILLS_RECORD]) {
         if let Some(mut record) = Record::read(folder, name)?
@@ -351,19 +342,19 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     let Some(name) = &args.agent else {
         return if args.check { check_all(context).await } else { list(context) };
     };
-    let site = Site::named(context, name)?;
+    let agent_files = AgentFiles::named(context, name)?;
     if args.check {
-        let checked = check(&site).await?;
+        let checked = check(&agent_files).await?;
         if !context.output.json(&checked.answer)? {
             checked.show(context)?;
         }
         return Ok(checked.outcome());
     }
-    let mut plan = site.plan(&args)?;
+    let mut plan = agent_files.plan(&args)?;
     if !args.dry_run {
-        site.put(context, &mut plan)?;
+        agent_files.apply(context, &mut plan)?;
     }
-    site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
+    agent_files.show(context, &plan.changes, args.dry_run, &plan.notes)?;
     if !args.dry_run {
         history::offer(context, &SetupContext::of(context)?, args.history, true).await?;
     }
@@ -371,15 +362,15 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
 }
 
 pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
-    let site = Site::named(context, &args.agent)?;
-    let changes = site.plan_removal()?;
+    let agent_files = AgentFiles::named(context, &args.agent)?;
+    let changes = agent_files.plan_removal()?;
     let mut notes = Vec::new();
     if !args.dry_run {
-        let kept = site.take(&changes)?;
-        notes.extend(kept.iter().map(|path| format!("the backup stays: {}", site.short(path))));
+        let kept = agent_files.apply_removal(&changes)?;
+        notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
     }
     let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
-    site.show(context, &changed, args.dry_run, &notes)?;
+    agent_files.show(context, &changed, args.dry_run, &notes)?;
     Ok(Outcome::Done)
 }
 
@@ -403,18 +394,18 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     let mut table = Table::new(AGENT_COLUMNS);
     let (mut rows, mut is_missing) = (Vec::new(), false);
     for agent in &AGENTS {
-        let site = Site::of(context, agent)?;
+        let agent_files = AgentFiles::of(context, agent)?;
         let is_installed = agent.is_installed(&folders);
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
-        let states = site.states().unwrap_or_default();
+        let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
             states.iter().filter(|state| state.held).map(|state| state.part.name()).collect();
-        let path = site.targets.first().map(|target| target.path.clone()).unwrap_or_default();
+        let path = agent_files.targets.first().map(|target| target.path.clone()).unwrap_or_default();
         rows.push(json!({
             "agent": agent.name, "installed": is_installed, "set_up": parts, "configuration": path,
         }));
         is_missing |= is_installed && parts.is_empty();
-        table.add(agent_row(agent.name, is_installed, &parts, site.short(&path)));
+        table.add(agent_row(agent.name, is_installed, &parts, agent_files.setup.short(&path)));
     }
     if !context.output.json(&json!({ "agents": rows }))? {
         context.output.table(&table, "no agents")?;
@@ -453,14 +444,15 @@ impl Checked {
 }
 
 /// Finds out what is set up in an agent, and whether its server answers.
-async fn check(site: &Site) -> Result<Checked> {
-    let states = site.states()?;
-    let is_missing = |state: &State| !state.held && (state.part == Part::Server || site.was_put(state.part));
+async fn check(agent_files: &AgentFiles) -> Result<Checked> {
+    let states = agent_files.states()?;
+    let is_missing =
+        |state: &State| !state.held && (state.part == Part::Server || agent_files.was_put(state.part));
     let mut table = Table::new(STATES);
     let mut parts = Vec::new();
     let mut faults = Vec::new();
-    for target in &site.targets {
-        faults.extend(site.fault(target)?.map(|fault| (&target.path, fault)));
+    for target in &agent_files.targets {
+        faults.extend(agent_files.fault(target)?.map(|fault| (&target.path, fault)));
     }
     for state in &states {
         let is_malformed = faults.iter().any(|(path, _)| *path == &state.target.path);
@@ -475,21 +467,21 @@ async fn check(site: &Site) -> Result<Checked> {
         };
         let path = &state.target.path;
         parts.push(json!({ "part": state.part.name(), "state": word, "path": path }));
-        table.add(vec![state.part.name().to_owned(), word.to_owned(), site.short(path)]);
+        table.add(vec![state.part.name().to_owned(), word.to_owned(), agent_files.setup.short(path)]);
     }
-    let connected = connect(site).await?;
+    let connected = connect(agent_files).await?;
     let is_short = connected.is_err() || !faults.is_empty() || states.iter().any(is_missing);
     let (tools, problem) = match connected {
         Ok(tools) => (Some(tools), None),
         Err(problem) => (None, Some(problem)),
     };
     let mut notes = vec![match &problem {
-        None => format!("{} connects: {} tools", site.agent.title, tools.unwrap_or_default()),
-        Some(problem) => format!("{} does not connect: {problem}", site.agent.title),
+        None => format!("{} connects: {} tools", agent_files.agent.title, tools.unwrap_or_default()),
+        Some(problem) => format!("{} does not connect: {problem}", agent_files.agent.title),
     }];
     notes.extend(faults.into_iter().map(|(_, fault)| fault).filter(|fault| problem.as_ref() != Some(fault)));
     let answer = json!({
-        "agent": site.agent.name, "parts": parts, "connected": problem.is_none(), "tools": tools,
+        "agent": agent_files.agent.name, "parts": parts, "connected": problem.is_none(), "tools": tools,
         "problem": problem,
     });
     Ok(Checked { answer, table, notes, is_short })
@@ -500,15 +492,15 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
     let folders = UserFolders::of(user_home().ok_or(HomeError::Unknown)?);
     let (mut answers, mut is_short) = (Vec::new(), false);
     for agent in &AGENTS {
-        let site = Site::of(context, agent)?;
+        let agent_files = AgentFiles::of(context, agent)?;
         // A file that cannot be read is reported by the check.
-        if site.record.is_none() && !site.is_set_up().unwrap_or(true) {
+        if agent_files.record.is_none() && !agent_files.is_set_up().unwrap_or(true) {
             if agent.is_installed(&folders) {
                 context.output.note(&format!("{}: not set up; `cerebro setup {}`", agent.title, agent.name));
             }
             continue;
         }
-        let checked = check(&site).await?;
+        let checked = check(&agent_files).await?;
         is_short |= checked.is_short;
         if !context.output.is_json() {
             checked.show(context)?;
@@ -523,15 +515,20 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
 }
 
 /// Starts the command in the agent's file and counts its tools.
-async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
-    let Some(target) = site.targets.first() else { return Ok(Err("it has no configuration".to_owned())) };
-    if let Some(fault) = site.fault(target)? {
+async fn connect(agent_files: &AgentFiles) -> Result<std::result::Result<usize, String>> {
+    let Some(target) = agent_files.targets.first() else {
+        return Ok(Err("it has no configuration".to_owned()));
+    };
+    if let Some(fault) = agent_files.fault(target)? {
         return Ok(Err(fault));
     }
     let text = text_of(target)?.unwrap_or_default();
     let Some(command) = command_in(target, &text) else {
-        let hint =
-            format!("no entry in {}; run `cerebro setup {}`", site.short(&target.path), site.agent.name);
+        let hint = format!(
+            "no entry in {}; run `cerebro setup {}`",
+            agent_files.setup.short(&target.path),
+            agent_files.agent.name
+        );
         return Ok(Err(hint));
     };
     Ok(match tools_of(&command).await {

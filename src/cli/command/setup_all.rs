@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::setup::{FILES, Plan, SetupArgs, SetupContext, Site, add_files};
+use super::setup::{AgentFiles, Plan, SetupArgs, SetupContext, print_files};
 use super::{CommandContext, Outcome, history};
 use crate::cli::error::Result;
-use crate::cli::table::Table;
 use crate::setup::{AGENTS, Change};
 
 /// An agent that was found, and what would be done to its files.
 struct Found {
-    site: Site,
+    agent_files: AgentFiles,
     plan: Plan,
 }
 
@@ -20,16 +19,17 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
     let setup = SetupContext::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
-        let planned = Site::of(context, agent).and_then(|site| Ok((site.plan(args)?, site)));
+        let planned =
+            AgentFiles::of(context, agent).and_then(|agent_files| Ok((agent_files.plan(args)?, agent_files)));
         match planned {
-            Ok((plan, site)) => found.push(Found { site, plan }),
-            Err(error) => faults.push(json!({ "agent": agent.name, "problem": error.to_string() })),
+            Ok((plan, agent_files)) => found.push(Found { agent_files, plan }),
+            Err(error) => {
+                context.output.warn(&error.to_string());
+                faults.push(json!({ "agent": agent.name, "problem": error.to_string() }));
+            }
         }
     }
     let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
-    for fault in &faults {
-        context.output.warn(fault["problem"].as_str().unwrap_or_default());
-    }
     if found.is_empty() {
         if !context.output.json(&json!({ "agents": [], "faults": faults }))? {
             context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
@@ -47,8 +47,8 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
         return Ok(Outcome::Short);
     }
     if !args.dry_run {
-        for Found { site, plan } in &mut found {
-            site.put(context, plan)?;
+        for Found { agent_files, plan } in &mut found {
+            agent_files.apply(context, plan)?;
         }
     }
     print(context, &setup, &found, args.dry_run, faults)?;
@@ -60,7 +60,7 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
 
 fn question(found: &[Found]) -> String {
     let changed = found.iter().filter(|found| found.plan.changes.iter().any(Change::is_any));
-    let titles: Vec<&str> = changed.map(|found| found.site.agent.title).collect();
+    let titles: Vec<&str> = changed.map(|found| found.agent_files.agent.title).collect();
     format!("Make these changes, for {}?", titles.join(", "))
 }
 
@@ -71,17 +71,14 @@ fn print(
     is_dry: bool,
     faults: Vec<Value>,
 ) -> Result<()> {
-    let answer = |found: &Found| found.site.answer(&found.plan.changes, is_dry, &found.plan.notes);
+    let answer = |found: &Found| found.agent_files.answer(&found.plan.changes, is_dry, &found.plan.notes);
     let agents: Vec<Value> = found.iter().map(answer).collect();
     if context.output.json(&json!({ "agents": agents, "faults": faults }))? {
         return Ok(());
     }
     if !is_dry {
-        let mut table = Table::new(FILES);
-        for found in found {
-            add_files(&mut table, &found.plan.changes, &setup.user);
-        }
-        context.output.table(&table, "nothing was set up")?;
+        let changes = found.iter().flat_map(|found| &found.plan.changes);
+        print_files(context, setup, changes, "nothing was set up")?;
     }
     for note in found.iter().flat_map(|found| &found.plan.notes) {
         context.output.note(note);

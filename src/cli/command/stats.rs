@@ -28,9 +28,7 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     daemon.close().await;
     if !context.output.json(stats.raw())? {
         context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
-        for words in &suggestions {
-            context.output.note(words);
-        }
+        context.output.notes(&suggestions);
     }
     Ok(Outcome::Done)
 }

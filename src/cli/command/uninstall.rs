@@ -9,10 +9,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::installation::Installation;
-use super::setup::{FILES, SetupContext, Site, add_files, files};
+use super::setup::{AgentFiles, SetupContext, files, print_files};
 use super::{CommandContext, Outcome, autostart, completions, daemon, trial};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Table, bytes};
+use crate::cli::table::bytes;
 use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
 use crate::setup::machine::Shell;
@@ -179,16 +179,16 @@ fn take_agent(
     name: &str,
     is_dry: bool,
 ) -> Result<(Vec<Change>, Vec<String>)> {
-    let site = Site::named(context, name)?;
-    let package = site
-        .package
-        .map(|removal| format!("Cerebro's package for {} stays; to remove it: {removal}", site.agent.title));
+    let agent_files = AgentFiles::named(context, name)?;
+    let package = agent_files.package.map(|removal| {
+        format!("Cerebro's package for {} stays; to remove it: {removal}", agent_files.agent.title)
+    });
     let mut notes: Vec<String> = package.into_iter().collect();
-    if site.record.is_none() && !site.is_set_up()? {
+    if agent_files.record.is_none() && !agent_files.is_set_up()? {
         return Ok((Vec::new(), notes));
     }
-    let changes = site.plan_removal()?;
-    let kept = if is_dry { Vec::new() } else { site.take(&changes)? };
+    let changes = agent_files.plan_removal()?;
+    let kept = if is_dry { Vec::new() } else { agent_files.apply_removal(&changes)? };
     notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
@@ -254,16 +254,12 @@ fn print(
     if args.dry_run {
         context.output.write(&removed.changes.iter().map(Change::difference).collect::<String>())?;
     } else {
-        let mut table = Table::new(FILES);
-        add_files(&mut table, &removed.changes, &setup.user);
-        context.output.table(&table, "nothing was set up")?;
+        print_files(context, setup, &removed.changes, "nothing was set up")?;
     }
     for fault in &removed.faults {
         context.output.warn(fault);
     }
-    for note in &removed.notes {
-        context.output.note(note);
-    }
+    context.output.notes(&removed.notes);
     Ok(short)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::setup::{SetupContext, Site};
+use super::setup::{AgentFiles, SetupContext};
 use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
 use crate::cli::table::bytes;
@@ -15,7 +15,7 @@ pub fn run(context: &CommandContext) -> Result<Outcome> {
     let mut agents = Vec::new();
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
-        let is_set_up = Site::of(context, agent).and_then(|site| site.is_set_up());
+        let is_set_up = AgentFiles::of(context, agent).and_then(|agent_files| agent_files.is_set_up());
         agents.push((agent.title, is_set_up.unwrap_or(false)));
     }
     let memory = setup

@@ -269,7 +269,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request =
         args.of.request(of::WorkList).with("state", args.state.map(State::name)).with("limit", args.limit);
     let project = args.of.project.as_deref();
-    let (answer, suggestions) = ask_of_project(context, request, |answer| answer.works.is_empty(), project).await?;
+    let (answer, suggestions) =
+        ask_of_project(context, request, |answer| answer.works.is_empty(), project).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }

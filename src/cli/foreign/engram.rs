@@ -52,8 +52,7 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
         };
         let id = id_of(Source::Engram, "prompt", &key(&row));
         let project = project(&row, fallback);
-        let prompt =
-            PromptFacts { id, session: &session, project: &project, agent: AGENT, content, at };
+        let prompt = PromptFacts { id, session: &session, project: &project, agent: AGENT, content, at };
         harvest.add(name, prompt.line());
     }
     Ok(harvest.finish())
