@@ -23,7 +23,9 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use self::command::Command;
+use self::daemon_client::{Daemon, Request};
 use self::output::Output;
+use crate::answer::{Ask, Received};
 use crate::home::Home;
 
 /// Lasting memory for AI coding agents
@@ -82,6 +84,22 @@ impl CommandContext {
     /// Opens the home; makes it when it is missing.
     fn home(&self) -> error::Result<Home> {
         Ok(Home::open(self.home.as_deref())?.with_database(self.db.clone()))
+    }
+
+    /// Asks the daemon one thing.
+    async fn ask<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
+        let daemon = Daemon::reach(&self.home()?).await?;
+        let answer = daemon.read(request).await?;
+        daemon.close().await;
+        Ok(answer)
+    }
+
+    /// As [`Self::ask`], for a call that may take long.
+    async fn ask_patiently<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
+        let daemon = Daemon::reach_patiently(&self.home()?).await?;
+        let answer = daemon.read(request).await?;
+        daemon.close().await;
+        Ok(answer)
     }
 }
 

@@ -171,7 +171,7 @@ fn a_named_pipe_is_not_read() {
     assert_eq!(outcomes(&home.json(&["ingest", "docs/guide.md"])).len(), 1);
     let run = home.run(&["ingest", "docs/pipe.md"]);
     assert_eq!(run.code(), 1, "{run:?}");
-    assert!(format!("{}{}", run.stdout, run.stderr).contains("it is no file"), "{run:?}");
+    assert!(format!("{}{}", run.stdout, run.stderr).contains("it is not a file"), "{run:?}");
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome};
-use crate::answer::{Ask, Received, consolidation::Report, of};
-use crate::cli::daemon_client::{Daemon, Request};
+use crate::answer::{Ask, consolidation::Report, of};
+use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::text;
@@ -74,18 +74,11 @@ fn request<O>(operation: O, id: Option<String>) -> Request<O> {
     Request::new(operation).with("id", id)
 }
 
-async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
-    let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let answer = daemon.read(request).await?;
-    daemon.close().await;
-    Ok(answer)
-}
-
 async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str) -> Result<Outcome>
 where
     O: Ask<Answer = Report>,
 {
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if !context.output.json(answer.raw())? {
         show(context, &answer, nothing)?;
     }
@@ -93,7 +86,7 @@ where
 }
 
 async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::list::read;
-use super::{CommandContext, Outcome, handbook, within};
+use super::{CommandContext, Outcome, handbook, name_of, within};
 use crate::answer::{Ask, Received, distil::Decided, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
@@ -121,7 +120,7 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
 }
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
-    let answer = read(context, Request::new(of::DistilStatus)).await?;
+    let answer = context.ask(Request::new(of::DistilStatus)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -153,7 +152,7 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
         return plan(context, args).await;
     }
     let request = Request::new(of::DistilRun).with("project", args.project).with("limit", args.limit);
-    let answer = read(context, request).await?;
+    let answer = context.ask(request).await?;
     if !context.output.json(answer.raw())? {
         let queued = text::counted(answer.queued, "session");
         context.output.note(&format!("{queued} queued; `cerebro distil status` shows how it goes"));
@@ -163,7 +162,7 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
 
 async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     let request = Request::new(of::DistilPlan).with("project", args.project).with("limit", args.limit);
-    let answer = read(context, request).await?;
+    let answer = context.ask(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -186,13 +185,11 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
 }
 
 async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
-    let state =
-        args.state.and_then(|state| state.to_possible_value()).map(|value| value.get_name().to_owned());
     let request = Request::new(of::DistilReview)
         .with("project", args.project)
-        .with("state", state)
+        .with("state", args.state.and_then(name_of))
         .with("limit", args.limit);
-    let answer = read(context, request).await?;
+    let answer = context.ask(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -207,7 +204,7 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
 }
 
 async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = read(context, Request::new(of::DistilShow).with("id", args.id)).await?;
+    let answer = context.ask(Request::new(of::DistilShow).with("id", args.id)).await?;
     if let Some(arrangement) = &answer.arrangement {
         return handbook::show(context, arrangement, &answer.raw()["arrangement"]);
     }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{CommandContext, Outcome, suggest, within};
+use super::{CommandContext, Outcome, name_of, suggest, within};
 use crate::answer::{
     Received, Text,
     memories::Marks,
@@ -463,15 +463,11 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
 
 pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let within = match args.within {
-        Within::Session => "session",
-        Within::Project => "project",
-    };
     let request = Request::new(of::Timeline)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("before", args.before)
         .with("after", args.after)
-        .with("within", within);
+        .with("within", name_of(args.within));
     let found = daemon.read(request).await?;
     daemon.close().await;
     if context.output.json(found.raw())? {

@@ -76,13 +76,11 @@ const MEMORIES: [(&str, Layout); 5] = [
 ];
 
 async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&context.home()?).await?;
     let request = Request::new(of::Entity)
         .with("name", args.name.as_str())
         .with("project", args.project)
         .with("limit", args.limit);
-    let answer = daemon.read(request).await?;
-    daemon.close().await;
+    let answer = context.ask(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use super::list::read;
 use super::setup::{SetupContext, files, print_files};
 use super::{CommandContext, Outcome};
 use crate::answer::{distil::Arrangement, of};
@@ -91,7 +90,7 @@ impl WhoseArgs {
 
 pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
     if args.dry_run {
-        let answer = read(context, args.whose.request(of::DistilArrangePlan)).await?;
+        let answer = context.ask(args.whose.request(of::DistilArrangePlan)).await?;
         if !context.output.json(answer.raw())? {
             context.output.facts(&[
                 ("handbook", shown(&answer.handbook)),
@@ -103,7 +102,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
         }
         return Ok(Outcome::Done);
     }
-    let answer = read(context, args.whose.request(of::DistilArrange)).await?;
+    let answer = context.ask(args.whose.request(of::DistilArrange)).await?;
     if !context.output.json(answer.raw())? {
         let owner = answer.handbook.raw();
         context.output.note(&format!(
@@ -114,7 +113,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
 }
 
 pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
-    let answer = read(context, Request::new(of::DistilUndo).with("id", id)).await?;
+    let answer = context.ask(Request::new(of::DistilUndo).with("id", id)).await?;
     if !context.output.json(answer.raw())? {
         let detail = format!(": {}", answer.title.raw());
         context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
@@ -124,7 +123,7 @@ pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
 
 pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
     if args.save {
-        let answer = read(context, args.whose.request(of::DistilRender)).await?;
+        let answer = context.ask(args.whose.request(of::DistilRender)).await?;
         if context.output.json(answer.raw())? {
             return Ok(Outcome::Done);
         }
@@ -134,7 +133,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         }
         return Ok(Outcome::Done);
     }
-    let answer = read(context, args.whose.request(of::DistilHandbook)).await?;
+    let answer = context.ask(args.whose.request(of::DistilHandbook)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -183,7 +182,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let (changes, edited) = skill::remove(&setup.folder, Some(&path), is_dry)?;
         return print(context, &setup, &changes, &edited, is_dry);
     }
-    let answer = read(context, Request::new(of::DistilSkills).with("project", args.project)).await?;
+    let answer = context.ask(Request::new(of::DistilSkills).with("project", args.project)).await?;
     let drafts = &answer.skills;
     let draft = |name: &str| {
         let found = drafts.iter().find(|draft| draft.name == name);

@@ -145,7 +145,7 @@ fn memory_table(memories: &[Row]) -> Table {
             shown(&row.id),
             shown(&row.updated_at),
             shown(&row.kind),
-            place(&row.project),
+            project_name(&row.project),
             shown(&row.revision),
             shown(&row.pinned),
             shown(&row.deleted_at),
@@ -180,7 +180,7 @@ pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcom
     let events = match (args.limit, args.after) {
         (Some(limit), Some(after)) => {
             let request = Request::new(of::Events).with("after", after).with("limit", limit);
-            read(context, request).await?.into_answer().events
+            context.ask(request).await?.into_answer().events
         }
         (limit, after) => {
             let mut events = whole_log(context, after).await?;
@@ -224,14 +224,6 @@ async fn whole_log(context: &CommandContext, after: Option<u64>) -> Result<Vec<E
     Ok(events)
 }
 
-/// Asks the daemon one thing, and reads its answer.
-pub async fn read<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(request).await?;
-    daemon.close().await;
-    Ok(answer)
-}
-
 /// Requests a list. If it is empty, also returns a hint about the given project.
 pub async fn ask_of_project<O: Ask>(
     context: &CommandContext,
@@ -256,7 +248,7 @@ pub fn print(context: &CommandContext, answer: &Value, table: &Table, nothing: &
 }
 
 /// The name of a project in a list; what is personal belongs to none.
-pub fn place(project: &Text) -> String {
+pub fn project_name(project: &Text) -> String {
     if project.is_empty() { "personal".to_owned() } else { shown(project) }
 }
 

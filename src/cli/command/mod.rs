@@ -56,8 +56,8 @@ use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
+use clap::{Subcommand, ValueEnum};
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::{Error, Result};
@@ -266,7 +266,6 @@ pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
     welcome::run(context)
 }
 
-/// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
 /// Names the first of some ids; `--json` names all.
 fn some_of(ids: &[&str]) -> String {
     let named = &ids[..ids.len().min(IDS_SHOWN)];
@@ -275,9 +274,15 @@ fn some_of(ids: &[&str]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
+/// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
 fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
     let (least, most) = bounds.into_inner();
     RangedU64ValueParser::new().range(least as u64..=most as u64)
+}
+
+/// The name of a choice on the command line. The daemon knows it by the same name.
+fn name_of(choice: impl ValueEnum) -> Option<String> {
+    choice.to_possible_value().map(|value| value.get_name().to_owned())
 }
 
 /// The text of a file that a person named, up to a bound. Does not block on a pipe.

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use toml_edit::Value as Setting;
 
 use super::compare::{self, CompareArgs};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes, ms};
+use crate::cli::table::{Layout, Table, bytes, ms, shown};
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
@@ -74,12 +75,12 @@ pub struct InstallArgs {
     #[arg(long, value_name = "URL", env = "HF_ENDPOINT", hide_env_values = true, default_value = HUB)]
     hub: String,
     #[command(flatten)]
-    said: SaidArgs,
+    description: DescriptionArgs,
 }
 
 /// A person's description of a model that is not in the catalogue.
 #[derive(Debug, Args)]
-struct SaidArgs {
+struct DescriptionArgs {
     /// With --from or hub:…: how token vectors become one vector [default: mean, or as the hub says]
     #[arg(long, value_name = "HOW")]
     pooling: Option<PoolingArg>,
@@ -94,8 +95,8 @@ struct SaidArgs {
     passage_prefix: Option<String>,
 }
 
-impl SaidArgs {
-    fn said(&self) -> Overrides {
+impl DescriptionArgs {
+    fn overrides(&self) -> Overrides {
         Overrides {
             pooling: self.pooling.map(|how| match how {
                 PoolingArg::Mean => Pooling::Mean,
@@ -188,21 +189,45 @@ pub fn settings(home: &Home) -> Result<Settings> {
     Ok(Config::read(&home.config_file())?.embeddings)
 }
 
-const COLUMNS: &[(&str, Layout)] = &[
+const MODELS: &[(&str, Layout)] = &[
     ("model", Layout::Fixed),
     ("state", Layout::Fixed),
     ("dimension", Layout::Count),
     ("to fetch", Layout::Count),
     ("about", Layout::Flexible),
 ];
-const FIELDS: &[&str] = &["model", "state", "dimension", "to fetch", "about"];
+
+/// A model in the list.
+#[derive(Debug, Serialize)]
+struct ListedModel {
+    model: String,
+    /// `in use`, `installed` or `available`.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimension: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    download_bytes: Option<u64>,
+    about: Option<String>,
+}
+
+fn model_table(models: &[ListedModel]) -> Table {
+    Table::listing(MODELS, models, |listed| {
+        vec![
+            listed.model.clone(),
+            listed.state.to_owned(),
+            shown(&listed.dimension),
+            listed.download_bytes.map(bytes).unwrap_or_default(),
+            shown(&listed.about),
+        ]
+    })
+}
 
 fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let folder = folder(home);
     let settings = settings(home)?;
     // A wrong setting is reported by the commands that use it; the list is correct without it.
     let used = embed::open(&settings, &folder).ok().flatten().map(|it| it.model().name.clone());
-    let mut models: Vec<Value> = Vec::new();
+    let mut models: Vec<ListedModel> = Vec::new();
     for name in folder.names()? {
         let (dimension, fault) = match folder.manifest(&name) {
             Ok(manifest) => (manifest.dimension, None),
@@ -215,34 +240,37 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
                 .or_else(|| catalogue::of_hub(&name).map(|known| known.about))
                 .map(str::to_owned)
         });
-        models.push(json!({ "model": name, "state": state, "dimension": dimension, "about": about }));
+        models.push(ListedModel {
+            model: name,
+            state,
+            dimension: Some(dimension),
+            download_bytes: None,
+            about,
+        });
     }
-    if let Some(name) = used.filter(|name| !name.starts_with("local/")) {
-        models.push(json!({ "model": name, "state": "in use", "about": settings.base_url }));
+    if let Some(model) = used.filter(|name| !name.starts_with("local/")) {
+        let about = Some(settings.base_url.clone());
+        models.push(ListedModel { model, state: "in use", dimension: None, download_bytes: None, about });
     }
-    for known in catalogue::MODELS {
-        if !models.iter().any(|model| model["model"] == known.name) {
-            models.push(json!({
-                "model": known.name, "state": "available", "dimension": known.dimension,
-                "download_bytes": known.download_bytes(), "about": known.about,
-            }));
+    let pinned = catalogue::MODELS.iter();
+    let pinned = pinned.map(|known| (known.name, known.dimension, known.download_bytes(), known.about));
+    let of_hubs = catalogue::OF_HUBS.iter();
+    let of_hubs = of_hubs.map(|known| (known.name, known.dimension, known.bytes, known.about));
+    for (name, dimension, download_bytes, about) in pinned.chain(of_hubs) {
+        if !models.iter().any(|listed| listed.model == name) {
+            models.push(ListedModel {
+                model: name.to_owned(),
+                state: "available",
+                dimension: Some(dimension),
+                download_bytes: Some(download_bytes),
+                about: Some(about.to_owned()),
+            });
         }
     }
-    for known in catalogue::OF_HUBS {
-        if !models.iter().any(|model| model["model"] == known.name) {
-            models.push(json!({
-                "model": known.name, "state": "available", "dimension": known.dimension,
-                "download_bytes": known.bytes, "about": known.about,
-            }));
-        }
+    let answer = json!({ "models": models, "provider": settings.provider.name() });
+    if !context.output.json(&answer)? {
+        context.output.table(&model_table(&models), "no models")?;
     }
-    if context.output.json(&json!({ "models": models, "provider": settings.provider.name() }))? {
-        return Ok(Outcome::Done);
-    }
-    for model in &mut models {
-        model["to fetch"] = json!(model["download_bytes"].as_u64().map(bytes));
-    }
-    context.output.table(&Table::of(COLUMNS, FIELDS, &json!(models)), "no models")?;
     Ok(Outcome::Done)
 }
 
@@ -252,21 +280,33 @@ async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
     warn_of_native_code(context, &args);
     let manifest = match (&args.from, wanted_of_hub(&args)?) {
         (Some(dir), _) => {
-            install::from_folder(&folder, &args.name, dir, args.said.said().or_usual(), library)?
+            install::from_folder(&folder, &args.name, dir, args.description.overrides().or_usual(), library)?
         }
-        (None, Some((name, wanted, said))) => {
+        (None, Some((name, wanted, overrides))) => {
             let progress = context.output.progress(None, "{msg} {bytes}, {bytes_per_sec}");
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done =
-                install::from_hub(&folder, &name, &wanted, said, (args.addresses(), library), &mut watch)
-                    .await;
+            let done = install::from_hub(
+                &folder,
+                &name,
+                &wanted,
+                overrides,
+                (args.addresses(), library),
+                &mut watch,
+            )
+            .await;
             progress.finish_and_clear();
             done?
         }
         (None, None) => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
-            if args.said.said() != Overrides::default() || args.file.is_some() || args.own_name.is_some() {
-                return Err(Error::usage(format!("{} is known: nothing has to be said of it", listing.name)));
+            if args.description.overrides() != Overrides::default()
+                || args.file.is_some()
+                || args.own_name.is_some()
+            {
+                return Err(Error::usage(format!(
+                    "{} is in the catalogue, which describes it: leave the other options out",
+                    listing.name
+                )));
             }
             let progress = context.output.progress(
                 Some(listing.download_bytes()),
@@ -305,19 +345,19 @@ impl InstallArgs {
 
 /// The requested model of a hub, its local name and the given overrides; `None` for another kind of model.
 fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Overrides)>> {
-    let said = args.said.said();
+    let overrides = args.description.overrides();
     if args.name.starts_with(SCHEME) {
         let wanted = HubModel::parse(&args.name, args.file.as_deref())?;
-        return Ok(Some((args.own_name.clone().unwrap_or_else(|| wanted.name()), wanted, said)));
+        return Ok(Some((args.own_name.clone().unwrap_or_else(|| wanted.name()), wanted, overrides)));
     }
     let Some(known) = catalogue::of_hub(&args.name) else { return Ok(None) };
     let wanted = HubModel::parse(known.repository, Some(args.file.as_deref().unwrap_or(known.file)))?;
-    let said = Overrides {
-        query_prefix: said.query_prefix.or_else(|| Some(known.query_prefix.to_owned())),
-        passage_prefix: said.passage_prefix.or_else(|| Some(known.passage_prefix.to_owned())),
-        ..said
+    let overrides = Overrides {
+        query_prefix: overrides.query_prefix.or_else(|| Some(known.query_prefix.to_owned())),
+        passage_prefix: overrides.passage_prefix.or_else(|| Some(known.passage_prefix.to_owned())),
+        ..overrides
     };
-    Ok(Some((args.own_name.clone().unwrap_or_else(|| known.name.to_owned()), wanted, said)))
+    Ok(Some((args.own_name.clone().unwrap_or_else(|| known.name.to_owned()), wanted, overrides)))
 }
 
 /// Warns about a runtime library that is loaded without a check, and about one that is present but not loaded.
@@ -574,12 +614,18 @@ mod tests {
 
     #[test]
     fn models_are_readable_at_three_widths() {
-        let model = |name: &str, state: &str, fetch: Option<&str>, about: &str| json!({ "model": name, "state": state, "dimension": 384, "to fetch": fetch, "about": about });
-        let models = json!([
+        let model = |name: &str, state, download_bytes, about: &str| ListedModel {
+            model: name.to_owned(),
+            state,
+            dimension: Some(384),
+            download_bytes,
+            about: Some(about.to_owned()),
+        };
+        let models = [
             model("multilingual-e5-small", "in use", None, "A hundred languages, small: a good first choice"),
-            model("bge-small-en-v1.5", "available", Some("134 MB"), "English alone, quick on a processor"),
-            model("jina-embeddings-v2-base-code", "available", Some("642 MB"), "Code and English"),
-        ]);
-        fits_at_three_widths(&Table::of(COLUMNS, FIELDS, &models));
+            model("bge-small-en-v1.5", "available", Some(134_000_000), "English alone, quick on a processor"),
+            model("jina-embeddings-v2-base-code", "available", Some(642_000_000), "Code and English"),
+        ];
+        fits_at_three_widths(&model_table(&models));
     }
 }

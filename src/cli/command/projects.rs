@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::list::{place, print};
+use super::list::{print, project_name};
 use super::{CommandContext, Outcome, change, selection, some_of, suggest};
 use crate::answer::{Text, of, projects::Project};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -76,9 +76,7 @@ pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome
 }
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(Request::new(of::Projects)).await?;
-    daemon.close().await;
+    let answer = context.ask(Request::new(of::Projects)).await?;
     let nothing = "no projects yet; the first memory that is saved in a folder makes its project";
     print(context, answer.raw(), &project_table(&answer.projects), nothing)
 }
@@ -86,7 +84,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
 fn project_table(projects: &[Project]) -> Table {
     Table::listing(PROJECTS, projects, |one| {
         vec![
-            place(&one.project),
+            project_name(&one.project),
             shown(&one.memories),
             shown(&one.sessions),
             shown(&one.prompts),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{CommandContext, Outcome, within};
 use crate::answer::{of, sql::Statement};
-use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
@@ -47,9 +47,7 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
         .with("params", Value::Object(params))
         .with("rows", args.limit)
         .with("seconds", args.timeout);
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(request).await?;
-    daemon.close().await;
+    let answer = context.ask(request).await?;
     let results = &answer.results;
     let failed = results.iter().any(|statement| statement.error.is_some());
     if !context.output.json(answer.raw())? {

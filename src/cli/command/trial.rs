@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -16,7 +17,7 @@ use super::{CommandContext, Outcome, daemon, portable, within};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table};
+use crate::cli::table::{Layout, Table, shown};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -162,21 +163,36 @@ const TRIALS: &[(&str, Layout)] = &[
     ("home", Layout::Flexible),
 ];
 
+/// A trial in the list.
+#[derive(Debug, Serialize)]
+struct Trial {
+    name: String,
+    made: Option<String>,
+    bytes: u64,
+    home: String,
+}
+
+impl Trial {
+    fn of(folder: &Path) -> Self {
+        // The file of keys is as old as the copy.
+        let made = fs::metadata(folder.join(KEYS_FILE)).or_else(|_| fs::metadata(folder));
+        let made = made.and_then(|found| found.modified()).ok();
+        Self {
+            name: name(folder),
+            made: made.and_then(|made| Timestamp::try_from(made).ok()).map(|made| made.to_string()),
+            bytes: bytes_below(folder),
+            home: folder.display().to_string(),
+        }
+    }
+}
+
 pub fn list(context: &CommandContext) -> Result<Outcome> {
     let home = context.home()?;
-    let row = |place: PathBuf| {
-        let made = fs::metadata(place.join(KEYS_FILE)).or_else(|_| fs::metadata(&place));
-        let made =
-            made.and_then(|found| found.modified()).ok().and_then(|made| Timestamp::try_from(made).ok());
-        json!({
-            "name": name(&place), "made": made.map(|made| made.to_string()), "bytes": bytes_below(&place),
-            "home": place.display().to_string(),
-        })
-    };
-    let rows: Vec<Value> = folders(&home).into_iter().map(row).collect();
-    let result = json!({ "trials": rows });
-    if !context.output.json(&result)? {
-        let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &result["trials"]);
+    let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
+    if !context.output.json(&json!({ "trials": trials }))? {
+        let table = Table::listing(TRIALS, &trials, |trial| {
+            vec![shown(&trial.name), shown(&trial.made), shown(&trial.bytes), shown(&trial.home)]
+        });
         context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     }
     Ok(Outcome::Done)
@@ -190,15 +206,17 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     let trial = trial(&home, &args.name)?;
     let (before, after) = (contents(&home).await?, contents(&trial).await?);
     let limit = args.limit.unwrap_or(SHOWN_DEFAULT);
-    let all = compared(&before, &after);
-    let result = json!({
-        "changes": all.iter().take(limit).collect::<Vec<_>>(), "count": all.len(), "more": all.len() > limit,
-    });
-    if !context.output.json(&result)? {
-        let table = Table::of(CHANGES, &["deed", "kind", "id", "what"], &result["changes"]);
+    let mut changes = compared(&before, &after);
+    let count = changes.len();
+    changes.truncate(limit);
+    let is_cut = count > limit;
+    if !context.output.json(&json!({ "changes": changes, "count": count, "more": is_cut }))? {
+        let table = Table::listing(CHANGES, &changes, |change| {
+            vec![shown(change.deed), shown(&change.kind), shown(&change.id), shown(&change.what)]
+        });
         context.output.table(&table, "nothing differs")?;
-        if result["more"] == true {
-            context.output.note(&format!("{} in all; give --limit", text::counted(all.len(), "change")));
+        if is_cut {
+            context.output.note(&format!("{} in all; give --limit", text::counted(count, "change")));
         }
     }
     Ok(Outcome::Done)
@@ -239,12 +257,27 @@ fn word(line: &Value) -> String {
     text::cut_chars(&text::one_line(words.unwrap_or_default()), 80).into_owned()
 }
 
+/// A difference between the memory and a trial.
+#[derive(Debug, Serialize)]
+struct Change {
+    /// `create`, `update` or `delete`.
+    deed: &'static str,
+    kind: String,
+    id: String,
+    what: String,
+}
+
 /// What was created, changed and deleted, in order of kind and id.
 fn compared(
     before: &BTreeMap<Key, ([u8; 32], String)>,
     after: &BTreeMap<Key, ([u8; 32], String)>,
-) -> Vec<Value> {
-    let change = |deed: &str, (kind, id): &Key, what: &str| json!({ "deed": deed, "kind": kind, "id": id, "what": what });
+) -> Vec<Change> {
+    let change = |deed, (kind, id): &Key, what: &str| Change {
+        deed,
+        kind: kind.clone(),
+        id: id.clone(),
+        what: what.to_owned(),
+    };
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
     let gone = gone.map(|(key, (_, what))| change("delete", key, what));
     let new = after.iter().filter_map(|(key, (digest, what))| match before.get(key) {
@@ -292,10 +325,7 @@ mod tests {
         let after = contents(&[memory("a", "One"), memory("b", "Second"), event]);
         let changes = compared(&before, &after);
         let changes: Vec<String> =
-            changes.iter().map(|one| format!("{} {} {}", one["deed"], one["id"], one["what"])).collect();
-        assert_eq!(
-            changes,
-            ["\"delete\" \"c\" \"Three\"", "\"update\" \"b\" \"Second\"", "\"create\" \"w 2\" \"note\""]
-        );
+            changes.iter().map(|one| format!("{} {} {}", one.deed, one.id, one.what)).collect();
+        assert_eq!(changes, ["delete c Three", "update b Second", "create w 2 note"]);
     }
 }

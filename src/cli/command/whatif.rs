@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::sql::text;
 use super::{CommandContext, Outcome, trial, within};
 use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
@@ -59,9 +59,7 @@ async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
         .with("query", text(None, file)?)
         .with("rows", args.limit)
         .with("seconds", args.timeout);
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let trial = daemon.read(request).await?;
-    daemon.close().await;
+    let trial = context.ask(request).await?;
     if context.output.json(trial.raw())? {
         return Ok(Outcome::Done);
     }

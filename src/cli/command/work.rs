@@ -9,8 +9,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use self::events::events;
 use super::list::ask_of_project;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, text_of, within};
-use crate::answer::{Ask, Received, Text, name, of, work};
+use super::{CommandContext, Outcome, name_of, text_of, within};
+use crate::answer::{Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -89,19 +89,6 @@ enum State {
     Closed,
     /// All of them
     All,
-}
-
-impl State {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Free => "free",
-            Self::Waiting => "waiting",
-            Self::Stale => "stale",
-            Self::Closed => "closed",
-            Self::All => "all",
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -223,12 +210,9 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
         Some(Action::Tail(args)) => tail(context, args).await,
         Some(Action::Resume(args)) => resume(context, args).await,
         Some(Action::Close(args)) => {
-            let outcome = args.outcome.map(|outcome| match outcome {
-                Ending::Done => "done",
-                Ending::Failed => "failed",
-                Ending::Abandoned => "abandoned",
-            });
-            let request = Request::new(of::WorkClose).with("outcome", outcome).with("text", args.text);
+            let request = Request::new(of::WorkClose)
+                .with("outcome", args.outcome.and_then(name_of))
+                .with("text", args.text);
             close(context, request.with("work", args.work)).await
         }
         Some(Action::Fork(args)) => {
@@ -247,13 +231,6 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
     }
 }
 
-async fn ask<O: Ask>(context: &CommandContext, request: Request<O>) -> Result<Received<O::Answer>> {
-    let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let answer = daemon.read(request).await?;
-    daemon.close().await;
-    Ok(answer)
-}
-
 const WORKS: &[(&str, Layout)] = &[
     ("work", Layout::Id),
     ("active", Layout::Ago),
@@ -267,7 +244,7 @@ const WORKS: &[(&str, Layout)] = &[
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request =
-        args.of.request(of::WorkList).with("state", args.state.map(State::name)).with("limit", args.limit);
+        args.of.request(of::WorkList).with("state", args.state.and_then(name_of)).with("limit", args.limit);
     let project = args.of.project.as_deref();
     let (answer, suggestions) =
         ask_of_project(context, request, |answer| answer.works.is_empty(), project).await?;
@@ -312,7 +289,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if let Some(seq) = args.artifact {
         return artifact(context, args.work, seq).await;
     }
-    let answer = ask(context, Request::new(of::WorkShow).with("work", args.work)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -383,7 +360,7 @@ fn intents(state: &Facts) -> String {
 
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
     let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -401,7 +378,7 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
 
 async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
     if context.output.json(answer.raw())? {
         return Ok(outcome);
@@ -417,7 +394,7 @@ async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
 }
 
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = ask(context, Request::new(of::WorkRelease).with("work", args.work)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
     let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
     if context.output.json(answer.raw())? {
         return Ok(outcome);
@@ -441,7 +418,7 @@ const EFFECTS: &[(&str, Layout)] = &[
 ];
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
-    let answer = ask(context, Request::new(of::WorkUnsettled)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkUnsettled)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -503,7 +480,7 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
 
 async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -515,7 +492,7 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
 }
 
 async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -527,7 +504,7 @@ async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Res
 }
 
 async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if !context.output.json(answer.raw())? {
         changed(context, &answer.work, "forked")?;
     }
@@ -561,7 +538,7 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
-    let answer = ask(context, request).await?;
+    let answer = context.ask_patiently(request).await?;
     if !context.output.json(answer.raw())? {
         context.output.facts(&[
             ("pieces of work", shown(&answer.works)),
@@ -584,7 +561,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         }
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
-    let answer = ask(context, Request::new(of::WorkVerify).with("heads", heads)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
     let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
     if context.output.json(answer.raw())? {
         return Ok(outcome);
@@ -609,7 +586,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 }
 
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
-    let answer = ask(context, Request::new(of::WorkHead)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkHead)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -622,7 +599,7 @@ async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
 }
 
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = ask(context, Request::new(of::WorkProve).with("work", args.work)).await?;
+    let answer = context.ask_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
     let is_sealed = answer.sealed;
     if !context.output.json(answer.raw())? {
         if is_sealed {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::{CommandContext, Outcome, within};
+use super::{CommandContext, Outcome, name_of, within};
 use crate::answer::{
     Received, of,
     worker::{Jobs, Worker},
@@ -241,8 +241,7 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
 }
 
 async fn jobs_in(daemon: &Daemon, state: State, limit: usize) -> Result<Received<Jobs>> {
-    let state = state.to_possible_value().map(|value| value.get_name().to_owned());
-    daemon.read(Request::new(of::Jobs).with("state", state).with("limit", limit)).await
+    daemon.read(Request::new(of::Jobs).with("state", name_of(state)).with("limit", limit)).await
 }
 
 pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outcome> {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{super::CommandContext, super::Outcome, id_of, ingest::look};
+use super::{super::CommandContext, super::Outcome, id_of, ingest::read_file};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -61,7 +61,7 @@ pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> 
 
 /// The bytes of a file, if they are those that were read.
 fn same(path: &Path, hash: &str) -> Result<Vec<u8>> {
-    let (found, bytes) = look(path).map_err(|why| Error::user(format!("{}: {why}", path.display())))?;
+    let (found, bytes) = read_file(path).map_err(|why| Error::user(format!("{}: {why}", path.display())))?;
     if found == hash { Ok(bytes) } else { Err(changed(path)) }
 }
 

@@ -6,12 +6,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::{CommandContext, Outcome};
 use super::all;
-use crate::answer::{documents::Document, of};
+use crate::answer::{
+    documents::{Document, Ingested},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -49,48 +53,69 @@ const DONE: &[(&str, Layout)] = &[
 
 const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not read", Layout::Flexible)];
 
+/// A file that was read, and what became of its document.
+#[derive(Debug, Serialize)]
+struct Done {
+    #[serde(flatten)]
+    answer: Ingested,
+    path: String,
+}
+
+/// A file that was not read.
+#[derive(Debug, Serialize)]
+struct Fault {
+    path: String,
+    reason: String,
+}
+
 /// What was read, and what was not.
 #[derive(Default)]
 struct Report {
-    done: Vec<Value>,
+    done: Vec<Done>,
     /// The documents whose files are gone from where they were.
     gone: Vec<Document>,
     unchanged: usize,
-    faults: Vec<Value>,
+    faults: Vec<Fault>,
     /// Whether the files were read without a network; `None` where none was read.
     isolated: Option<bool>,
 }
 
 impl Report {
-    /// What was done with each document. One whose file is gone and that was read elsewhere was renamed, not removed.
-    fn documents(&self) -> Vec<Value> {
-        let is_elsewhere =
-            |gone: &Document| self.done.iter().any(|done| gone.id == shown(&done["id"]).as_str());
-        let gone = self.gone.iter().filter(|gone| !is_elsewhere(gone));
-        let removed = gone.map(|gone| json!({ "path": gone.path, "id": gone.id, "outcome": "removed" }));
-        removed.chain(self.done.iter().cloned()).collect()
+    fn is_done(&self, document: &Document) -> bool {
+        self.done.iter().any(|done| done.answer.id == document.id)
     }
 
-    /// The document whose file is gone and that a file with these bytes is, where nothing is written: what
-    /// [`of::Ingest`] says of it once that document is left out.
-    fn renamed(&self, hash: &str) -> Option<Value> {
-        let is_done = |gone: &Document| self.done.iter().any(|done| gone.id == shown(&done["id"]).as_str());
-        let gone = self.gone.iter().find(|gone| gone.hash == hash && !is_done(gone))?;
-        Some(json!({ "outcome": "renamed", "id": gone.id, "added": 0, "kept": gone.chunks, "gone": 0 }))
+    /// The documents that were removed. One whose file is gone and that was read elsewhere was renamed, not removed.
+    fn removed(&self) -> impl Iterator<Item = &Document> {
+        self.gone.iter().filter(|gone| !self.is_done(gone))
+    }
+
+    /// In a dry run: the document that has these bytes and whose file is gone. Without that document, [`of::Ingest`]
+    /// would call the file new.
+    fn renamed(&self, hash: &str) -> Option<Ingested> {
+        let gone = self.gone.iter().find(|gone| gone.hash == hash && !self.is_done(gone))?;
+        Some(Ingested {
+            outcome: "renamed".into(),
+            id: gone.id.clone(),
+            added: 0,
+            kept: gone.chunks,
+            gone: 0,
+            cut: gone.cut,
+        })
     }
 
     fn fault(&mut self, path: &Path, reason: impl ToString) {
-        self.faults.push(json!({ "path": path.display().to_string(), "reason": reason.to_string() }));
+        self.faults.push(Fault { path: path.display().to_string(), reason: reason.to_string() });
     }
 }
 
 /// The path under which a file is known: absolute, without links where it is there.
-pub(super) fn place(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> {
-    let roots: Vec<PathBuf> = args.paths.iter().map(|path| place(path)).collect();
+    let roots: Vec<PathBuf> = args.paths.iter().map(|path| absolute(path)).collect();
     let mut report = Report::default();
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let project = args.project.clone();
@@ -104,13 +129,14 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
         .collect();
     let mut reader = Reader::default();
     for path in found(&roots, &mut report) {
-        match look(&path) {
+        match read_file(&path) {
             Err(reason) => report.fault(&path, reason),
             Ok((hash, _)) if path.to_str().is_some_and(|path| hashes.get(path) == Some(&hash.as_str())) => {
                 report.unchanged += 1;
             }
             Ok((hash, bytes)) => {
-                one(&daemon, &args, &mut reader, &path, (hash, bytes), &mut report).await?;
+                let found = Found { path: &path, hash, bytes };
+                ingest(&daemon, &args, &mut reader, found, &mut report).await?;
             }
         }
     }
@@ -178,10 +204,10 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
 }
 
 /// The bytes of a file, with their hash.
-pub(super) fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
+pub(super) fn read_file(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
     let opened = platform::open_without_waiting(path).map_err(|error| error.to_string())?;
     if !opened.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
     opened.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -191,13 +217,19 @@ pub(super) fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String
     Ok((text::hex(&Sha256::digest(&bytes)), bytes))
 }
 
-/// Reads one file, and hands over what it says.
-async fn one(
+/// A file that is new or has changed.
+struct Found<'a> {
+    path: &'a Path,
+    hash: String,
+    bytes: Vec<u8>,
+}
+
+/// Reads a file, and passes its contents to the daemon.
+async fn ingest(
     daemon: &Daemon,
     args: &IngestArgs,
     reader: &mut Reader,
-    path: &Path,
-    (hash, bytes): (String, Vec<u8>),
+    Found { path, hash, bytes }: Found<'_>,
     report: &mut Report,
 ) -> Result<()> {
     let Some(name) = path.to_str() else {
@@ -209,10 +241,9 @@ async fn one(
         return Ok(());
     }
     if args.dry_run
-        && let Some(mut renamed) = report.renamed(&hash)
+        && let Some(answer) = report.renamed(&hash)
     {
-        renamed["path"] = json!(name);
-        report.done.push(renamed);
+        report.done.push(Done { answer, path: name.to_owned() });
         return Ok(());
     }
     let format = Format::of(path).unwrap_or(Format::Text);
@@ -225,7 +256,7 @@ async fn one(
         }
     };
     for (at, place) in images_beside(&reading, path) {
-        if let Ok((_, bytes)) = look(&place) {
+        if let Ok((_, bytes)) = read_file(&place) {
             saw_image(&mut reading, at, &bytes);
         }
     }
@@ -243,26 +274,34 @@ async fn one(
         report.unchanged += 1;
         return Ok(());
     }
-    let mut done = answer.raw().clone();
-    done["path"] = json!(name);
-    report.done.push(done);
+    report.done.push(Done { answer: answer.into_answer(), path: name.to_owned() });
     Ok(())
 }
 
 fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    let removed =
+        report.removed().map(|gone| json!({ "path": gone.path, "id": gone.id, "outcome": "removed" }));
+    let documents: Vec<Value> = removed.chain(report.done.iter().map(|done| json!(done))).collect();
     let answer = json!({
-        "documents": report.documents(), "unchanged": report.unchanged, "faults": report.faults,
-        "isolated": report.isolated,
+        "documents": documents, "unchanged": report.unchanged, "faults": report.faults, "isolated": report.isolated,
     });
     if context.output.json(&answer)? {
         return Ok(outcome);
     }
-    let fields = ["outcome", "added", "kept", "gone", "path"];
-    context.output.table(&Table::of(DONE, &fields, &answer["documents"]), "nothing has changed")?;
+    let mut table = Table::new(DONE);
+    for gone in report.removed() {
+        let none = String::new;
+        table.add(vec!["removed".to_owned(), none(), none(), none(), shown(&gone.path)]);
+    }
+    for Done { answer, path } in &report.done {
+        let counts = [answer.added, answer.kept, answer.gone].map(|count| shown(&count));
+        table.add([shown(&answer.outcome)].into_iter().chain(counts).chain([path.clone()]).collect());
+    }
+    context.output.table(&table, "nothing has changed")?;
     if report.isolated == Some(false) {
         context.output.note(
-            "this system lets no program of a user give its network away: the files were read beside it",
+            "this system does not let a program without special rights give up its network: the files were read with it",
         );
     }
     if report.unchanged > 0 {
@@ -270,10 +309,11 @@ fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     }
     if !report.faults.is_empty() {
         context.output.text("")?;
-        context.output.table(&Table::of(FAULTS, &["path", "reason"], &answer["faults"]), "")?;
+        let row = |fault: &Fault| vec![fault.path.clone(), fault.reason.clone()];
+        context.output.table(&Table::listing(FAULTS, &report.faults, row), "")?;
     }
-    for done in answer["documents"].as_array().into_iter().flatten().filter(|done| done["cut"] == true) {
-        context.output.note(&format!("{} is longer than is kept: its end is left out", shown(&done["path"])));
+    for Done { path, .. } in report.done.iter().filter(|done| done.answer.cut) {
+        context.output.note(&format!("{path} is longer than a document may be: its end was not kept"));
     }
     Ok(outcome)
 }

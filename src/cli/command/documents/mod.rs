@@ -127,7 +127,7 @@ async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
     if DocumentId::parse(given).is_ok() || ChunkId::parse(given).is_ok() {
         return Ok(given.to_owned());
     }
-    let path = ingest::place(Path::new(given));
+    let path = ingest::absolute(Path::new(given));
     let documents = all(daemon, || Request::new(of::Documents).with("all_projects", true)).await?;
     let found = documents.iter().find(|document| Some(document.path.raw()) == path.to_str());
     let none = || {

@@ -7,7 +7,6 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::super::list::read;
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, within};
 use crate::answer::{
@@ -307,7 +306,7 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
 }
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
-    let answer = read(context, Request::new(of::HistorySession)).await?;
+    let answer = context.ask(Request::new(of::HistorySession)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
@@ -343,7 +342,7 @@ async fn print_facts(
     asked: String,
 ) -> Result<Outcome> {
     let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
-    let answer = read(context, request).await?;
+    let answer = context.ask(request).await?;
     if !context.output.json(answer.raw())? {
         let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
         context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
@@ -408,7 +407,7 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
-    let answer = read(context, request).await?;
+    let answer = context.ask(request).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }

@@ -306,9 +306,7 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Sta
 }
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
-    let daemon = Daemon::reach(&context.home()?).await?;
-    let status = daemon.read(Request::new(of::HistoryStatus)).await?;
-    daemon.close().await;
+    let status = context.ask(Request::new(of::HistoryStatus)).await?;
     show_status(context, &status)?;
     if status.state == "off" {
         context.output.note("past sessions are not taken in; `cerebro history import` asks and does");
