@@ -110,8 +110,8 @@ impl Daemon {
             return Ok(());
         }
         let place = place.unwrap_or(status.home.raw());
-        let words = format!("the daemon that runs has its memory in {place}, and `--db` says {wanted}");
-        Err(Error::user(words).hint("`cerebro daemon stop` lets the next one have it there"))
+        let words = format!("the running daemon has its memory in {place}, but `--db` says {wanted}");
+        Err(Error::user(words).hint("`cerebro daemon stop` stops it; the next one uses that database"))
     }
 
     /// Connects to the daemon that runs already, to ask of the daemon and not of a project; `None` when none runs.
@@ -177,7 +177,7 @@ impl Daemon {
 }
 
 const FIND_IDS: &str =
-    "`cerebro search` and `cerebro list` show ids; a beginning that no other has is enough";
+    "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough";
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {
@@ -190,7 +190,7 @@ fn prefix(given: &str) -> Option<String> {
 
 fn choose(prefix: &str, found: &[Named]) -> Result<String> {
     match found {
-        [] => Err(Error::user(format!("no memory's id begins with `{prefix}`")).hint(FIND_IDS)),
+        [] => Err(Error::user(format!("no id begins with `{prefix}`")).hint(FIND_IDS)),
         [one] => Ok(one.id.raw().to_owned()),
         several => {
             let line = |one: &Named| format!("\n  {}  {}", one.id.raw(), one.title.raw());

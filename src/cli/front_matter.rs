@@ -43,7 +43,7 @@ impl<'a> Front<'a> {
                 !name.trim().is_empty() && (value.is_empty() || value.starts_with([' ', '\t']))
             });
             let Some((name, value)) = property else {
-                return Err(format!("line {} of its front matter is no `name: value`", number + 2));
+                return Err(format!("line {} of its front matter is not `name: value`", number + 2));
             };
             let name = name.trim().trim_matches(['"', '\'']);
             properties.insert(name, Raw { value: value.trim(), below: Vec::new() });

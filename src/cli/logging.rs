@@ -24,8 +24,7 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
         .with_writer(io::stderr)
         .with_ansi(!is_daemon && io::stderr().is_terminal())
         .try_init();
-    let warning =
-        fault.map(|fault| format!("{VARIABLE} is left aside: {fault}")).filter(|_| begun.is_ok())?;
+    let warning = fault.map(|fault| format!("{VARIABLE} is ignored: {fault}")).filter(|_| begun.is_ok())?;
     if is_daemon {
         // The daemon's standard error is its log.
         tracing::warn!("{warning}");

@@ -86,7 +86,7 @@ fn an_invalid_log_level_is_reported_in_one_sentence() {
     for level in ["nonsense", "a=filter=like=none", "cerebro=nonsense", "warn,oops"] {
         let line = log_line(level);
         assert_eq!(line.lines().count(), 1, "{line:?}");
-        assert!(line.contains("CEREBRO_LOG") && line.contains("left aside"), "{line:?}");
+        assert!(line.contains("CEREBRO_LOG") && line.contains("is ignored"), "{line:?}");
     }
     for level in ["trace", "debug", "off", "tantivy=trace", "5"] {
         assert!(!log_line(level).contains("trace"), "{level}");

@@ -202,7 +202,7 @@ fn images_are_kept_by_caption_and_hash_and_written_while_the_file_is_the_same() 
     assert_eq!(home.run(&["documents", "image", "docs/guide.md", "2"]).code(), 1, "there is one");
     write(&docs, "img/kite.png", [PNG, b"."].concat());
     let refused = write_to(&home.work().join("other.png"));
-    assert!(refused.code() == 1 && refused.stderr.contains("is not what was read"), "{refused:?}");
+    assert!(refused.code() == 1 && refused.stderr.contains("has changed since it was read"), "{refused:?}");
     // It is read again, although no word of the document has changed.
     let again = home.json(&["ingest", "docs"]);
     assert_eq!(outcomes(&again), [("changed".to_owned(), 0, 1, 0)], "{again}");

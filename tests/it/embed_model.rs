@@ -70,7 +70,7 @@ fn choosing_a_model_restarts_the_daemon() {
     let before = home.daemon_pid();
     let run = home.run(&["model", "use", "none"]);
     assert_eq!(run.code(), 0, "{run:?}");
-    assert!(run.stderr.contains("the daemon has left"), "{run:?}");
+    assert!(run.stderr.contains("the daemon has stopped"), "{run:?}");
     home.json(&["daemon", "start"]);
     assert_ne!(home.daemon_pid(), before);
 }

@@ -210,7 +210,7 @@ fn nothing_is_removed_from_a_folder_that_is_no_home() {
     fs::set_permissions(home.data(), fs::Permissions::from_mode(0o700)).unwrap();
     let refused = run(&home, &["uninstall", "--memory", "--yes"]);
     assert_eq!(refused.code(), 1, "{refused:?}");
-    assert!(refused.stderr.contains("holds no memory"), "{refused:?}");
+    assert!(refused.stderr.contains("is not a home of Cerebro"), "{refused:?}");
     assert!(home.data().join("models/mine").exists());
 }
 
@@ -274,7 +274,7 @@ fn an_upgrade_is_checked_against_what_the_user_names_and_nothing_else() {
     assert_eq!(check(own.to_str().unwrap()).json()["is_newer"], json!(false));
     for (from, words) in [
         ("/no/such/file", "cannot read"),
-        (home.user().join("empty").to_str().unwrap(), "tells no version"),
+        (home.user().join("empty").to_str().unwrap(), "names no version"),
         ("http://example.org/version", "not encrypted"),
     ] {
         write(&home, "empty", "");

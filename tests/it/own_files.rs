@@ -138,7 +138,7 @@ fn an_export_replaces_an_earlier_one_and_nothing_else() {
         fs::write(&file, "my thesis\n").unwrap();
         let refused = home.run(&["export", "--format", format, path]);
         assert_eq!(refused.code(), 1, "{format}: {refused:?}");
-        assert!(refused.stderr.contains(path) && refused.stderr.contains("no export"), "{refused:?}");
+        assert!(refused.stderr.contains(path) && refused.stderr.contains("not an export"), "{refused:?}");
         assert_eq!(read(&file), "my thesis\n", "{format}");
         fs::remove_file(&file).unwrap();
         for _ in 0..2 {

@@ -319,7 +319,7 @@ fn a_check_without_an_agent_is_of_all_that_are_set_up() {
     let home = Home::new();
     let none = setup(&home, &["--check"]);
     assert_eq!(none.code(), 1, "{none:?}");
-    assert!(none.stderr.contains("set up in no agent"), "{none:?}");
+    assert!(none.stderr.contains("no agent is set up"), "{none:?}");
     for agent in ["codex", "zed"] {
         setup(&home, &[agent]).success();
     }

@@ -142,7 +142,7 @@ pub async fn with_progress(
     let bar = context.output.progress(Some(0), BAR);
     let made = tokio::select! {
         made = daemon.read(request) => made,
-        () = follow(daemon, &bar) => Err(Error::internal("the progress of the backup ended before it")),
+        () = follow(daemon, &bar) => Err(Error::internal("the progress of the backup ended before the backup did")),
     };
     bar.finish_and_clear();
     made
@@ -252,8 +252,8 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
         let said =
             format!("the memory of {} is in the database at {url}, not in the home", home.root().display());
         return Err(Error::user(said).hint(
-            "nobody would see what is restored: give --home DIR of a home without [remote], or take [remote], --db or \
-             CEREBRO_DB away first",
+            "no command would use what is restored: give --home DIR of a home without [remote], or remove [remote], \
+             --db or CEREBRO_DB first",
         ));
     }
     let owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
@@ -282,7 +282,7 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
         ])?;
         if let Some(kept) = kept {
             context.output.note(&format!(
-                "what was here before is in {kept}; remove that folder when you do not need it any more"
+                "what was here before is in {kept}; remove that folder when you no longer need it"
             ));
         }
         if let Some(words) = said_again(&restored.said_again) {

@@ -31,7 +31,7 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     let remains = Remains::of(&home);
     answer["remains"] = remains.json();
     if !context.output.json(&answer)? {
-        context.output.note("the database's files hold nothing any more that is not in the database");
+        context.output.note("the database's files now hold nothing but what is in the database");
         remains.print(context);
     }
     Ok(Outcome::Done)

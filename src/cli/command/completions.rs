@@ -98,7 +98,7 @@ fn script(shell: Shell) -> Result<String> {
         Shell::Fish => aot::Shell::Fish,
     };
     aot::generate(generator, &mut tree, "cerebro", &mut bytes);
-    String::from_utf8(bytes).map_err(|error| Error::internal(format!("the script is no text: {error}")))
+    String::from_utf8(bytes).map_err(|error| Error::internal(format!("the script is not text: {error}")))
 }
 
 pub fn man(context: &CommandContext, args: &ManArgs) -> Result<Outcome> {

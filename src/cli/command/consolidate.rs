@@ -61,9 +61,7 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
     let nothing = "there is nothing to merge or archive";
     match (args.apply, args.undo, args.log) {
         (Some(id), ..) => report(context, request(of::CycleApply, id), nothing).await,
-        (_, Some(id), _) => {
-            report(context, request(of::CycleUndo, id), "there was nothing in it to take back").await
-        }
+        (_, Some(id), _) => report(context, request(of::CycleUndo, id), "it had nothing to undo").await,
         (.., Some(id)) => log(context, request(of::CycleLog, id), nothing).await,
         _ => report(context, Request::new(of::CyclePlan), nothing).await,
     }
@@ -167,14 +165,14 @@ fn in_short(report: &Report) -> Option<String> {
             text::counted(report.steps.len(), "change")
         ),
         "applied" => format!(
-            "{} made{}; `cerebro consolidate --undo {id}` takes them back",
+            "{} made{}; `cerebro consolidate --undo {id}` undoes them",
             changes(cycle.done),
-            rest(cycle.skipped, "left out, since the memories are not what they were")
+            rest(cycle.skipped, "left out, because the memories have changed since")
         ),
         _ => format!(
-            "{} taken back{}",
+            "{} undone{}",
             changes(cycle.undone),
-            rest(cycle.left, "left, since the memories were changed since")
+            rest(cycle.left, "kept, because the memories have changed since")
         ),
     })
 }

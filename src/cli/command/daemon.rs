@@ -137,7 +137,7 @@ pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Out
         DaemonCommand::Status => status(context, &home).await,
         DaemonCommand::Logs(args) => logs(context, &home.log_file(), &args).await,
         DaemonCommand::Run(_) | DaemonCommand::Install(_) | DaemonCommand::Uninstall(_) => {
-            Err(Error::internal("this is no call of the daemon"))
+            Err(Error::internal("this command is answered without the daemon"))
         }
     }
 }
@@ -203,7 +203,7 @@ async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
         return Ok(Outcome::Done);
     };
     if !context.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
-        context.output.note(&format!("the daemon (process {pid}) has left"));
+        context.output.note(&format!("the daemon (process {pid}) has stopped"));
     }
     Ok(Outcome::Done)
 }

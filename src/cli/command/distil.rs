@@ -129,7 +129,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
         counts.collect::<Vec<_>>().join(", ")
     };
     let spent = |today: u64, most: u64| match most {
-        0 => format!("{today}, without a bound"),
+        0 => format!("{today}, without a limit"),
         most => format!("{today} of {most}"),
     };
     context.output.facts(&[
@@ -155,7 +155,7 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     let answer = context.ask(request).await?;
     if !context.output.json(answer.raw())? {
         let queued = text::counted(answer.queued, "session");
-        context.output.note(&format!("{queued} queued; `cerebro distil status` shows how it goes"));
+        context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
     }
     Ok(Outcome::Done)
 }

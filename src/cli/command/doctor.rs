@@ -58,7 +58,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
         );
     };
     if !root.exists() {
-        let words = format!("{} is not there yet; the first agent makes it", root.display());
+        let words = format!("{} does not exist yet; the first agent creates it", root.display());
         return print(context, &[Check::sound("home", words)]);
     }
     // Before anything opens the home, which closes it to others by itself.
@@ -158,8 +158,10 @@ fn permissions(home: &Home, fix: bool) -> Check {
     let Some(first) = open.first() else {
         return Check::sound("permissions", "nothing is open to others");
     };
-    let check =
-        Check::failed("permissions", format!("{} are open to others (as {})", open.len(), first.display()));
+    let check = Check::failed(
+        "permissions",
+        format!("{} are open to others (such as {})", open.len(), first.display()),
+    );
     if fix && open.iter().all(|path| close(path).is_ok()) { check.repaired() } else { check }
 }
 
@@ -178,7 +180,7 @@ fn space(home: &Home) -> Check {
             }
             Check::failed("disk", format!("only {words}; saves are refused when 32 MiB are left"))
         }
-        Err(error) => Check::unknown("disk", format!("the file system does not tell: {error}")),
+        Err(error) => Check::unknown("disk", format!("the file system does not say: {error}")),
     }
 }
 
@@ -201,7 +203,7 @@ async fn left_behind(home: &Home, fix: bool) -> Check {
         left.push(socket);
     }
     let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };
-    let words = format!("{} were left by processes that are gone (as {})", left.len(), first.display());
+    let words = format!("{} were left by processes that are gone (such as {})", left.len(), first.display());
     let check = Check::failed("leftovers", words);
     if fix && left.iter().all(|path| remove(path).is_ok()) { check.repaired() } else { check }
 }
@@ -216,14 +218,14 @@ fn reports_dir() -> Option<PathBuf> {
 /// Reports that no telemetry is sent, and names the files that ONNX Runtime left outside the home. They may come from
 /// Cerebro 0.1 or from any other program that runs models, so they are not removed.
 fn telemetry(reports: Option<&Path>) -> Check {
-    let off = "ONNX Runtime is only loaded where it cannot report";
+    let off = "ONNX Runtime is loaded only if it cannot send reports";
     match reports.filter(|dir| dir.exists()) {
         None => Check::sound("telemetry", off),
         Some(dir) => Check::sound(
             "telemetry",
             format!(
-                "{off}; {} holds a device id of it, made by an older Cerebro or by another program: remove the folder \
-                 if you need it for none",
+                "{off}; {} holds a device id of ONNX Runtime, from an older Cerebro or another program: remove the \
+                 folder if no program needs it",
                 dir.display()
             ),
         ),
@@ -252,7 +254,7 @@ fn unsaved_edits(home: &Home) -> Check {
         return Check::sound("edits", "no text of an edit is left unsaved");
     };
     let words = format!(
-        "texts of edits that were not saved: {} (as {}); go on with them in `cerebro tui`, or remove them",
+        "texts of edits that were not saved: {} (such as {}); continue them in `cerebro tui`, or remove them",
         text::counted(unsaved.len(), "file"),
         first.path.display()
     );
@@ -321,8 +323,9 @@ fn daemon_check(home: &Home, status: Option<&Status>) -> Check {
 fn versions(status: Option<&Status>, schema: u32) -> Check {
     let (daemon, own) = (shown(&status.map(|status| &status.version)), daemon::VERSION);
     if daemon != own {
-        let words =
-            format!("the daemon is {daemon}, this is {own}; `cerebro daemon stop` lets the new one start");
+        let words = format!(
+            "the daemon has version {daemon}, this program {own}; `cerebro daemon stop` stops it, and the next one is new"
+        );
         return Check::failed("versions", words);
     }
     Check::sound("versions", format!("program and daemon {own}, schema {schema}"))
@@ -343,7 +346,7 @@ fn relations(worker: &Worker) -> Check {
             Check::failed("relations", format!("no language model can be asked: {}", fault.raw()))
         }
         (None, Some(model)) => Check::sound("relations", format!("{} is asked", model.raw())),
-        (None, None) => Check::sound("relations", "no language model is to be asked"),
+        (None, None) => Check::sound("relations", "no language model is set"),
     }
 }
 

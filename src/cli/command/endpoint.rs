@@ -78,7 +78,7 @@ where
                 Outcome::Done
             }
             is_meant = self.gone(&daemon) => {
-                context.output.note(if is_meant { self.ended } else { "it is closed: the daemon has left" });
+                context.output.note(if is_meant { self.ended } else { "it is closed: the daemon has stopped" });
                 if is_meant { Outcome::Done } else { Outcome::Short }
             }
         };

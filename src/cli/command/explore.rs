@@ -286,7 +286,7 @@ fn print_details(context: &CommandContext, found: &Found) {
     print_marks(context, found.hits.iter().map(|hit| (&hit.id, &hit.marks)));
     if let Some(count) = found.archived {
         let hits = text::counted(count, "better hit");
-        context.output.note(&format!("archived: {hits}; --archived shows what was put aside"));
+        context.output.note(&format!("archived: {hits}; --archived searches archived memories too"));
     }
     for (name, hint, unit, kind) in [
         ("documents", &found.documents, "passage", "document"),
@@ -321,10 +321,12 @@ fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = (&'a T
     for (id, marks) in listed {
         let id = id.raw();
         if let Some(newer) = &marks.old {
-            context.output.note(&format!("{id} is old: {} took its place", newer.raw()));
+            context.output.note(&format!("{id} is superseded by {}", newer.raw()));
         }
         if marks.archived {
-            context.output.note(&format!("{id} is archived; `cerebro unarchive {id}` puts it back"));
+            context
+                .output
+                .note(&format!("{id} is archived; `cerebro unarchive {id}` takes it out of the archive"));
         }
         if marks.expired {
             context.output.note(&format!("{id} has expired: it was so until an earlier date"));

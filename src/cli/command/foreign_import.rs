@@ -41,8 +41,9 @@ pub async fn run(
     dry_run: bool,
 ) -> Result<Outcome> {
     let project = match project {
-        Some(name) => Project::parse(&name)
-            .ok_or_else(|| Error::user(format!("`{name}` is no project name: it has 1 to 200 characters")))?,
+        Some(name) => Project::parse(&name).ok_or_else(|| {
+            Error::user(format!("`{name}` is not a project name, which has 1 to 200 characters"))
+        })?,
         None => own_project().await,
     };
     let file = located(source, path)?;

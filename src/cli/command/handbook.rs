@@ -106,7 +106,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
     if !context.output.json(answer.raw())? {
         let owner = answer.handbook.raw();
         context.output.note(&format!(
-            "the handbook of {owner} is queued; `cerebro distil review` shows what comes of it"
+            "the handbook of {owner} is queued; `cerebro distil review` will show the proposal"
         ));
     }
     Ok(Outcome::Done)
@@ -163,7 +163,7 @@ pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) ->
     let table = Table::listing(OPERATIONS, operations, |operation| {
         let action = operation.action.raw();
         vec![
-            if operation.fits { action.to_owned() } else { format!("{action} (fits no more)") },
+            if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") },
             shown(&operation.memory),
             shown(&operation.title),
             shown(&operation.topic),

@@ -109,7 +109,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
         _ if is_empty && args.cursor.is_some() => "no more memories",
         _ if !args.conditions.is_empty() => "no memory meets these conditions",
         (true, _) => "no deleted memories",
-        (false, _) if args.archived => "no archived memories; `cerebro archive ID` puts one into the archive",
+        (false, _) if args.archived => "no archived memories; `cerebro archive ID` archives one",
         (false, true) => {
             "no memories yet; `cerebro save TITLE TEXT` saves one, and `cerebro setup` lets agents do so"
         }

@@ -299,7 +299,7 @@ fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
     if bytes.len() as u64 > bytes_max {
         return Err(Error::user(format!("{name} is larger than {} KiB", bytes_max >> 10)));
     }
-    String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is no text")))
+    String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is not text in UTF-8")))
 }
 
 /// Runs a client of the daemon.

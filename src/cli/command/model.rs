@@ -381,7 +381,7 @@ fn unknown(name: &str) -> Error {
     let pinned = catalogue::MODELS.iter().map(|listing| listing.name);
     let known: Vec<&str> = pinned.chain(catalogue::OF_HUBS.iter().map(|listing| listing.name)).collect();
     let name: String = name.chars().take(80).collect();
-    Error::user(format!("no model `{name}` is known; known are {}", known.join(", ")))
+    Error::user(format!("`{name}` is not a known model; known are {}", known.join(", ")))
         .hint("any other can be installed as hub:OWNER/NAME@REVISION, or from its files with --from DIR")
 }
 
@@ -434,8 +434,8 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
     });
     if !context.output.json(&answer)? {
         context.output.note(&match model {
-            Some(model) => format!("in use: {} ({} numbers a vector)", model.name, model.dimension),
-            None => "no model is in use; search is by words".to_owned(),
+            Some(model) => format!("in use: {} ({} dimensions)", model.name, model.dimension),
+            None => "no model is in use; searches go by words alone".to_owned(),
         });
     }
     Ok(Outcome::Done)
@@ -484,7 +484,7 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
     let (folder, name, settings) = (folder(home), &args.name, settings(home)?);
     let used = embed::open(&settings, &folder).ok().flatten();
     let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
-    let question = format!("{name} is the model in use; without it search is by words alone. Remove it?");
+    let question = format!("{name} is the model in use; without it, searches go by words alone. Remove it?");
     if is_used && !args.yes && !context.output.confirm(&question)? {
         context.output.note("nothing was removed");
         return Ok(Outcome::Short);
@@ -511,7 +511,7 @@ fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {
 /// Ends a running daemon, so that the next one reads the new settings.
 async fn renew(context: &CommandContext, home: &Home) -> Result<()> {
     if daemon::dismiss(home).await?.is_some() {
-        context.output.note("the daemon has left; the next call starts one with the new settings");
+        context.output.note("the daemon has stopped; the next call starts one with the new settings");
     }
     Ok(())
 }
@@ -537,7 +537,7 @@ async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<O
     let load = begun.elapsed();
     let grown = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
     let [a, b, c] = made.vectors.as_slice() else {
-        return Err(Error::internal("the provider gave another number of vectors than texts"));
+        return Err(Error::internal("the provider returned another number of vectors than there were texts"));
     };
     let (near, far) = (cosine(a, b), cosine(a, c));
     // A metered provider is not asked more often than needed.
@@ -565,7 +565,7 @@ async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<O
     if !sound {
         context
             .output
-            .note("two sentences of one meaning are no nearer than two of different ones: a wrong model?");
+            .note("sentences with the same meaning are no more similar than sentences with different meanings: is this the right model?");
     }
     Ok(if sound { Outcome::Done } else { Outcome::Short })
 }

@@ -243,7 +243,7 @@ async fn import_note(
 /// Writes the memory's id into a note, unless the file has changed since it was read.
 fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fault> {
     if fs::read_to_string(path).is_ok_and(|present| present != read) {
-        let why = "it was taken in and changed at the same moment; import it again";
+        let why = "it was changed while it was imported; import it again";
         return Err(Fault::Note(why.to_owned()));
     }
     durable::write(path, durable::Kind::Persons, placed.as_bytes())

@@ -92,8 +92,8 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
         }
         Format::Markdown => notes::export(context, &args.file, &args.part).await,
         Format::Surrealql if !args.part.is_all() => {
-            Err(Error::usage("a script for SurrealDB is always of everything")
-                .hint("--project, --type and --since go with the other forms"))
+            Err(Error::usage("a script for SurrealDB always contains everything")
+                .hint("--project, --type and --since work with the other formats"))
         }
         Format::Surrealql => export_script(context, &args.file).await,
     }
@@ -183,8 +183,8 @@ impl Exported {
     fn warn(&self, context: &CommandContext) {
         if self.is_torn {
             context.output.warn(
-                "something was written during the export, so its lines are not of one moment: export again when nobody \
-                 works, or make a `cerebro backup`",
+                "something was written during the export, so its lines are not of one moment: export again while nothing \
+                 is written, or use `cerebro backup`",
             );
         }
     }
@@ -229,7 +229,7 @@ impl Pages {
         let request = Request::new(of::Export).with("cursor", self.cursor.as_deref());
         let page = daemon.read(request).await?.into_answer();
         if page.next_cursor.is_some() && page.next_cursor == self.cursor {
-            return Err(Error::internal("the daemon sends the same page of the export again and again"));
+            return Err(Error::internal("the daemon repeats a page of the export"));
         }
         (self.is_last, self.is_torn) = (page.next_cursor.is_none(), page.torn);
         self.cursor = page.next_cursor;
@@ -254,7 +254,7 @@ fn check_replaceable(file: &Path) -> Result<()> {
             return Ok(());
         }
     }
-    Err(Error::user(format!("{} is there already and is no export of Cerebro", file.display()))
+    Err(Error::user(format!("{} exists already and is not an export of Cerebro", file.display()))
         .hint("give another name, or remove it first"))
 }
 
@@ -326,7 +326,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
         let request = Request::new(of::Import).with("lines", sent).with("dry_run", args.dry_run);
         let answer = daemon.read(request).await.map_err(|error| {
             error.hint(format!(
-                "the lines before {} are taken; the same import may be repeated",
+                "the lines before {} are imported; the same import may be repeated",
                 batch.first()
             ))
         })?;
@@ -364,7 +364,7 @@ fn check_header(first: &Batch, file: &Path) -> Result<()> {
     if is_header(line) {
         return Ok(());
     }
-    Err(Error::user(format!("{name} is no export: its first line is no header"))
+    Err(Error::user(format!("{name} is not an export: its first line is not a header"))
         .hint("`cerebro export` writes what this command reads"))
 }
 
@@ -530,7 +530,7 @@ mod tests {
         for other in [&b"my own text"[..], b"{}", b"\xff\xfe"] {
             fs::write(&path, other).unwrap();
             let error = check_replaceable(&path).unwrap_err();
-            assert!(error.to_string().contains("no export") && error.exit_code() == 1, "{error}");
+            assert!(error.to_string().contains("not an export") && error.exit_code() == 1, "{error}");
         }
         assert!(check_replaceable(temp.path()).is_err(), "a folder");
         assert!(check_replaceable(Path::new("/dev/null")).is_err(), "a device");

@@ -115,8 +115,8 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     };
     if is_known(&into) {
         daemon.close().await;
-        return Err(Error::user(format!("there is a project {into} already"))
-            .hint(format!("`cerebro projects merge {from} {into}` makes the two one")));
+        return Err(Error::user(format!("there is already a project {into}"))
+            .hint(format!("`cerebro projects merge {from} {into}` merges them")));
     }
     if !is_known(&from) {
         let suggestions = suggest::for_unknown(&daemon, Some(&from), None).await?;
@@ -167,7 +167,7 @@ async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &s
     ])?;
     for kept in &merged.kept {
         let (id, holder) = (kept.id.raw(), kept.topic_held_by.raw());
-        context.output.note(&format!("{id} lost its topic key, which {holder} has already"));
+        context.output.note(&format!("{id} lost its topic key, which {holder} has"));
     }
     let again: Vec<&str> = merged.said_again.iter().map(Text::raw).collect();
     if !again.is_empty() {

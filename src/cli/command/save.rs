@@ -198,7 +198,7 @@ fn title_and_content(
     };
     match words.next() {
         Some(word) => {
-            Err(Error::usage(format!("`{word}` is neither title nor content; both are given already"))
+            Err(Error::usage(format!("`{word}` is neither title nor content, which are both given already"))
                 .hint("quote each: cerebro save \"Title\" \"Content\""))
         }
         None => Ok((title, content)),
@@ -212,7 +212,7 @@ fn read_content(file: &Path) -> Result<String> {
         return bounded(opened).map_err(|error| Error::file("read", file, &error));
     }
     if io::stdin().is_terminal() {
-        return Err(Error::usage("a memory needs a content")
+        return Err(Error::usage("a memory needs content")
             .hint("give it as an argument, by --file, or on standard input"));
     }
     bounded(io::stdin().lock()).map_err(|error| Error::stream("standard input as content", &error))

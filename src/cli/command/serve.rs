@@ -84,8 +84,8 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
     let options = args.http.options();
     if !is_loopback(&options.address) {
         context.output.warn(
-            "this address may be reached from other machines, and what is said is not encrypted: put a proxy with TLS \
-             in front where the network is not trusted",
+            "other machines may reach this address, and nothing is encrypted: put a proxy with TLS in front of it if you do \
+             not trust the network",
         );
     }
     let request = Request::new(of::HttpOpen)
@@ -107,7 +107,7 @@ fn is_loopback(address: &str) -> bool {
 fn facts(http: &Http, no_token: bool) -> Vec<(&'static str, String)> {
     let token = match &http.token_file {
         Some(file) => format!("in {}", file.raw()),
-        None if no_token => "none is asked for: every user of this machine may call".to_owned(),
+        None if no_token => "none is required: every user of this machine may call".to_owned(),
         None => format!("that of {TOKEN_VARIABLE}"),
     };
     vec![

@@ -158,8 +158,9 @@ impl AgentFiles {
         let mut notes: Vec<String> = notes.map(|(_, note)| (*note).to_owned()).collect();
         if stays_allowed {
             let name = self.agent.name;
-            notes
-                .push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
+            notes.push(format!(
+                "what an earlier --allow permits stays permitted; `cerebro unsetup {name}` ends that"
+            ));
         }
         let put = PARTS.iter().filter(|part| wanted(**part) && self.has_file_for(**part));
         Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
@@ -169,11 +170,11 @@ impl AgentFiles {
     fn plan_beside_package(&self, removal: &str) -> Plan {
         let Agent { title, name, .. } = self.agent;
         let mut notes = vec![format!(
-            "{title} has Cerebro's package already, which does all of this; `{removal}` takes it out"
+            "{title} already has Cerebro's package, which does all of this; `{removal}` removes it"
         )];
         if self.record.as_ref().is_some_and(|record| !record.parts.is_empty()) {
             notes.push(format!(
-                "it was set up before as well: `cerebro unsetup {name}`, so that nothing is done twice"
+                "it was also set up before; run `cerebro unsetup {name}`, so that nothing is done twice"
             ));
         }
         Plan { changes: Vec::new(), notes, parts: Vec::new() }
@@ -377,7 +378,7 @@ pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> 
 const AGENT_COLUMNS: &[(&str, Layout)] = &[
     ("agent", Layout::Fixed),
     ("found here", Layout::Fixed),
-    ("Cerebro in it", Layout::Flexible),
+    ("set up", Layout::Flexible),
     ("configuration", Layout::Flexible),
 ];
 
@@ -509,7 +510,7 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
     }
     let is_none = answers.is_empty();
     if !context.output.json(&json!({ "agents": answers }))? && is_none {
-        context.output.note("Cerebro is set up in no agent; `cerebro setup` lists them");
+        context.output.note("no agent is set up; `cerebro setup` lists them");
     }
     Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })
 }

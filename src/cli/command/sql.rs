@@ -99,7 +99,9 @@ fn params(given: &[String]) -> Result<Map<String, Value>> {
         };
         let name = name.trim().trim_start_matches('$');
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(Error::usage(format!("`{name}` is no name of a parameter: letters, digits and _")));
+            return Err(Error::usage(format!(
+                "`{name}` is not the name of a parameter, which has letters, digits and _"
+            )));
         }
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         params.insert(name.to_owned(), value);
@@ -132,7 +134,7 @@ fn show(context: &CommandContext, answered: &Statement, query: &str, number: usi
     Ok(())
 }
 
-const READ_ONLY: &str = "no rows; if it was to write, nothing was written: `cerebro sql` only reads";
+const READ_ONLY: &str = "no rows; a statement that writes changes nothing: `cerebro sql` only reads";
 
 /// A table with a column for each field of any row: first those that the query names, in its order, then `id`, then
 /// the others. Rows that are not objects have a single column.

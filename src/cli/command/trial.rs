@@ -100,12 +100,12 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
     let place = place(&home, &args.name)?;
     if home.database().is_some() {
         return Err(Error::user(
-            "a trial is a home of its own, and `--db` or CEREBRO_DB would lead out of it",
+            "a trial has a database of its own, which `--db` and CEREBRO_DB do not allow",
         )
-        .hint("give neither"));
+        .hint("leave out `--db`, and unset CEREBRO_DB"));
     }
     if place.exists() {
-        return Err(Error::user(format!("there is a trial `{}` already", args.name))
+        return Err(Error::user(format!("there is already a trial `{}`", args.name))
             .hint("`cerebro whatif drop NAME` removes it"));
     }
     let present: Vec<String> = folders(&home).iter().map(|folder| name(folder)).collect();

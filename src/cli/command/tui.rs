@@ -36,7 +36,7 @@ pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
     let project = match args.project {
         Some(name) => match Project::parse(&name) {
             Some(project) => Some(project),
-            None => return Err(Error::usage(format!("`{name}` is no project name"))),
+            None => return Err(Error::usage(format!("`{name}` is not a project name"))),
         },
         None if args.all_projects => None,
         None => working_project().await,

@@ -87,7 +87,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     let shown = setup.short(&folder);
     if args.memory && folder.exists() && !holds_memory(&folder) {
         return Err(
-            Error::user(format!("{shown} holds no memory of Cerebro's")).hint("`--home DIR` names another")
+            Error::user(format!("{shown} is not a home of Cerebro")).hint("`--home DIR` names another")
         );
     }
     if args.memory && !args.dry_run && !args.yes && folder.exists() {
@@ -106,7 +106,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
         if args.memory && !is_all_out {
             removed
                 .faults
-                .push(format!("the memory stays in {shown}: its records say what is left to take out"));
+                .push(format!("the memory stays in {shown}: its records say what is still to be removed"));
         } else if args.memory && args.dry_run {
             removed.notes.push(format!("the memory in {shown} would be destroyed"));
         } else if args.memory {

@@ -42,9 +42,10 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
     let is_address = ["http://", "https://"].iter().any(|scheme| args.from.starts_with(scheme));
     let text = if is_address { fetch(&args.from).await? } else { text_of(Path::new(&args.from), BYTES_MAX)? };
     let newest = version_in(&text).ok_or_else(|| {
-        Error::user(format!("{} tells no version", args.from)).hint("`--help` says what is read")
+        Error::user(format!("{} names no version", args.from))
+            .hint("`cerebro upgrade --help` says where a version may be")
     })?;
-    let own = version(VERSION).ok_or_else(|| Error::internal(format!("`{VERSION}` is no version")))?;
+    let own = version(VERSION).ok_or_else(|| Error::internal(format!("`{VERSION}` is not a version")))?;
     let is_newer = newest > own;
     let program = platform::own_program().unwrap_or_default();
     let renewal = is_newer.then(|| Installation::of(&program).renewal());
@@ -85,10 +86,10 @@ async fn fetch(url: &str) -> Result<String> {
         let elsewhere = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         let place = text::one_line(elsewhere.unwrap_or("an address that it does not name"));
         return Err(Error::user(format!(
-            "{url} leads to {}, which was not asked",
+            "{url} redirects to {}, which you did not name",
             text::cut_chars(&place, PLACE_CHARS_MAX)
         ))
-        .hint("name that address with `--from` if you trust it"));
+        .hint("name that address with `--from`, if you trust it"));
     }
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(fault)? {

@@ -27,7 +27,7 @@ const SESSIONS: &str = "sessions";
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
 const COPY: &str =
     "it is a copy of a note of this export; remove it, or take `id` out to make it a new memory";
-const IN_THE_WAY: &str = "it stands where a note belongs and is no note of an export; give it another name";
+const IN_THE_WAY: &str = "it is where a note belongs, and not a note of an export; give it another name";
 const SESSION_EDITED: &str = "it is a session's note that was changed, or that an earlier version wrote, and \
      nothing reads it back; remove it to have it written again";
 
@@ -126,7 +126,7 @@ impl Vault {
                         continue;
                     }
                     Standing::Edited => EDITED.to_owned(),
-                    Standing::Unreadable(why) => format!("{why}; mend it, or give the file another name"),
+                    Standing::Unreadable(why) => format!("{why}; correct it, or give the file another name"),
                     Standing::Foreign => IN_THE_WAY.to_owned(),
                 },
             };

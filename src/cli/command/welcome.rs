@@ -45,9 +45,9 @@ fn text(agents: &[(&str, bool)], memory: &str) -> String {
     }
     let is_any_missing = agents.iter().any(|(_, is_set_up)| !is_set_up);
     let next: &[(&str, &str)] = if agents.is_empty() {
-        &[("cerebro setup AGENT", "tell an agent of Cerebro; `cerebro setup` lists them")]
+        &[("cerebro setup AGENT", "set up an agent; `cerebro setup` lists them")]
     } else if is_any_missing {
-        &[("cerebro setup --all", "tell these agents of Cerebro; each change is shown first")]
+        &[("cerebro setup --all", "set up these agents; each change is shown first")]
     } else {
         &[("cerebro search WORDS", "find what your agents have saved"), ("cerebro tui", "look around in it")]
     };

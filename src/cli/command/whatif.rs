@@ -70,7 +70,7 @@ async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
         context.output.text("")?;
         let changes = Table::listing(CHANGES, &trial.changes, |row| fields(row, &["deed", "row"]));
         context.output.table(&changes, "")?;
-        context.output.note("all of it was undone");
+        context.output.note("everything was undone");
     }
     if trial.more {
         context.output.note("there is more; give --limit");

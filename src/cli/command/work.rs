@@ -255,7 +255,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         context.output.note("the journal of work is off: `[work] enabled = false`");
     }
     if answer.degraded_until.is_some() {
-        context.output.note("the journal answered too slowly; for a minute nobody waits for it");
+        context.output.note("the journal answered too slowly; nobody waits for it during the next minute");
     }
     let row = |piece: &work::Piece| {
         vec![
@@ -365,7 +365,7 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
         return Ok(Outcome::Done);
     }
     let Some(text) = answer.text.as_ref().map(Text::raw) else {
-        context.output.note("all of the event stands in its row; `cerebro work tail` shows it");
+        context.output.note("the whole event is in its row; `cerebro work tail` shows it");
         return Ok(Outcome::Short);
     };
     context.output.text(text)?;

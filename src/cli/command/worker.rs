@@ -113,7 +113,7 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
     daemon.close().await;
     show(context, &worker)?;
     if is_pause && worker.state != "paused" {
-        context.output.note("it pauses as soon as what it is at is done");
+        context.output.note("it pauses after its present job");
     }
     if !wait || is_done(&worker) {
         return Ok(Outcome::Done);
@@ -129,16 +129,16 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
 fn cannot_go_on(worker: &Worker) -> String {
     match worker.state.raw() {
         "off" => "the worker has nothing to do: no model is set that turns text into vectors".to_owned(),
-        _ => format!("the worker cannot go on: it is {}", worker.state.raw()),
+        _ => format!("the worker cannot continue: it is {}", worker.state.raw()),
     }
 }
 
 /// What lets it go on.
 fn next_step(worker: &Worker) -> Option<String> {
     match worker.state.raw() {
-        "paused" => Some("`cerebro worker resume` lets it go on".to_owned()),
+        "paused" => Some("`cerebro worker resume` resumes it".to_owned()),
         "off" if worker.detail.is_none() => {
-            Some("`cerebro model use NAME` sets one; `cerebro model list` shows which there are".to_owned())
+            Some("`cerebro model use NAME` sets one; `cerebro model list` lists them".to_owned())
         }
         _ => Some(shown(&worker.detail)).filter(|why| !why.is_empty()),
     }
@@ -250,7 +250,7 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
     if args.no_wait {
         daemon.close().await;
         if !context.output.json(begun.raw())? {
-            context.output.note("it has begun; `cerebro worker status --wait` shows how it goes");
+            context.output.note("it has begun; `cerebro worker status --wait` shows the progress");
         }
         return Ok(Outcome::Done);
     }
@@ -264,9 +264,9 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
         });
     }
     if !context.output.json(&json!({ "model": begun.model, "worker": worker }))? {
-        context.output.note(&format!("every live memory has its vectors of {}", shown(&begun.model)));
+        context.output.note(&format!("every live memory has vectors of {}", shown(&begun.model)));
         if worker.dead > 0 {
-            context.output.note("but some were given up: `cerebro jobs` names them");
+            context.output.note("except some that were given up: `cerebro jobs` lists them");
         }
     }
     Ok(Outcome::Done)

@@ -72,7 +72,7 @@ pub enum ForeignError {
     #[error("cannot read {path}: {source}")]
     Sqlite { path: PathBuf, source: rusqlite::Error },
     /// It is something else.
-    #[error("{path} is no memory of {program}: {reason}")]
+    #[error("{path} is not a memory of {program}: {reason}")]
     Other { path: PathBuf, program: &'static str, reason: String },
 }
 

@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
     pub fn open(path: &'a Path, source: Source, tables: &[&str]) -> Result<Self, ForeignError> {
         let io = |error| ForeignError::Io { path: path.to_path_buf(), source: error };
         if !platform::open_without_waiting(path).and_then(|file| file.metadata()).map_err(io)?.is_file() {
-            return Err(io(std::io::Error::other("it is no file")));
+            return Err(io(std::io::Error::other("it is not a file")));
         }
         // Not "immutable": the other program may be running, and its last writes be in the log beside.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -66,14 +66,15 @@ fn same(path: &Path, hash: &str) -> Result<Vec<u8>> {
 }
 
 fn changed(path: &Path) -> Error {
-    Error::user(format!("{} is not what was read", path.display())).hint("`cerebro ingest` reads it again")
+    Error::user(format!("{} has changed since it was read", path.display()))
+        .hint("`cerebro ingest` reads it again")
 }
 
 fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Outcome> {
     let Some(file) = &args.output else {
         if std::io::stdout().is_terminal() {
             return Err(
-                Error::user("an image is nothing to show on a terminal").hint("name a file with --output")
+                Error::user("an image cannot be shown on a terminal").hint("name a file with --output")
             );
         }
         let mut out = std::io::stdout().lock();

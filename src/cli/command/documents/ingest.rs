@@ -51,7 +51,7 @@ const DONE: &[(&str, Layout)] = &[
     ("path", Layout::Flexible),
 ];
 
-const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not read", Layout::Flexible)];
+const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it was not read", Layout::Flexible)];
 
 /// A file that was read, and what became of its document.
 #[derive(Debug, Serialize)]
@@ -233,7 +233,7 @@ async fn ingest(
     report: &mut Report,
 ) -> Result<()> {
     let Some(name) = path.to_str() else {
-        report.fault(path, "its name is no text");
+        report.fault(path, "its name is not text in UTF-8");
         return Ok(());
     };
     if name.contains(char::is_control) {

@@ -175,7 +175,7 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
 }
 
 async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> {
-    let question = "Destroy what is kept of this document? It cannot be undone; its file stays.";
+    let question = "Destroy what is stored of this document? This cannot be undone; its file stays.";
     if !args.yes && !context.output.confirm(question)? {
         context.output.note("nothing was destroyed");
         return Ok(Outcome::Short);

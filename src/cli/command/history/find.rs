@@ -185,7 +185,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let table = Table::listing(HITS, &found, |(hit, session, agent)| {
         vec![shown(&hit.id), shown(&hit.date), shown(agent), shown(session), shown(&hit.title)]
     });
-    context.output.table(&table, "no past session tells of it")?;
+    context.output.table(&table, "no past session mentions it")?;
     Ok(Outcome::Done)
 }
 
@@ -196,8 +196,8 @@ fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
             "past sessions are not imported; `cerebro history import` asks and imports them"
         }
         0 => "nothing was imported yet; `cerebro history status` shows the progress",
-        _ if !args.scope.of.all_projects => "`--all-projects` looks into past sessions of every project",
-        _ if !args.all => "`--all` looks into sessions of sub-agents, and those without a person, too",
+        _ if !args.scope.of.all_projects => "`--all-projects` searches past sessions of every project",
+        _ if !args.all => "`--all` also searches sessions of sub-agents and those without a person",
         _ => "other words may find it; `cerebro history show` lists the sessions",
     }
 }
@@ -263,7 +263,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
             shown(&exchange.title),
         ]
     });
-    context.output.table(&table, "nothing of it is kept")?;
+    context.output.table(&table, "nothing of it is stored")?;
     let mut table = Table::new(PROVEN);
     for exchange in exchanges {
         for (fact, what) in exchange.proven.iter().flat_map(proven) {
@@ -396,7 +396,7 @@ pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
-    let nothing = "no past session met it";
+    let nothing = "no past session had this error";
     let wanted = Wanted { about: "error", columns: ERRORS, row: error_row, nothing };
     print_facts(context, &args.scope, &wanted, args.error).await
 }

@@ -121,7 +121,7 @@ const TAKEN: &[(&str, Layout)] = &[
     ("unknown records", Layout::Flexible),
 ];
 
-const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not read", Layout::Flexible)];
+const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it was not read", Layout::Flexible)];
 
 pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Outcome> {
     match command {
@@ -191,7 +191,7 @@ fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
     let files = if args.memory_files { " and agents' memory files" } else { "" };
     let from_then = if settings.enabled { "" } else { " and keep them current from now on" };
     format!(
-        "Take these sessions{only}{files} in{from_then}? They stay on this machine, without secrets; agents can search them."
+        "Import these sessions{only}{files}{from_then}? They stay on this machine, without secrets; agents can search them."
     )
 }
 
@@ -242,7 +242,7 @@ pub async fn offer(
     }
     let there = format!("{files} past sessions of agents ({}) are on this machine", bytes(size));
     let question = format!(
-        "{there}. Take them in, and keep them current? They stay here, without secrets; agents can search them."
+        "{there}. Import them, and keep them current? They stay here, without secrets; agents can search them."
     );
     let is_meant = match answer {
         Some(answer) => answer == Answer::Yes,
@@ -279,7 +279,7 @@ fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()>
     let table = Table::listing(FOUND, &found.agents, |one| {
         vec![shown(&one.agent), shown(&one.files), bytes(one.bytes), shown(&one.fresh), shown(&one.older)]
     });
-    context.output.table(&table, "no agent has written down a session here")?;
+    context.output.table(&table, "no agent has recorded a session here")?;
     show_faults(context, &found.faults)
 }
 
@@ -309,7 +309,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
     let status = context.ask(Request::new(of::HistoryStatus)).await?;
     show_status(context, &status)?;
     if status.state == "off" {
-        context.output.note("past sessions are not taken in; `cerebro history import` asks and does");
+        context.output.note("past sessions are not imported; `cerebro history import` asks and imports them");
     }
     Ok(Outcome::Done)
 }
@@ -360,17 +360,17 @@ struct Choosing {
 const INCLUDE: Choosing = Choosing {
     key: "include",
     of: |settings| settings.include,
-    heading: "taken in",
-    nothing: "all are taken in",
-    missing: "is not on the list of what is taken in",
+    heading: "included",
+    nothing: "all are included",
+    missing: "is not included by name",
 };
 
 const EXCLUDE: Choosing = Choosing {
     key: "exclude",
     of: |settings| settings.exclude,
-    heading: "left alone",
-    nothing: "nothing is left alone",
-    missing: "is not left alone",
+    heading: "excluded",
+    nothing: "nothing is excluded",
+    missing: "is not excluded",
 };
 
 /// Adds to a list in the settings, removes from it, or shows it.
