@@ -157,15 +157,15 @@ async fn sweep(context: &Context) {
             () = context.control().stopping() => return,
         }
         let Some(service) = context.opened() else { return };
-        let gone = context.gone_sessions();
+        let disconnected = context.presence().disconnected();
         let began = context.control().started_at();
-        let since = |id: &SessionId| gone.get(id).copied().unwrap_or(began);
+        let since = |id: &SessionId| disconnected.get(id).copied().unwrap_or(began);
         if let Err(error) = service.sessions.end_disconnected(since).await {
             tracing::warn!(%error, "cannot end sessions that lost their connection");
         }
         // A session that ended before that counts as lost when the daemon starts.
         let long_ago = context.now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);
-        context.forget_gone_before(long_ago);
+        context.presence().forget_disconnected_before(long_ago);
     }
 }
 

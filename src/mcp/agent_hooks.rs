@@ -44,7 +44,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     let message = call.arguments.needed("content")?;
     // The watch is recorded under the session of the agent's server, which may have another id.
     if !call.service.feedback.note_answer(&call.session, &message)
-        && let Some(session) = call.connection.session_beside()
+        && let Some(session) = call.connection.session_of_server()
     {
         call.service.feedback.note_answer(&session, &message);
     }
@@ -150,7 +150,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         .enumerate()
         .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
         .collect();
-    call.connection.beside(&call.session);
+    call.connection.hook_ran(&call.session);
     let actor = work::actor(call, &caller, directory);
     if call.service.journal.of_session(&actor).await?.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
@@ -284,9 +284,10 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
         limit: CANDIDATES_MAX,
     };
     let listed = call.service.journal.list(actor, query).await?;
+    let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
     let is_left = |work: &Work| {
-        work.lost
-            || work.session.as_ref().is_none_or(|session| !call.context.is_at_work(session, work.active_at))
+        let session = work.session.as_ref();
+        work.lost || !session.is_some_and(|session| presence.is_at_work(session, work.active_at, now, began))
     };
     Ok(listed.iter().filter(|listed| is_left(&listed.work)).map(|listed| listed.work.id).collect())
 }

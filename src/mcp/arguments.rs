@@ -74,6 +74,13 @@ pub struct Arguments {
     redacted: usize,
 }
 
+/// Which instant of its day a date means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DayEdge {
+    Start,
+    End,
+}
+
 /// Who chose the names of projects, types and sessions in the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
@@ -366,10 +373,10 @@ impl Arguments {
         Nature::parse(&name).map(Some).ok_or_else(|| ArgumentError::new("kind", Some(&name), problem()))
     }
 
-    /// A moment: RFC 3339, a date, or an age. A date means its first instant, or with `end` its last.
-    pub fn moment(&mut self, name: &'static str, now: Timestamp, end: bool) -> Result<Option<Timestamp>> {
+    /// A moment: RFC 3339, a date, or an age.
+    pub fn moment(&mut self, name: &'static str, now: Timestamp, day: DayEdge) -> Result<Option<Timestamp>> {
         let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
-        text::parse_moment(given.trim(), now, end).map(Some).ok_or_else(|| {
+        text::parse_moment(given.trim(), now, day == DayEdge::End).map(Some).ok_or_else(|| {
             ArgumentError::new(
                 name,
                 Some(&given),
@@ -379,21 +386,22 @@ impl Arguments {
     }
 
     /// A moment given as a date or in RFC 3339, not as an age.
-    pub fn date(&mut self, name: &'static str, end: bool) -> Result<Option<Timestamp>> {
+    pub fn date(&mut self, name: &'static str, day: DayEdge) -> Result<Option<Timestamp>> {
         let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
         let given = given.trim();
         let is_dated = given.get(..10).is_some_and(is_day);
-        let parsed = text::parse_moment(given, Timestamp::UNIX_EPOCH, end).filter(|_| is_dated);
+        let parsed =
+            text::parse_moment(given, Timestamp::UNIX_EPOCH, day == DayEdge::End).filter(|_| is_dated);
         parsed.map(Some).ok_or_else(|| {
             ArgumentError::new(name, Some(given), "it must be a date (2026-11-21 or RFC 3339)")
         })
     }
 
     /// A change of such a moment. An empty text removes it.
-    pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Change<Timestamp>> {
+    pub fn reset(&mut self, name: &'static str, day: DayEdge) -> Result<Change<Timestamp>> {
         match self.text(name)? {
             None => Ok(Change::Keep),
-            Some(_) => Ok(Change::To(self.date(name, end)?)),
+            Some(_) => Ok(Change::To(self.date(name, day)?)),
         }
     }
 
@@ -531,15 +539,15 @@ mod tests {
             json!({"a": "2026-11-20", "b": " ", "c": "7d", "d": "soon", "e": "2026-11-20T08:00:00Z"}),
         );
         let at = |text: &str| Ok(Some(text.parse::<Timestamp>().unwrap()));
-        assert_eq!(given.date("a", false), at("2026-11-20T00:00:00Z"));
-        assert_eq!(given.date("a", true), at("2026-11-20T23:59:59.999999Z"));
-        assert_eq!(given.date("e", false), at("2026-11-20T08:00:00Z"));
-        assert_eq!((given.date("b", true), given.date("absent", true)), (Ok(None), Ok(None)));
+        assert_eq!(given.date("a", DayEdge::Start), at("2026-11-20T00:00:00Z"));
+        assert_eq!(given.date("a", DayEdge::End), at("2026-11-20T23:59:59.999999Z"));
+        assert_eq!(given.date("e", DayEdge::Start), at("2026-11-20T08:00:00Z"));
+        assert_eq!((given.date("b", DayEdge::End), given.date("absent", DayEdge::End)), (Ok(None), Ok(None)));
         assert_eq!(
-            (given.reset("b", true), given.reset("absent", true)),
+            (given.reset("b", DayEdge::End), given.reset("absent", DayEdge::End)),
             (Ok(Change::To(None)), Ok(Change::Keep))
         );
-        assert!(given.date("c", false).is_err() && given.date("d", false).is_err());
+        assert!(given.date("c", DayEdge::Start).is_err() && given.date("d", DayEdge::Start).is_err());
     }
 
     #[test]
@@ -571,7 +579,7 @@ mod tests {
                 read("limit").count("limit").map(drop).unwrap_err(),
                 read("hard").flag(&["hard"]).map(drop).unwrap_err(),
                 read("scope").scope().map(drop).unwrap_err(),
-                read("since").moment("since", now, false).map(drop).unwrap_err(),
+                read("since").moment("since", now, DayEdge::Start).map(drop).unwrap_err(),
             ];
             for error in errors.map(|error| error.to_string().to_lowercase()) {
                 assert!(!error.contains("mn5pq8") && !error.contains("ab3de6"), "{error}");
@@ -627,7 +635,7 @@ mod tests {
             let _ = read("limit").clamped("limit", 10, 1..=50).map(|limit| assert!((1..=50).contains(&limit)));
             let _ = read("hard").flag(&["hard"]);
             let _ = read("tags").texts("tags");
-            let _ = read("since").moment("since", now, true);
+            let _ = read("since").moment("since", now, DayEdge::End);
             let _ = read("project").project();
             let _ = read("scope").scope();
             let _ = read("type").kind();

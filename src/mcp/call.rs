@@ -1,6 +1,12 @@
 //! One call under way: the input and output of a handler.
 
-use super::{arguments::Arguments, connection::Connection, context::Context, fault::Fault, reply::Reply};
+use super::{
+    arguments::{ArgumentError, Arguments},
+    connection::Connection,
+    context::Context,
+    fault::Fault,
+    reply::Reply,
+};
 use crate::answer::Ask;
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_service::{Caller, Service};
@@ -43,6 +49,17 @@ impl Call {
         }
         let counted = former.into_iter().map(|project| (count(&project), project));
         Ok(counted.filter(|(count, _)| *count > 0).map(|(count, project)| (project, count)).collect())
+    }
+
+    /// The project that the call is about: the one that it names, otherwise the caller's.
+    pub(super) fn project(&mut self) -> Result<Project, ArgumentError> {
+        Ok(self.arguments.project()?.unwrap_or_else(|| self.caller.project.clone()))
+    }
+
+    /// The same, or `None` if the call is about all projects.
+    pub(super) fn project_or_all(&mut self) -> Result<Option<Project>, ArgumentError> {
+        let all = self.arguments.flag(&["all_projects"])?;
+        Ok(Some(self.project()?).filter(|_| !all))
     }
 
     /// The session that the call names, otherwise [`Self::session`].

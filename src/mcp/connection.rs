@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// The hello for a program with which a person watches, in the same folder.
-    pub(super) fn looking_on(&self) -> Hello {
+    pub(super) fn watching_hello(&self) -> Hello {
         let Hello { cwd, project, project_dir, folder_project, is_remote, .. } = self.0.hello.clone();
         Hello {
             protocol: hello::PROTOCOL,
@@ -151,13 +151,14 @@ impl Connection {
     pub(super) fn uses(&self, service: &Service, session: &SessionId) {
         if lock(&self.0.used).insert(session.clone()) {
             service.sessions.connected(session);
+            let presence = self.0.context.presence();
             if !self.is_person() {
-                self.0.context.agent_came(session);
+                presence.agent_joined(session);
             }
-            if let Some(agent) = self.0.agent() {
-                self.0.context.serves(session, agent);
+            if let Some(agent) = self.0.unnaming_agent() {
+                presence.unnamed_began(session, agent);
             }
-            self.0.context.session_back(session);
+            presence.session_connected(session);
         }
     }
 
@@ -169,33 +170,33 @@ impl Connection {
 
     /// Records that this connection's hook works for a session. The agent's server, which the same process started,
     /// then belongs to it, too.
-    pub(super) fn beside(&self, session: &SessionId) {
-        self.0.context.met(session, &self.0.hello.parents);
+    pub(super) fn hook_ran(&self, session: &SessionId) {
+        self.0.context.presence().hook_ran(session, &self.0.hello.parents);
     }
 
     /// The session of the agent's server that the same process started as this hook, if there is exactly one. Hooks use
     /// the agent's names of sessions, which a server may not know.
-    pub(super) fn session_beside(&self) -> Option<SessionId> {
-        self.0.context.session_served(&self.0.hello.parents)
+    pub(super) fn session_of_server(&self) -> Option<SessionId> {
+        self.0.context.presence().unnamed_session_of(&self.0.hello.parents)
     }
 
     /// Ties an opening of the live endpoint to this connection.
-    pub(super) fn holds(&self, lease: Lease) {
+    pub(super) fn hold_studio(&self, lease: Lease) {
         *lock(&self.0.lease) = Some(lease);
     }
 
     /// The opening that is tied to this connection.
-    pub(super) fn held(&self) -> Option<Lease> {
+    pub(super) fn studio_lease(&self) -> Option<Lease> {
         *lock(&self.0.lease)
     }
 
     /// Ties the HTTP listener that this token stops to this connection.
-    pub(super) fn listens(&self, stop: CancellationToken) {
+    pub(super) fn hold_listener(&self, stop: CancellationToken) {
         *lock(&self.0.listening) = Some(stop);
     }
 
     /// The token of the HTTP listener that is tied to this connection.
-    pub(super) fn listening(&self) -> Option<CancellationToken> {
+    pub(super) fn listener(&self) -> Option<CancellationToken> {
         lock(&self.0.listening).clone()
     }
 
@@ -211,7 +212,7 @@ impl Connection {
 
     /// Whether notifications reach the client. Over HTTP, that is only so for a request with its own stream, and not in
     /// a session.
-    pub(super) fn hears_news(&self) -> bool {
+    pub(super) fn gets_notifications(&self) -> bool {
         !self.is_remote() || self.0.hello.minted_session.is_some()
     }
 
@@ -277,19 +278,20 @@ impl State {
     }
 
     /// The process of the agent that started this server, if the agent did not name its session.
-    fn agent(&self) -> Option<u32> {
+    fn unnaming_agent(&self) -> Option<u32> {
         let is_nameless = self.hello.role == Role::Agent && self.hello.client_session.is_none();
         self.hello.parents.first().copied().filter(|_| is_nameless)
     }
 
     /// The sessions known only from hooks whose agent started this connection's server.
-    fn sessions_beside(&self) -> Vec<SessionId> {
-        self.agent().map(|agent| self.context.take_beside(agent)).unwrap_or_default()
+    fn sessions_of_hooks(&self) -> Vec<SessionId> {
+        let agent = self.unnaming_agent();
+        agent.map(|agent| self.context.presence().take_sessions_of_hooks(agent)).unwrap_or_default()
     }
 
     /// Records in the journal that the agent of a session is gone.
     fn record_loss(&self, service: &Service, session: &SessionId) {
-        self.context.forget_beside(session);
+        self.context.presence().forget_hooks(session);
         tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
     }
 
@@ -304,7 +306,7 @@ impl State {
         let Some(service) = self.context.opened() else { return };
         let is_loss = self.is_end_of_agent();
         if is_loss {
-            self.sessions_beside().iter().for_each(|session| self.record_loss(&service, session));
+            self.sessions_of_hooks().iter().for_each(|session| self.record_loss(&service, session));
         }
         if let Some(lease) = lock(&self.lease).take() {
             let (context, service) = (self.context.clone(), service.clone());
@@ -315,14 +317,14 @@ impl State {
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
             service.sessions.disconnected(&session);
-            self.context.serves_no_more(&session);
-            if self.hello.role == Role::Agent && self.context.agent_left(&session) && is_loss {
+            self.context.presence().unnamed_ended(&session);
+            if self.hello.role == Role::Agent && self.context.presence().agent_left(&session) && is_loss {
                 self.record_loss(&service, &session);
             }
             if over.as_ref() == Some(&session) {
                 tokio::spawn(end(service.clone(), session));
             } else {
-                self.context.session_gone(session, now);
+                self.context.presence().session_disconnected(session, now);
             }
         }
     }

@@ -2,7 +2,6 @@
 //! it. It uses none of them.
 
 use std::{
-    collections::HashMap,
     net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -12,14 +11,14 @@ use std::{
 use tokio::{io::DuplexStream, sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{fault::Fault, live::Live, metrics::Metrics};
+use super::{fault::Fault, live::Live, metrics::Metrics, presence::Presence};
 use crate::{
     daemon::{Control, hello::Hello},
     home::Home,
     platform, web,
 };
 use cerebro_core::code::Code;
-use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
+use cerebro_core::domain::Timestamp;
 use cerebro_core::operation::Group;
 pub(super) use cerebro_core::sync::lock;
 use cerebro_service::{Clock, Lease, Service};
@@ -27,8 +26,6 @@ use cerebro_service::{Clock, Lease, Service};
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
 
-/// Most sessions for which the processes of hooks are recorded.
-const BESIDE_MAX: usize = 1_024;
 /// How often at most a client is notified that the list of memories has changed.
 const NEWS_EVERY: Duration = Duration::from_secs(2);
 
@@ -94,14 +91,7 @@ struct Shared {
     /// The number of calls under way, on all connections.
     calls: watch::Sender<usize>,
     last_call: Mutex<Instant>,
-    /// When sessions lost their last connection.
-    gone: Mutex<HashMap<SessionId, Timestamp>>,
-    /// How many servers of agents work in each session now. Hooks and commands are not counted.
-    agents: Mutex<HashMap<SessionId, usize>>,
-    /// The ancestors of each session's hooks. One of them is also an ancestor of the agent's server.
-    beside: Mutex<HashMap<SessionId, Vec<u32>>>,
-    /// The sessions of servers whose agents did not name a session, each with the agent's process.
-    served: Mutex<HashMap<SessionId, u32>>,
+    presence: Presence,
     live: Live,
     /// Serialises opening and closing the live endpoint.
     studio: tokio::sync::Mutex<()>,
@@ -131,10 +121,7 @@ impl Context {
             changes: watch::channel(0).0,
             calls: watch::Sender::new(0),
             last_call: Mutex::new(Instant::now()),
-            gone: Mutex::default(),
-            agents: Mutex::default(),
-            beside: Mutex::default(),
-            served: Mutex::default(),
+            presence: Presence::default(),
             live: Live::new(),
             studio: tokio::sync::Mutex::default(),
             http: tokio::sync::Mutex::default(),
@@ -171,6 +158,11 @@ impl Context {
     /// The handle to the daemon.
     pub fn control(&self) -> &Control {
         &self.0.control
+    }
+
+    /// Which sessions have an agent at work.
+    pub fn presence(&self) -> &Presence {
+        &self.0.presence
     }
 
     pub(super) fn live(&self) -> &Live {
@@ -289,7 +281,7 @@ impl News {
     }
 }
 
-/// Calls under way, and sessions without a connection.
+/// Calls under way.
 impl Context {
     /// How many calls are under way, on all connections.
     pub fn calls_under_way(&self) -> usize {
@@ -310,91 +302,6 @@ impl Context {
     /// When the last call began or ended.
     pub fn last_call(&self) -> Instant {
         *lock(&self.0.last_call)
-    }
-
-    /// When each session without a connection lost its last one.
-    pub fn gone_sessions(&self) -> HashMap<SessionId, Timestamp> {
-        lock(&self.0.gone).clone()
-    }
-
-    /// Removes the sessions that lost their connection before a moment.
-    pub fn forget_gone_before(&self, moment: Timestamp) {
-        lock(&self.0.gone).retain(|_, at| *at >= moment);
-    }
-
-    /// Records that a session lost its last connection.
-    pub(super) fn session_gone(&self, session: SessionId, at: Timestamp) {
-        lock(&self.0.gone).insert(session, at);
-    }
-
-    /// Records that an agent's server works in a session.
-    pub(super) fn agent_came(&self, session: &SessionId) {
-        *lock(&self.0.agents).entry(session.clone()).or_default() += 1;
-    }
-
-    /// Records that an agent's server left a session. Returns whether it was the last one.
-    pub(super) fn agent_left(&self, session: &SessionId) -> bool {
-        let mut agents = lock(&self.0.agents);
-        match agents.get_mut(session) {
-            Some(count) if *count > 1 => {
-                *count -= 1;
-                false
-            }
-            Some(_) => agents.remove(session).is_some(),
-            None => false,
-        }
-    }
-
-    /// Records the ancestors of a session's hooks.
-    pub(super) fn met(&self, session: &SessionId, parents: &[u32]) {
-        let mut beside = lock(&self.0.beside);
-        if beside.len() >= BESIDE_MAX && !beside.contains_key(session) {
-            beside.clear();
-        }
-        beside.insert(session.clone(), parents.to_vec());
-    }
-
-    /// Removes and returns the sessions whose hooks a process started.
-    pub(super) fn take_beside(&self, parent: u32) -> Vec<SessionId> {
-        let mut beside = lock(&self.0.beside);
-        beside.extract_if(|_, parents| parents.contains(&parent)).map(|(session, _)| session).collect()
-    }
-
-    /// Removes the ancestors of a session's hooks, because the session ended properly.
-    pub(super) fn forget_beside(&self, session: &SessionId) {
-        lock(&self.0.beside).remove(session);
-    }
-
-    /// Records that an agent's server works in a session that the agent did not name.
-    pub(super) fn serves(&self, session: &SessionId, agent: u32) {
-        lock(&self.0.served).insert(session.clone(), agent);
-    }
-
-    /// Removes what [`Self::serves`] recorded.
-    pub(super) fn serves_no_more(&self, session: &SessionId) {
-        lock(&self.0.served).remove(session);
-    }
-
-    /// The session in which the server of one of these processes works; `None` if there are several.
-    pub(super) fn session_served(&self, agents: &[u32]) -> Option<SessionId> {
-        let served = lock(&self.0.served);
-        let mut found = served.iter().filter(|(_, agent)| agents.contains(agent)).map(|(session, _)| session);
-        found.next().filter(|_| found.next().is_none()).cloned()
-    }
-
-    /// Whether a session that was active at a moment may still be at work: it has a connection, or its hooks reported
-    /// something recently to this process.
-    pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
-        let now = self.now();
-        let lately =
-            now.checked_sub(DISCONNECT_GRACE).unwrap_or(Timestamp::MIN).max(self.control().started_at());
-        lock(&self.0.agents).contains_key(session)
-            || (active_at >= lately && lock(&self.0.beside).contains_key(session))
-    }
-
-    /// Records that a session has a connection again.
-    pub(super) fn session_back(&self, session: &SessionId) {
-        lock(&self.0.gone).remove(session);
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http,
     maintenance, observation, operator,
     reply::Reply,
-    stats, studio, tombstone_ops, tools, tui_ops, web, work, work_tools, worker,
+    screen_ops, stats, studio, tombstone_ops, tools, web, work, work_tools, worker,
 };
 use crate::answer::of;
 use cerebro_core::operation::Operation;
@@ -67,14 +67,14 @@ pub(super) fn handler(operation: Operation) -> Handler {
             Box::pin(async { Ok(Reply::to::<of::Stop>(operator::stop(context))) })
         }),
         O::Clients => Handler::Home(|context, _| {
-            Box::pin(async { Ok(Reply::to::<of::Clients>(tui_ops::clients(context))) })
+            Box::pin(async { Ok(Reply::to::<of::Clients>(screen_ops::clients(context))) })
         }),
         O::Live => Handler::Home(|context, arguments| {
-            Box::pin(async { tui_ops::calls(context, arguments).await.map(Reply::to::<of::Live>) })
+            Box::pin(async { screen_ops::calls(context, arguments).await.map(Reply::to::<of::Live>) })
         }),
         O::Resolve => store!(Resolve, operator::resolve),
         O::List => store!(List, operator::list),
-        O::Browse => store!(Browse, tui_ops::browse),
+        O::Browse => store!(Browse, screen_ops::browse),
         O::Restore => store!(Restore, operator::restore),
         O::Pin => store!(Pin, operator::pin),
         O::Unpin => store!(Unpin, operator::unpin),
@@ -87,17 +87,17 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::Tombstones => store!(Tombstones, tombstone_ops::list),
         O::ForgetTombstones => store!(ForgetTombstones, tombstone_ops::forget),
         O::Sessions => store!(Sessions, operator::sessions),
-        O::Story => store!(Story, tui_ops::session_contents),
+        O::Story => store!(Story, screen_ops::session_contents),
         O::Prompts => store!(Prompts, operator::prompts),
         O::Projects => store!(Projects, operator::projects),
         O::Types => store!(Types, operator::types),
         O::Spelling => store!(Spelling, operator::spelling),
         O::MergeProjects => store!(MergeProjects, operator::merge_projects),
         O::Events => store!(Events, operator::events),
-        O::Activity => store!(Activity, tui_ops::activity),
+        O::Activity => store!(Activity, screen_ops::activity),
         O::Graph => store!(Graph, operator::graph),
-        O::Pairs => store!(Pairs, tui_ops::pairs),
-        O::Settle => store!(Settle, tui_ops::settle),
+        O::Pairs => store!(Pairs, screen_ops::pairs),
+        O::Settle => store!(Settle, screen_ops::settle),
         O::Entity => store!(Entity, operator::entity),
         O::Health => store!(Health, health::health),
         O::Export => store!(Export, operator::export),

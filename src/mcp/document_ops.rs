@@ -20,7 +20,7 @@ const PAGE: usize = 100;
 
 /// Ingests the contents of a file.
 pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project()?;
     let arguments = &mut call.arguments;
     let dry_run = arguments.flag(&["dry_run"])?;
     let hash = arguments.needed("hash")?;
@@ -62,10 +62,9 @@ pub(super) fn outcome(done: &Ingested) -> Reply<documents::Ingested> {
 
 /// A page of the documents of a project, or of all.
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Documents> {
-    let all = call.arguments.flag(&["all_projects"])?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project_or_all()?;
     let offset = call.arguments.count("offset")?.unwrap_or(0);
-    let found = call.service.documents.list((!all).then_some(&project), offset, LISTING_MAX).await?;
+    let found = call.service.documents.list(project.as_ref(), offset, LISTING_MAX).await?;
     let answer =
         documents::Listed { documents: found.iter().map(row).collect(), more: found.len() == LISTING_MAX };
     Ok(Reply::saying(text::counted(found.len(), "document")).answering(answer))

@@ -7,9 +7,9 @@ use super::{
     call::Call,
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
+    rows::match_name,
 };
 use cerebro_core::domain::Project;
-use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
@@ -36,12 +36,12 @@ pub(super) async fn search(
     of: Evidence,
     request: &SearchRequest,
 ) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
-    let place = place(call, request);
+    let project = searched_project(call, request);
     // Only a person may search sessions without a person: an agent would take their prompts for the user's wishes.
     let hidden = call.caller.person && call.arguments.flag(&["hidden"])?;
     let asked = EvidenceRequest {
         query: request.query.clone(),
-        project: place.clone(),
+        project: project.clone(),
         hidden,
         reader: reader(call),
         since: request.since,
@@ -51,7 +51,7 @@ pub(super) async fn search(
     };
     let found = call.service.recall.search_evidence(of, &asked).await?;
     call.redacted += found.as_ref().map_or(0, |found| found.redacted);
-    Ok(found.map(|found| (found, place)))
+    Ok(found.map(|found| (found, project)))
 }
 
 /// The agent that asks, with the name under which its memory files are recorded; `None` for a person.
@@ -62,7 +62,7 @@ pub(super) fn reader(call: &Call) -> Option<String> {
 }
 
 /// The project of a search; `None` for all.
-pub(super) fn place(call: &Call, request: &SearchRequest) -> Option<Project> {
+pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<Project> {
     let project = || request.project.clone().unwrap_or_else(|| call.caller.project.clone());
     (!request.all_projects).then(project)
 }
@@ -71,43 +71,37 @@ pub(super) fn place(call: &Call, request: &SearchRequest) -> Option<Project> {
 pub(super) fn found_reply(
     of: Evidence,
     found: &EvidenceFound,
-    place: Option<&Project>,
+    project: Option<&Project>,
     is_framed: bool,
 ) -> Reply {
-    let label = match found.matched {
-        Match::Strong => "strong",
-        Match::Partial => "partial",
-        Match::None => "none",
-    };
+    let label = match_name(found.matched);
     let ids: Vec<String> = found.hits.iter().map(|hit| of.id_of(hit.id)).collect();
-    let parts = |at: usize| {
-        let hit = &found.hits[at];
-        HitParts {
-            id: &ids[at],
-            title: &hit.title,
-            kind: of.type_name(),
-            at: hit.date,
-            agent: &hit.agent,
-            preview: &hit.preview,
-            score: hit.score,
-            project: hit.scope.project().filter(|_| place.is_none()).map(Project::as_str),
-            marks: &[],
-            is_framed,
-        }
-    };
-    let shown = place.map_or("all projects", Project::as_str);
+    let parts = found.hits.iter().zip(&ids).map(|(hit, id)| HitParts {
+        id,
+        title: &hit.title,
+        kind: of.type_name(),
+        at: hit.date,
+        agent: &hit.agent,
+        preview: &hit.preview,
+        score: hit.score,
+        project: hit.scope.project().filter(|_| project.is_none()).map(Project::as_str),
+        marks: &[],
+        is_framed,
+    });
+    let parts: Vec<HitParts<'_>> = parts.collect();
+    let searched = project.map_or("all projects", Project::as_str);
     let heading = match ids.len() {
-        0 => format!("no {} in {shown} (match: {label})", name(of)),
+        0 => format!("no {} in {searched} (match: {label})", name(of)),
         n => format!(
-            "{n} {} in {shown} (match: {label}). {NOTES} Read one with mem_get_observation.",
+            "{n} {} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation.",
             name(of)
         ),
     };
     let mut reply = Reply::saying(heading)
         .fact("match", label)
-        .list("hits", (0..ids.len()).map(|at| parts(at).json()).collect())
-        .fact("project", place.map(|project| project.as_str().to_owned()))
-        .lines((0..ids.len()).map(|at| parts(at).line()));
+        .list("hits", parts.iter().map(HitParts::json).collect())
+        .fact("project", project.map(|project| project.as_str().to_owned()))
+        .lines(parts.iter().map(HitParts::line));
     if found.relaxed {
         reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
     }

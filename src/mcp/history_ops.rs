@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    arguments::{ArgumentError, Arguments},
+    arguments::{ArgumentError, Arguments, DayEdge},
     call::{AnswerTo, Call},
     fault::Fault,
     reply::{Reply, millis, moment},
@@ -17,7 +17,7 @@ use cerebro_core::text;
 use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, agent_named};
 
 /// Most sessions that are named if the beginning of an id is ambiguous.
-const MEANT_MAX: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// Starts an import of past sessions. Returns at once.
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
@@ -141,7 +141,7 @@ pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
     let found = call.service.history.exchanges(&id, from, limit, full).await?;
     let found = match found {
         None => {
-            let id = meant(call, &id).await?;
+            let id = session_like(call, &id).await?;
             call.service.history.exchanges(&id, from, limit, full).await?
         }
         found => found,
@@ -163,9 +163,9 @@ fn unknown(id: &SessionId) -> ArgumentError {
 }
 
 /// The session with an id, or an exchange's id, that begins like this.
-async fn meant(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
+async fn session_like(call: &Call, given: &SessionId) -> Result<SessionId, Fault> {
     let part = given.as_str().trim_end_matches('…');
-    let found = call.service.history.sessions_like(part, MEANT_MAX).await?;
+    let found = call.service.history.sessions_like(part, NAMED_MAX).await?;
     match found.as_slice() {
         [] => Err(unknown(given).into()),
         [one] => Ok(one.id.clone()),
@@ -183,7 +183,7 @@ async fn known_session(call: &Call, given: SessionId) -> Result<SessionId, Fault
     if past || call.service.sessions.is_known(&given).await? {
         return Ok(given);
     }
-    meant(call, &given).await
+    session_like(call, &given).await
 }
 
 /// The first prompt of a session.
@@ -230,9 +230,8 @@ fn exchange_row(stored: &FullExchange, full: bool) -> history::Exchange {
 
 /// The proven facts of past sessions about a file, a command or an error.
 pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
+    let project = call.project_or_all()?;
     let arguments = &mut call.arguments;
-    let all = arguments.flag(&["all_projects"])?;
-    let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let (about, asked) = (arguments.needed("about")?, arguments.needed("query")?);
     let line = arguments.text("line")?;
@@ -245,7 +244,7 @@ pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
         }
     };
     let limit = if line.is_some() { LIMIT_MAX } else { limit };
-    let mut found = call.service.history.facts((!all).then_some(&project), &about, limit).await?;
+    let mut found = call.service.history.facts(project.as_ref(), &about, limit).await?;
     let mut line_found = None;
     if let Some(line) = line {
         let at = call.service.history.exchange_with_line(&found.facts, &line).await?;
@@ -301,8 +300,8 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
     let mut what = Forget {
         session: None,
         project: arguments.project()?,
-        since: arguments.moment("since", now, false)?,
-        before: arguments.moment("before", now, false)?,
+        since: arguments.moment("since", now, DayEdge::Start)?,
+        before: arguments.moment("before", now, DayEdge::Start)?,
         text: arguments.text("text")?,
     };
     let dry_run = arguments.flag(&["dry_run"])?;

@@ -1,7 +1,7 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
 //! The groups of files below build on each other, and no two files use each other: arguments and answers; the live
-//! calls and the metrics; the shared [`Context`], a connection, a call; the handlers; `dispatch`, the table of
+//! calls, the metrics and the presence of agents; the shared [`Context`], a connection, a call; the handlers; `dispatch`, the table of
 //! handlers; `library`, the prompts and resources; and `server`, which speaks the protocol. `server` answers the
 //! handshake and the tool list at once; only calls wait for the store.
 
@@ -12,6 +12,7 @@ mod rows;
 
 mod live;
 mod metrics;
+mod presence;
 
 mod context;
 mod cycle;
@@ -37,11 +38,11 @@ pub mod http;
 mod maintenance;
 mod observation;
 mod operator;
+mod screen_ops;
 mod stats;
 mod studio;
 mod tombstone_ops;
 mod tools;
-mod tui_ops;
 pub mod web;
 mod work;
 mod work_tools;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    arguments::DayEdge,
     call::{Answer, Call},
     documents, freshness, history,
     reply::{NOTES, Reply, agent, moment},
@@ -28,7 +29,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         history: call.arguments.flag(&["history"])?,
         offset: call.arguments.count("offset")?.unwrap_or(0),
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
-        as_of: call.arguments.moment("as_of", call.now(), true)?,
+        as_of: call.arguments.moment("as_of", call.now(), DayEdge::End)?,
     };
     let found = call.service.recall.observation(&request, call.caller.person).await?;
     let reply = reply_of(&found);

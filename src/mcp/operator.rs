@@ -4,7 +4,7 @@
 //! only on a connection whose hello says that the client is a person's. The socket's permissions keep others out.
 
 use super::{
-    arguments::ArgumentError,
+    arguments::{ArgumentError, DayEdge},
     call::{AnswerTo, Call},
     context::Context,
     fault::Fault,
@@ -108,17 +108,17 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
 
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
     let now = call.now();
+    call.arguments.filled(&CONDITIONS)?;
+    let project = call.project_or_all()?;
+    let is_own = project.is_some() && call.arguments.named_project().is_none();
     let arguments = &mut call.arguments;
-    arguments.filled(&CONDITIONS)?;
-    let all = arguments.flag(&["all_projects"])?;
-    let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let selection = Selection {
-        project: (!all).then_some(project),
+        project,
         scope: arguments.scope()?,
         kind: arguments.kind()?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
-        since: arguments.moment("since", now, false)?,
-        until: arguments.moment("until", now, true)?,
+        since: arguments.moment("since", now, DayEdge::Start)?,
+        until: arguments.moment("until", now, DayEdge::End)?,
         session: arguments.session_id("session")?,
         agent: arguments.text("agent")?,
         deleted: arguments.flag(&["deleted"])?,
@@ -127,7 +127,6 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
     let limit = arguments.clamped("limit", 20, 1..=LISTING_MAX)?;
     let offset = arguments.count("cursor")?.unwrap_or(0);
     let found = call.service.recall.select(&selection, offset, limit).await?;
-    let is_own = !all && call.arguments.named_project().is_none();
     let former = if found.memories.is_empty() && is_own { call.former().await? } else { Vec::new() };
     let former = former
         .iter()
@@ -143,11 +142,10 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
 }
 
 pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
-    let all = call.arguments.flag(&["all_projects"])?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project_or_all()?;
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
-    let before = call.arguments.moment("before", call.now(), false)?;
-    let sessions = call.service.sessions.latest((!all).then_some(&project), before, limit).await?;
+    let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
+    let sessions = call.service.sessions.latest(project.as_ref(), before, limit).await?;
     let answer = Sessions { sessions: sessions.iter().map(session_row).collect() };
     Ok(Reply::saying(text::counted(sessions.len(), "session")).answering(answer))
 }
@@ -176,9 +174,8 @@ pub(super) async fn types(call: &mut Call) -> AnswerTo<of::Types> {
 /// Suggestions for the words of a question.
 pub(super) async fn spelling(call: &mut Call) -> AnswerTo<of::Spelling> {
     let query = call.arguments.needed("query")?;
-    let all = call.arguments.flag(&["all_projects"])?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
-    let spelled = call.service.recall.spelled(&query, (!all).then_some(&project)).await?;
+    let project = call.project_or_all()?;
+    let spelled = call.service.recall.spelled(&query, project.as_ref()).await?;
     let words: Vec<Misspelt> = spelled
         .into_iter()
         .map(|(word, near)| Misspelt { word: word.into(), near: near.into_iter().map(Text::from).collect() })
@@ -214,10 +211,9 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
 }
 
 pub(super) async fn prompts(call: &mut Call) -> AnswerTo<of::Prompts> {
-    let all = call.arguments.flag(&["all_projects"])?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project_or_all()?;
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
-    let prompts = call.service.memories.prompts((!all).then_some(&project), limit).await?;
+    let prompts = call.service.memories.prompts(project.as_ref(), limit).await?;
     let answer = Prompts { prompts: prompts.iter().map(prompt_row).collect() };
     Ok(Reply::saying(text::counted(prompts.len(), "prompt")).answering(answer))
 }

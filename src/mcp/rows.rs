@@ -1,4 +1,4 @@
-//! Rows that several answers share: a memory, a session, an entry of a timeline, the next steps.
+//! What several answers share: the row of a memory, a session and an entry of a timeline, labels, the next steps.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,22 @@ use super::reply::{agent, moment};
 use crate::answer::{Text, memories, sessions};
 use cerebro_core::domain::{Memory, Project, Scope, Session};
 use cerebro_core::operation::Operation;
+use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
 
 /// The name of a memory's project in replies.
 pub(super) fn shown_project(scope: &Scope) -> &str {
     scope.project().map_or("personal", Project::as_str)
+}
+
+/// The label of how well the best hit answers.
+pub(super) fn match_name(matched: Match) -> &'static str {
+    match matched {
+        Match::Strong => "strong",
+        Match::Partial => "partial",
+        Match::None => "none",
+    }
 }
 
 /// The next steps for the reader of a context: commands for a person, tools for an agent.

@@ -70,7 +70,7 @@ where
     let (reader, writer) = tokio::io::split(stream);
     let wire = Wire::new(reader, writer, hello.wants_receipts);
     let connection = Connection::new(context, hello, project);
-    tokio::spawn(attend(connection.clone()));
+    tokio::spawn(record_agent(connection.clone()));
     match Server(connection.clone()).serve(wire).await {
         Ok(running) => {
             if let Err(error) = running.waiting().await {
@@ -84,7 +84,7 @@ where
 
 /// Records, as soon as the store is open, that an agent is in its session. So an agent that calls no tool is recorded,
 /// too, and so is its end.
-async fn attend(connection: Connection) {
+async fn record_agent(connection: Connection) {
     let Some(session) = connection.own_session() else { return };
     if let Ok(service) = connection.context().service().await {
         connection.uses(&service, &session);
@@ -275,7 +275,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
         let capabilities = capabilities.enable_completions();
-        let capabilities = if self.0.hears_news() {
+        let capabilities = if self.0.gets_notifications() {
             capabilities.enable_resources_list_changed().build()
         } else {
             capabilities.build()
@@ -393,7 +393,7 @@ impl ServerHandler for Server {
 
     /// Only changes of the list of resources are supported.
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.0.hears_news().then(|| SubscriptionFilter::builder().resources_list_changed().build())
+        self.0.gets_notifications().then(|| SubscriptionFilter::builder().resources_list_changed().build())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {

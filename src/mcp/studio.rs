@@ -92,7 +92,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
     let context = call.context.clone();
     let _order = context.studio().lock().await;
     let access = call.service.studio.open(StudioOptions { port, origins }).await?;
-    call.connection.holds(access.lease);
+    call.connection.hold_studio(access.lease);
     let lease = access.lease;
     let access = described(access);
     let file = context.home().studio_file();
@@ -125,7 +125,7 @@ pub(super) async fn close(call: &mut Call) -> AnswerTo<of::StudioClose> {
 
 /// Whether the endpoint that this connection opened is open.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::StudioStatus> {
-    let open = match call.connection.held() {
+    let open = match call.connection.studio_lease() {
         Some(lease) => call.service.studio.is_open(lease).await,
         None => false,
     };

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{
-    arguments::{ArgumentError, Arguments, bullets},
+    arguments::{ArgumentError, Arguments, DayEdge, bullets},
     call::{Answer, AnswerTo, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{follow_ups, marked_entry, shown_project},
+    rows::{follow_ups, marked_entry, match_name, shown_project},
 };
 use crate::answer::{Text, memories, of};
 use crate::edits;
@@ -23,6 +23,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::text;
+use cerebro_search::lexical::Hit;
 use cerebro_service::{
     Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,
     SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
@@ -195,7 +196,10 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let supersedes = arguments.memory_ids("supersedes")?;
     let revive = arguments.flag(&["revive"])?;
     let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
-    let valid = Validity::new(arguments.date("valid_from", false)?, arguments.date("valid_until", true)?);
+    let valid = Validity::new(
+        arguments.date("valid_from", DayEdge::Start)?,
+        arguments.date("valid_until", DayEdge::End)?,
+    );
     let request = SaveRequest {
         title,
         content,
@@ -302,29 +306,15 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         tags: arguments.texts("tags")?,
         expected_revision: arguments.revision("expected_revision")?,
         supersedes: arguments.memory_ids("supersedes")?,
-        valid_from: arguments.reset("valid_from", false)?,
-        valid_until: arguments.reset("valid_until", true)?,
+        valid_from: arguments.reset("valid_from", DayEdge::Start)?,
+        valid_until: arguments.reset("valid_until", DayEdge::End)?,
         nature: arguments.nature()?,
         trigger: arguments.text("trigger")?,
         done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
         door: Door::Explicit { revive: arguments.flag(&["revive"])? },
     };
     let verified = arguments.flag(&["verified"])?;
-    let empty = !verified
-        && patch.title.is_none()
-        && patch.content.is_none()
-        && patch.kind.is_none()
-        && patch.project.is_none()
-        && patch.scope.is_none()
-        && patch.topic_key == Change::Keep
-        && patch.tags.is_none()
-        && patch.supersedes.is_empty()
-        && patch.valid_from == Change::Keep
-        && patch.valid_until == Change::Keep
-        && patch.nature.is_none()
-        && patch.trigger.is_none()
-        && patch.done.is_none();
-    if empty {
+    if !verified && changes_nothing(&patch) {
         let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, trigger, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
@@ -343,6 +333,31 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     let reply =
         freshness::of_update(call, &updated, verified, superseded(reply, &updated.superseded)).await?;
     Ok(new_project(reply, updated.memory.scope.project_name(), updated.new_project.as_deref()))
+}
+
+/// Whether a patch names no field. What only guards or permits a change is none.
+fn changes_nothing(patch: &Patch) -> bool {
+    patch.supersedes.is_empty()
+        && matches!(
+            patch,
+            Patch {
+                title: None,
+                content: None,
+                kind: None,
+                project: None,
+                scope: None,
+                topic_key: Change::Keep,
+                tags: None,
+                expected_revision: _,
+                supersedes: _,
+                valid_from: Change::Keep,
+                valid_until: Change::Keep,
+                nature: None,
+                trigger: None,
+                done: None,
+                door: _,
+            }
+        )
 }
 
 pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
@@ -430,21 +445,21 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         scope: arguments.scope()?,
         kind: arguments.kind()?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
-        since: arguments.moment("since", now, false)?,
-        until: arguments.moment("until", now, true)?,
+        since: arguments.moment("since", now, DayEdge::Start)?,
+        until: arguments.moment("until", now, DayEdge::End)?,
         limit: arguments.clamped("limit", 10, 1..=LIMIT_MAX)?,
         offset: read_cursor(arguments, &query)?,
         weights,
-        valid_at: arguments.date("valid_at", false)?,
-        as_of: arguments.moment("as_of", now, true)?,
+        valid_at: arguments.date("valid_at", DayEdge::Start)?,
+        as_of: arguments.moment("as_of", now, DayEdge::End)?,
         archived: arguments.flag(&["archived"])?,
         query,
     };
     let is_framed = !call.caller.person;
     if let Some(of) = evidence::asked(&request)
-        && let Some((found, place)) = evidence::search(call, of, &request).await?
+        && let Some((found, project)) = evidence::search(call, of, &request).await?
     {
-        let reply = evidence::found_reply(of, &found, place.as_ref(), is_framed);
+        let reply = evidence::found_reply(of, &found, project.as_ref(), is_framed);
         return Ok(if found.more { with_cursor(reply, &request) } else { reply });
     }
     let mut found = call.service.recall.search(&call.caller, request.clone()).await?;
@@ -456,9 +471,10 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     }
     let mut reply = found_reply(&found, &request, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
-        let (place, reader) = (evidence::place(call, &request), evidence::reader(call));
+        let (project, reader) = (evidence::searched_project(call, &request), evidence::reader(call));
         for of in Evidence::ALL {
-            let hint = call.service.recall.evidence_hint(of, &request.query, place.as_ref(), reader.clone());
+            let hint =
+                call.service.recall.evidence_hint(of, &request.query, project.as_ref(), reader.clone());
             if let Some(hint) = hint.await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
@@ -472,48 +488,24 @@ pub(super) async fn search(call: &mut Call) -> Answer {
 }
 
 fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply {
-    let label = match found.matched {
-        Match::Strong => "strong",
-        Match::Partial => "partial",
-        Match::None => "none",
-    };
-    let several = found.project.is_none();
-    let parts = |hit: &cerebro_search::lexical::Hit, shape: &dyn Fn(HitParts<'_>) -> Value| {
-        let is_told = several || hit.scope.is_personal();
-        shape(HitParts {
-            id: hit.id.as_str(),
-            title: &hit.title,
-            kind: hit.kind.as_str(),
-            at: hit.date,
-            agent: &hit.agent,
-            preview: &hit.preview,
-            score: hit.score,
-            project: is_told.then(|| shown_project(&hit.scope)),
-            marks: found.marks.get(&hit.id.into()).map_or(&[], Vec::as_slice),
-            is_framed,
-        })
-    };
-    let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();
-    let lines = found.hits.iter().map(|hit| match parts(hit, &|parts| Value::String(parts.line())) {
-        Value::String(line) => line,
-        other => other.to_string(),
-    });
-    let place = found.project.as_ref().map_or("all projects", Project::as_str);
-    let heading = match hits.len() {
-        0 => format!("no hits in {place} (match: {label})"),
+    let label = match_name(found.matched);
+    let parts: Vec<HitParts<'_>> = found.hits.iter().map(|hit| hit_parts(hit, found, is_framed)).collect();
+    let searched = found.project.as_ref().map_or("all projects", Project::as_str);
+    let heading = match parts.len() {
+        0 => format!("no hits in {searched} (match: {label})"),
         n => {
             let fit = match found.matched {
-                Match::None => format!("Nothing in {place} fits (match: none); the nearest {n} follow."),
-                _ => format!("{} in {place} (match: {label}).", text::counted(n, "hit")),
+                Match::None => format!("Nothing in {searched} fits (match: none); the nearest {n} follow."),
+                _ => format!("{} in {searched} (match: {label}).", text::counted(n, "hit")),
             };
             format!("{fit} {NOTES} Read one whole with mem_get_observation.")
         }
     };
     let mut reply = Reply::saying(heading)
         .fact("match", label)
-        .list("hits", hits)
+        .list("hits", parts.iter().map(HitParts::json).collect())
         .fact("project", found.project.as_ref().map(|project| project.as_str().to_owned()))
-        .lines(lines);
+        .lines(parts.iter().map(HitParts::line));
     if let Some(at) = request.as_of {
         let words = format!("as of {}: what was stored then", moment(at));
         reply = reply.fact("as_of", moment(at)).line(words);
@@ -528,6 +520,22 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
         reply = with_cursor(reply, request);
     }
     with_better(reply, found)
+}
+
+fn hit_parts<'a>(hit: &'a Hit, found: &'a Found, is_framed: bool) -> HitParts<'a> {
+    let shows_project = found.project.is_none() || hit.scope.is_personal();
+    HitParts {
+        id: hit.id.as_str(),
+        title: &hit.title,
+        kind: hit.kind.as_str(),
+        at: hit.date,
+        agent: &hit.agent,
+        preview: &hit.preview,
+        score: hit.score,
+        project: shows_project.then(|| shown_project(&hit.scope)),
+        marks: found.marks.get(&hit.id.into()).map_or(&[], Vec::as_slice),
+        is_framed,
+    }
 }
 
 /// Adds the places with better hits: the archive and other projects.

@@ -37,26 +37,26 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     let context = call.context.clone();
     let mut place = context.web().lock().await;
     match place.take() {
-        Some(open) if open.listening.is_open() => return again(place.insert(open), port),
+        Some(open) if open.listening.is_open() => return another_link(place.insert(open), port),
         // It is closing, and its port may be the requested one.
         Some(closing) => {
             closing.listening.close().await;
         }
         None => {}
     }
-    let client = client(&context, call.connection.looking_on()).await?;
+    let client = client(&context, call.connection.watching_hello()).await?;
     let own = context.clone();
     let leaving = async move { own.control().stopping().await };
     let opened = web::open(client, port, leaving).await.map_err(|error| {
         ArgumentError::new("port", Some(&port.to_string()), format!("{error}; choose another"))
     })?;
-    call.connection.listens(opened.stop.clone());
+    call.connection.hold_listener(opened.stop.clone());
     let listening = Listening { address: opened.address, stop: opened.stop, ended: opened.ended };
     Ok(reply(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
 }
 
 /// A new link to the page that is open. The page still belongs to the command that opened it.
-fn again(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
+fn another_link(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
     let address = open.listening.address;
     if port != 0 && port != address.port() {
         let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");

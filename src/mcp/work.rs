@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    arguments::ArgumentError,
+    arguments::{ArgumentError, DayEdge},
     call::{AnswerTo, Call},
     context::Context,
     fault::Fault,
@@ -164,12 +164,11 @@ pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
 }
 
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::WorkList> {
-    let all = call.arguments.flag(&["all_projects"])?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project_or_all()?;
     let filter = filter(call)?;
     let limit = call.arguments.clamped("limit", 20, 1..=WORKS_LISTED_MAX)?;
-    let before = call.arguments.moment("before", call.now(), false)?;
-    let query = WorkQuery { project: (!all).then_some(project), filter, before, limit };
+    let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
+    let query = WorkQuery { project, filter, before, limit };
     let listed = call.service.journal.list(&person(call), query).await?;
     let report = call.service.journal.report();
     let answer = work::Listed {

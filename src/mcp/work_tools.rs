@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{
-    arguments::ArgumentError,
+    arguments::{ArgumentError, DayEdge},
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
@@ -77,7 +77,7 @@ async fn begun(call: &mut Call) -> Answer {
 }
 
 /// The piece of work of a note: the named one, otherwise that of the session.
-async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
+async fn work_of_note(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
     if let Some(named) = call.arguments.work_id("work")? {
         return Ok(Some(named));
     }
@@ -93,7 +93,7 @@ pub(super) async fn note(call: &mut Call) -> Answer {
 async fn added(call: &mut Call) -> Answer {
     let event = call.arguments.needed("event")?;
     let actor = caller(call);
-    let work = meant(call, &actor).await?;
+    let work = work_of_note(call, &actor).await?;
     let text = call.arguments.text("text")?;
     match (event.as_str(), work) {
         ("intent", Some(work)) => return intent(call, &actor, &work, text).await,
@@ -211,9 +211,9 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
 /// Lists pieces of work.
 pub(super) async fn list(call: &mut Call) -> Answer {
     let filter = filter(call)?;
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project()?;
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
-    let before = call.arguments.moment("cursor", call.now(), false)?;
+    let before = call.arguments.moment("cursor", call.now(), DayEdge::Start)?;
     let query = WorkQuery { project: Some(project), filter, before, limit };
     let listed = call.service.journal.list(&caller(call), query).await?;
     let lines = listed.iter().map(|one| {

@@ -78,7 +78,7 @@ pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::HttpClose> {
 
 /// Whether the listener that this connection opened is open.
 pub(super) async fn status_for(call: &mut Call) -> AnswerTo<of::HttpStatus> {
-    let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
+    let open = call.connection.listener().is_some_and(|stop| !stop.is_cancelled());
     Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn open_for(call: &mut Call) -> AnswerTo<of::HttpOpen> {
     let context = call.context.clone();
     let has_file = options.token.is_none() && !options.no_token;
     let (address, stop) = open(&context, options).await?;
-    call.connection.listens(stop);
+    call.connection.hold_listener(stop);
     let at = |path: &str| format!("http://{address}{path}").into();
     let answer = listeners::Http {
         url: at(MCP),

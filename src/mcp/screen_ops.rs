@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    arguments::{ArgumentError, Arguments},
+    arguments::{ArgumentError, Arguments, DayEdge},
     call::{AnswerTo, Call},
     context::Context,
     freshness,
@@ -102,9 +102,9 @@ pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
 pub(super) async fn activity(call: &mut Call) -> AnswerTo<of::Activity> {
     let now = call.now();
     let project = call.arguments.project()?;
-    let until = call.arguments.moment("until", now, true)?.unwrap_or(now);
+    let until = call.arguments.moment("until", now, DayEdge::End)?.unwrap_or(now);
     let month = jiff::SignedDuration::from_hours(30 * 24);
-    let since = call.arguments.moment("since", now, false)?;
+    let since = call.arguments.moment("since", now, DayEdge::Start)?;
     let since = since.unwrap_or_else(|| until.saturating_sub(month).unwrap_or(Timestamp::MIN));
     let days = call.service.recall.activity(project.as_ref(), since, until).await?;
     let days: Vec<Day> =
@@ -118,7 +118,7 @@ pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
             ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()
         );
     };
-    let after = call.arguments.moment("after", call.now(), false)?.unwrap_or(Timestamp::MIN);
+    let after = call.arguments.moment("after", call.now(), DayEdge::Start)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=SESSION_ENTRIES_MAX)?;
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
     let SessionContents { session, entries, prompts, more } =
