@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{hook::world, platform};
+use crate::{platform, worktree};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Digest, FILE_BYTES_MAX, Source, Verdict, anchors_in, names};
 use cerebro_core::domain::{Memory, MemoryId, Workplace};
 use cerebro_core::redact::redact;
@@ -36,8 +36,6 @@ pub const FILES_MAX: usize = 80;
 const MENTIONS_MAX: usize = 24;
 /// Most verdicts that a checkout caches. If there are more, all are computed again.
 const KNOWN_MAX: usize = 4_096;
-/// Most bytes of one of Git's files that are read.
-const GIT_FILE_BYTES_MAX: u64 = 4 * 1024;
 /// A file that changed more recently than this may change again with the same timestamps.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -116,8 +114,8 @@ impl Checkout {
         bound: Duration,
     ) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
-        let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
-        looks::within(&self.folder, bound, move || checkout.judge(wanted, &telling)).await;
+        let (checkout, filled) = (Arc::clone(self), Arc::clone(&found));
+        looks::within(&self.folder, bound, move || checkout.judge(wanted, &filled)).await;
         std::mem::take(&mut *lock(&found))
     }
 
@@ -133,7 +131,7 @@ impl Checkout {
         Some(Workplace {
             folder: folder.to_str()?.to_owned(),
             below: below.to_str()?.to_owned(),
-            branch: branch(&root),
+            branch: worktree::branch(&root),
         })
     }
 
@@ -151,8 +149,8 @@ impl Checkout {
             let (root, folder) = checkout.root()?;
             let directory = directory.map(PathBuf::from).filter(|directory| directory.starts_with(&root));
             let folder = directory.unwrap_or(folder);
-            let file = |path: String| SeenFile { digest: world::digest(&folder.join(&path)), path };
-            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), world::commit(&root)))
+            let file = |path: String| SeenFile { digest: worktree::digest(&folder.join(&path)), path };
+            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), worktree::commit(&root)))
         };
         looks::within(&self.folder, bound, look).await?
     }
@@ -202,7 +200,7 @@ impl Checkout {
         anchors
     }
 
-    fn judge(&self, wanted: Vec<(MemoryId, Vec<Anchor>)>, telling: &Mutex<Verdicts>) {
+    fn judge(&self, wanted: Vec<(MemoryId, Vec<Anchor>)>, found: &Mutex<Verdicts>) {
         let Some((root, _)) = self.root() else { return };
         let until = Instant::now() + LOOK_MAX;
         let mut files: HashMap<String, File> = HashMap::new();
@@ -221,7 +219,7 @@ impl Checkout {
                     Some(file) => self.verdict(&anchor, &root, file, until),
                     None => Verdict::Unknown,
                 };
-                lock(telling).entry(memory).or_default().push((anchor, verdict));
+                lock(found).entry(memory).or_default().push((anchor, verdict));
             }
         }
     }
@@ -257,28 +255,6 @@ impl Checkout {
         }
         verdict
     }
-}
-
-/// The checked-out branch according to Git's files; `None` for a commit or no repository.
-fn branch(root: &Path) -> Option<String> {
-    let dot_git = root.join(".git");
-    // In a worktree, `.git` is a file with the path of the folder.
-    let folder = match small(&dot_git) {
-        Some(text) => root.join(text.trim().strip_prefix("gitdir:")?.trim()),
-        None => dot_git,
-    };
-    let head = small(&folder.join("HEAD"))?;
-    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
-}
-
-/// The text of a file of at most [`GIT_FILE_BYTES_MAX`].
-fn small(path: &Path) -> Option<String> {
-    let file = platform::open_without_waiting(path)
-        .ok()
-        .filter(|file| file.metadata().is_ok_and(|f| f.is_file()))?;
-    let mut text = String::new();
-    file.take(GIT_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 /// The state of a file.

@@ -4,12 +4,14 @@
 
 #![recursion_limit = "512"]
 
-pub mod checkout;
 pub mod edits;
 pub mod home;
 pub mod platform;
 pub mod project_dir;
 pub mod reading;
+pub mod worktree;
+
+pub mod checkout;
 
 pub mod answer;
 

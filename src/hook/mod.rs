@@ -12,7 +12,6 @@ pub mod compacted;
 pub mod missed;
 pub mod step;
 mod strip;
-pub mod world;
 
 use std::path::PathBuf;
 

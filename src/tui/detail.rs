@@ -304,15 +304,8 @@ fn tab_row(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
 fn text(state: &State, body: &ScrolledText, area: Rect, buffer: &mut Buffer) {
     // Lines of more than 100 columns are hard to read.
     let columns = usize::from(area.width.saturating_sub(2)).min(100);
-    let lines = body.lines(columns, state.theme);
-    let rows = usize::from(area.height);
-    let top = body.scroll.top(lines.len(), rows);
-    for (n, shown) in lines.iter().skip(top).take(rows).enumerate() {
-        if let Some(row) = paint::row(area, n) {
-            paint::line(buffer, row, shown);
-        }
-    }
-    paint::scrollbar(buffer, area, top, lines.len(), state.theme);
+    let (top, lines) = body.draw(buffer, area, columns, state.theme);
+    paint::scrollbar(buffer, area, top, lines, state.theme);
 }
 
 fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {

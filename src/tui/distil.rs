@@ -166,28 +166,8 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
-    let rows = usize::from(list.height);
-    let top = inbox.cursor.top(inbox.rows.len(), rows);
-    for (n, proposal) in inbox.rows.iter().skip(top).take(rows).enumerate() {
-        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
-        paint::line(buffer, row, &line(state, proposal, usize::from(row.width)));
-        if top + n == inbox.cursor.at {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, list, top, inbox.rows.len(), theme);
-    if below.height < 3 {
-        return;
-    }
-    paint::rule(buffer, Rect { height: 1, ..below }, theme);
-    let area = paint::below(below, 1);
-    let lines = inbox.body.lines(usize::from(area.width), theme);
-    let first = inbox.body.scroll.top(lines.len(), usize::from(area.height));
-    for (n, line) in lines.iter().skip(first).take(usize::from(area.height)).enumerate() {
-        if let Some(row) = paint::row(area, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    inbox.cursor.draw_list(buffer, list, &inbox.rows, theme, |row, columns| line(state, row, columns));
+    inbox.body.draw_below_rule(buffer, below, theme);
 }
 
 fn line(state: &State, proposal: &Row, columns: usize) -> Line<'static> {

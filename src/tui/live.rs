@@ -175,16 +175,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         paint::nothing(buffer, list, words, theme);
         return;
     }
-    let rows = usize::from(list.height);
-    let top = live.cursor.top(calls.len(), rows);
-    for (n, call) in calls.iter().skip(top).take(rows).enumerate() {
-        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
-        paint::line(buffer, row, &call_line(state, call, usize::from(row.width)));
-        if top + n == live.cursor.at {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, list, top, calls.len(), theme);
+    live.cursor.draw_list(buffer, list, &calls, theme, |call, columns| call_line(state, call, columns));
     if let Some(call) = calls.get(live.cursor.at) {
         chosen_call(state, call, detail, buffer);
     }

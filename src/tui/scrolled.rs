@@ -4,10 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::markdown;
 use super::theme::Theme;
+use super::{markdown, paint};
 
 type Rendered = (usize, Rc<Vec<Line<'static>>>);
 
@@ -30,6 +32,27 @@ impl ScrolledText {
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    /// Draws the visible part. Returns its first line, and the number of all lines.
+    pub fn draw(&self, buffer: &mut Buffer, area: Rect, columns: usize, theme: Theme) -> (usize, usize) {
+        let lines = self.lines(columns, theme);
+        let rows = usize::from(area.height);
+        let top = self.scroll.top(lines.len(), rows);
+        for (n, line) in lines.iter().skip(top).take(rows).enumerate() {
+            if let Some(row) = paint::row(area, n) {
+                paint::line(buffer, row, line);
+            }
+        }
+        (top, lines.len())
+    }
+
+    /// Draws the visible part below a rule, if there is room for both.
+    pub fn draw_below_rule(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        if area.height >= 3 {
+            paint::rule(buffer, Rect { height: 1, ..area }, theme);
+            self.draw(buffer, paint::below(area, 1), usize::from(area.width), theme);
+        }
     }
 
     /// Its lines for a width.
@@ -102,6 +125,30 @@ impl Cursor {
         let top = self.top.get().clamp(lowest, self.at.max(lowest)).min(total.saturating_sub(rows));
         self.top.set(top);
         top
+    }
+
+    /// Draws the visible part of a list, an item a row, with the chosen one marked. `line` makes the line of an item
+    /// for a width.
+    pub fn draw_list<T>(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        items: &[T],
+        theme: Theme,
+        line: impl Fn(&T, usize) -> Line<'static>,
+    ) {
+        let rows = usize::from(area.height);
+        let top = self.top(items.len(), rows);
+        // The last columns are the scroll bar's.
+        let lines = Rect { width: area.width.saturating_sub(2), ..area };
+        for (n, item) in items.iter().skip(top).take(rows).enumerate() {
+            let Some(row) = paint::row(lines, n) else { break };
+            paint::line(buffer, row, &line(item, usize::from(row.width)));
+            if top + n == self.at {
+                paint::chosen(buffer, row, true, theme);
+            }
+        }
+        paint::scrollbar(buffer, area, top, items.len(), theme);
     }
 
     /// The number of rows in the last drawing.

@@ -357,15 +357,14 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
             let question = view::whole(&exchange.id);
             state.asks.ask(Slot::Exchange, Operation::GetObservation, question);
         }
-        KeyCode::Enter => {
+        KeyCode::Enter | KeyCode::Char('g') => {
             let entry = detail.entries.get(detail.cursor.at).filter(|entry| entry.is_memory());
             let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
-            super::memories::open(state, &id);
-        }
-        KeyCode::Char('g') => {
-            let entry = detail.entries.get(detail.cursor.at).filter(|entry| entry.is_memory());
-            let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
-            super::graph::open(state, &id);
+            if key.code == KeyCode::Enter {
+                super::memories::open(state, &id);
+            } else {
+                super::graph::open(state, &id);
+            }
         }
         KeyCode::Char(' ') => {
             detail.body.scroll.key(key);
@@ -565,18 +564,12 @@ fn detail(state: &State, area: Rect, buffer: &mut Buffer) {
         area = paint::below(area, 1);
     }
     area = paint::below(area, 1);
-    let body = detail.body.lines(columns.min(100), theme);
-    let room = usize::from(area.height);
     if !detail.body.is_empty() {
-        let rows = body.len().min(room / 2);
-        let top = detail.body.scroll.top(body.len(), rows);
+        let columns = columns.min(100);
+        let rows = detail.body.lines(columns, theme).len().min(usize::from(area.height / 2));
         let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
-        for (n, line) in body.iter().skip(top).take(rows).enumerate() {
-            if let Some(row) = paint::row(above, n) {
-                paint::line(buffer, row, line);
-            }
-        }
-        paint::scrollbar(buffer, above, top, body.len(), theme);
+        let (top, lines) = detail.body.draw(buffer, above, columns, theme);
+        paint::scrollbar(buffer, above, top, lines, theme);
         area = paint::below(below, 1);
     }
     entries(state, detail, area, buffer);

@@ -135,28 +135,8 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
-    let rows = usize::from(list.height);
-    let top = works.cursor.top(works.rows.len(), rows);
-    for (n, work) in works.rows.iter().skip(top).take(rows).enumerate() {
-        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
-        paint::line(buffer, row, &line(state, work, usize::from(row.width)));
-        if top + n == works.cursor.at {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, list, top, works.rows.len(), theme);
-    if below.height < 3 {
-        return;
-    }
-    paint::rule(buffer, Rect { height: 1, ..below }, theme);
-    let facts = paint::below(below, 1);
-    let lines = works.facts.lines(usize::from(facts.width), theme);
-    let first = works.facts.scroll.top(lines.len(), usize::from(facts.height));
-    for (n, line) in lines.iter().skip(first).take(usize::from(facts.height)).enumerate() {
-        if let Some(row) = paint::row(facts, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    works.cursor.draw_list(buffer, list, &works.rows, theme, |work, columns| line(state, work, columns));
+    works.facts.draw_below_rule(buffer, below, theme);
 }
 
 fn line(state: &State, work: &Work, columns: usize) -> Line<'static> {

@@ -15,8 +15,8 @@ use crate::config::Config;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
-use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed, world};
-use crate::{platform, project_dir};
+use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed};
+use crate::{platform, project_dir, worktree};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 use cerebro_ledger::Step;
@@ -147,10 +147,10 @@ async fn journal(reporter: &Reporter, event: &Event) {
     let looked = looking(move || {
         for step in &mut moment.steps {
             if let Step::Edited { path, digest, .. } = step {
-                *digest = world::digest(&place(folder.as_deref(), path));
+                *digest = worktree::digest(&in_folder(folder.as_deref(), path));
             }
         }
-        (moment, folder.as_deref().and_then(world::commit))
+        (moment, folder.as_deref().and_then(worktree::commit))
     });
     let (moment, commit) = match looked.await {
         Some((moment, commit)) => (Some(moment), commit),
@@ -195,7 +195,7 @@ async fn shortened(reporter: &Reporter, event: &Event, name: &str) -> bool {
 }
 
 /// A path as the agent names it, from the folder that it works in.
-fn place(folder: Option<&Path>, path: &str) -> PathBuf {
+fn in_folder(folder: Option<&Path>, path: &str) -> PathBuf {
     folder.map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
 }
 
@@ -270,9 +270,8 @@ async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String
     let text = text?;
     let folder = event.cwd.clone();
     let looked = looking(move || {
-        let file =
-            |path: &String| json!({ "path": path, "digest": world::digest(&place(folder.as_deref(), path)) });
-        (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(world::commit))
+        let file = |path: &String| json!({ "path": path, "digest": worktree::digest(&in_folder(folder.as_deref(), path)) });
+        (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))
     });
     // If the file system does not answer, the hint is shown unchecked.
     let Some((files, commit)) = looked.await else { return Some(text.raw().to_owned()) };

@@ -1,4 +1,4 @@
-//! Examines the folder in which an agent works: its commit, and the contents of its files.
+//! Examines the folder in which an agent works: its commit, its branch, and the contents of its files.
 //!
 //! It does not run `git` and does not block on a pipe. The caller bounds the time, because a file system may not
 //! answer.
@@ -35,6 +35,12 @@ pub fn commit(folder: &Path) -> Option<String> {
     let packed = text(&common.join("packed-refs"))?;
     let line = packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '));
     line.and_then(is_commit)
+}
+
+/// The checked-out branch of the worktree that begins at a folder; `None` for a commit or no repository.
+pub fn branch(root: &Path) -> Option<String> {
+    let head = text(&git_dir(root)?.join("HEAD"))?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
 }
 
 /// The folder with the worktree's own Git files.
@@ -115,6 +121,9 @@ mod tests {
         let tree = temp.path().join("w");
         write(&tree.join(".git"), &format!("gitdir: {}\n", main.join("worktrees/w").display()));
         assert_eq!(commit(&tree).as_deref(), Some(COMMIT));
+        assert_eq!(branch(&tree).as_deref(), Some("w"));
+        write(&main.join("worktrees/w/HEAD"), COMMIT);
+        assert_eq!((branch(&tree), branch(temp.path())), (None, None));
     }
 
     #[test]
