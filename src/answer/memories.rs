@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_told_from_the_marks_beside_it() {
+    fn the_flag_of_a_row_is_no_mark() {
         let row = json!({
             "id": "k", "title": "T", "type": "bugfix", "project": "", "scope": "personal", "revision": 2,
             "pinned": true, "agent": "codex", "topic_key": null, "updated_at": "t", "deleted_at": null,

@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn what_came_is_kept_with_fields_of_a_later_version() {
         let raw = json!({ "enabled": true, "later": 1, "works": [] });
-        let told = received::<of::WorkList>(raw.clone()).unwrap();
-        assert!(told.enabled && told.raw() == &raw);
+        let answer = received::<of::WorkList>(raw.clone()).unwrap();
+        assert!(answer.enabled && answer.raw() == &raw);
     }
 }

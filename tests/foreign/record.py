@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what other memory servers really write, for tests/it/adopt.rs.
+"""Records what other memory servers really write, for tests/it/import_foreign.rs.
 
     tests/foreign/record.py [server-memory|claude-mem]
 

@@ -119,7 +119,7 @@ fn a_line_that_is_no_number_is_named() {
 }
 
 #[test]
-fn whoever_waits_for_a_worker_without_a_model_is_told_why() {
+fn a_wait_for_a_worker_without_a_model_ends_with_the_reason() {
     let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
     let short = home.run(&["worker", "status", "--wait"]);
     assert_eq!(short.code(), 1, "{short:?}");

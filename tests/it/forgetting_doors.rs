@@ -200,7 +200,7 @@ fn what_a_correction_only_added_to_comes_in_inside_a_longer_text() {
 }
 
 #[test]
-fn whoever_saves_a_corrected_text_in_wrappers_is_told() {
+fn a_corrected_text_in_wrappers_is_refused() {
     let (_home, mut agent) = without("corrected");
     for text in
         [format!("**What**: {TEXT}"), format!("<p>{TEXT}</p>"), format!("[{TEXT}](https://example.com)")]

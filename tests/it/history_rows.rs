@@ -4,7 +4,7 @@ use std::fs;
 
 use rusqlite::{Connection, params};
 
-use crate::history_odd::fault;
+use crate::history_malformed::fault;
 use crate::support::{Home, Value, json};
 
 const FIRST: &str = "

@@ -8,7 +8,6 @@
 
 mod support;
 
-mod adopt;
 mod backup;
 mod bad_input;
 mod cli;
@@ -50,7 +49,7 @@ mod feedback;
 mod folders;
 mod forgetting;
 mod forgetting_doors;
-mod former;
+mod former_names;
 mod freshness;
 mod handbook;
 mod handshake;
@@ -59,14 +58,15 @@ mod history_current;
 mod history_find;
 mod history_forget;
 mod history_import;
+mod history_malformed;
 mod history_memory_files;
-mod history_odd;
 mod history_rows;
 mod history_shared;
 mod history_store;
 mod home_faults;
 mod hooks;
 mod http;
+mod import_foreign;
 mod index_repair;
 mod insights;
 mod install;

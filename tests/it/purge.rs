@@ -89,8 +89,8 @@ fn unreadable_backups_are_reported_and_not_taken_for_clean() {
     let id = home.agent().save("A pangolin", "Its text is pangolinesque.");
     let deleted = home.json(&["delete", &id, "--hard", "--yes"]);
     assert!(deleted["remains"]["unread"].as_str().unwrap().contains("config.toml"), "{deleted}");
-    let told = home.run(&["compact"]);
-    assert!(told.stderr.contains("is not known") && told.stderr.contains("config.toml"), "{told:?}");
+    let ran = home.run(&["compact"]);
+    assert!(ran.stderr.contains("is not known") && ran.stderr.contains("config.toml"), "{ran:?}");
 }
 
 #[test]
