@@ -1,18 +1,19 @@
 //! The sessions in order of time, with threads of sessions that continue each other, and the entries of each session.
 //! Past sessions from transcripts have a list of the same form, with exchanges instead of memories.
 
+mod draw;
+
 use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
+
+pub use self::draw::draw;
 
 use super::asks::Slot;
 use super::lanes::{Lanes, lanes};
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
-use super::{fit, paint, update};
+use super::update;
 use crate::answer::{
     self,
     history::{History, Whole},
@@ -20,7 +21,7 @@ use crate::answer::{
     of,
     sessions::Story,
 };
-use crate::view::{self, Entry, Exchange, Past, Session, clock, date, span};
+use crate::view::{self, Entry, Exchange, Past, Session};
 use cerebro_core::operation::Operation;
 
 /// How many sessions one answer has.
@@ -31,12 +32,8 @@ const PAST_PAGE: usize = 200;
 const EXCHANGES_PAGE: usize = 50;
 /// Most sessions that are held.
 const SESSIONS_MAX: usize = 2_000;
-/// Most lanes that are drawn side by side.
-const LANES_MAX: usize = 6;
 /// Most entries of a session that are shown.
 const ENTRIES_MAX: usize = 500;
-/// Smallest width at which the session is next to the list, in columns.
-const WIDE: u16 = 110;
 
 /// A session with its entries.
 #[derive(Debug, Default)]
@@ -112,50 +109,73 @@ pub struct Sessions {
     complete: bool,
     cursor: Cursor,
     detail: Option<SessionDetail>,
-    /// Whether past sessions are listed instead.
-    past: bool,
-    /// Whether keys go to the session instead of the list.
-    inside: bool,
+    source: Source,
+    focus: Focus,
 }
 
-/// Requests past sessions from a position in their list on.
-fn ask_past(state: &mut State, from: usize) {
-    let question = json!({ "project": state.project, "from": from, "limit": PAST_PAGE });
-    state.asks.ask(Slot::Sessions, Operation::HistorySession, question);
+/// Where the listed sessions come from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    #[default]
+    Memory,
+    /// Imported transcripts: past sessions.
+    Transcripts,
+}
+
+/// What keys go to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    #[default]
+    List,
+    Session,
 }
 
 /// Requests the latest sessions.
 pub fn refresh(state: &mut State) {
-    if state.sessions.past {
-        ask_past(state, 0);
-        return;
-    }
-    let mut question = state.project_filter();
-    question["limit"] = json!(PAGE);
-    state.asks.ask(Slot::Sessions, Operation::Sessions, question);
+    ask_after(state, 0);
+}
+
+/// Requests the sessions that come after the first `held` ones of the list.
+fn ask_after(state: &mut State, held: usize) {
+    let (operation, question) = match state.sessions.source {
+        Source::Transcripts => {
+            let question = json!({ "project": state.project, "from": held, "limit": PAST_PAGE });
+            (Operation::HistorySession, question)
+        }
+        Source::Memory => {
+            let mut question = state.project_filter();
+            question["limit"] = json!(PAGE);
+            let last = held.checked_sub(1).and_then(|last| state.sessions.rows.get(last));
+            if let Some(oldest) = last.and_then(|session| session.started_at) {
+                question["before"] = json!(oldest.to_string());
+            }
+            (Operation::Sessions, question)
+        }
+    };
+    state.asks.ask(Slot::Sessions, operation, question);
 }
 
 /// Starts over, because another project was chosen.
 pub fn restart(state: &mut State) {
-    show(state, state.sessions.past);
+    show(state, state.sessions.source);
 }
 
-/// Lists past sessions, or those of the memory, from the start.
-fn show(state: &mut State, past: bool) {
-    state.sessions = Sessions { past, ..Sessions::default() };
+/// Lists the sessions of a source from the start.
+fn show(state: &mut State, source: Source) {
+    state.sessions = Sessions { source, ..Sessions::default() };
     state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::SessionDetail | Slot::Exchange));
     refresh(state);
 }
 
 /// Shows one session of the memory.
 pub fn open(state: &mut State, id: String) {
-    if state.sessions.past {
-        show(state, false);
+    if state.sessions.source == Source::Transcripts {
+        show(state, Source::Memory);
     }
     if let Some(at) = state.sessions.rows.iter().position(|session| session.id == id) {
         state.sessions.cursor.at = at;
     }
-    state.sessions.inside = true;
+    state.sessions.focus = Focus::Session;
     ask_detail(state, &id);
     if state.sessions.rows.is_empty() {
         refresh(state);
@@ -163,11 +183,13 @@ pub fn open(state: &mut State, id: String) {
 }
 
 fn ask_detail(state: &mut State, id: &str) {
-    if state.sessions.past {
-        ask_exchanges(state, id, 0);
-        return;
+    match state.sessions.source {
+        Source::Transcripts => ask_exchanges(state, id, 0),
+        Source::Memory => {
+            let question = json!({ "session_id": id, "limit": ENTRIES_MAX });
+            state.asks.ask(Slot::SessionDetail, Operation::Story, question);
+        }
     }
-    state.asks.ask(Slot::SessionDetail, Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX }));
 }
 
 fn ask_exchanges(state: &mut State, id: &str, from: u64) {
@@ -178,21 +200,14 @@ fn ask_exchanges(state: &mut State, id: &str, from: u64) {
 /// Requests earlier sessions when the cursor is near the end of the held ones.
 fn want_more(state: &mut State) {
     let sessions = &state.sessions;
-    let near_end = sessions.cursor.at + 10 >= sessions.rows.len();
-    let room = !sessions.complete && sessions.rows.len() < SESSIONS_MAX;
-    let oldest = sessions.rows.last().and_then(|session| session.started_at);
-    let Some(oldest) = oldest.filter(|_| near_end && room) else { return };
-    if state.asks.is_waiting(Slot::Sessions) {
-        return;
+    let held = sessions.rows.len();
+    let near_end = sessions.cursor.at + 10 >= held;
+    let room = !sessions.complete && held < SESSIONS_MAX;
+    // Without the time of the last one it is not known what comes after it.
+    let is_dated = sessions.rows.last().is_some_and(|session| session.started_at.is_some());
+    if near_end && room && is_dated && !state.asks.is_waiting(Slot::Sessions) {
+        ask_after(state, held);
     }
-    if sessions.past {
-        ask_past(state, sessions.rows.len());
-        return;
-    }
-    let mut question = state.project_filter();
-    question["limit"] = json!(PAGE);
-    question["before"] = json!(oldest.to_string());
-    state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
 fn want_detail(state: &mut State) {
@@ -209,7 +224,9 @@ fn want_detail(state: &mut State) {
 /// Takes in an answer about sessions.
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     match slot {
-        _ if state.sessions.past => update::take::<of::HistorySession>(state, value, past),
+        _ if state.sessions.source == Source::Transcripts => {
+            update::take::<of::HistorySession>(state, value, take_history);
+        }
         Slot::SessionDetail => update::take::<of::Story>(state, value, take_story),
         _ => update::take::<of::Sessions>(state, value, take_latest),
     }
@@ -229,7 +246,7 @@ pub fn take_exchange(state: &mut State, found: &Observation) {
 
 fn take_story(state: &mut State, story: &Story) {
     state.sessions.detail = Some(SessionDetail::of(story));
-    if !state.sessions.inside {
+    if state.sessions.focus == Focus::List {
         want_detail(state);
     }
 }
@@ -237,13 +254,13 @@ fn take_story(state: &mut State, story: &Story) {
 fn take_latest(state: &mut State, latest: &answer::sessions::Sessions) {
     take_sessions(&mut state.sessions, latest);
     want_more(state);
-    if !state.sessions.inside {
+    if state.sessions.focus == Focus::List {
         want_detail(state);
     }
 }
 
 /// Adds past sessions from an answer: a page of the list, or of one session.
-fn past(state: &mut State, history: &History) {
+fn take_history(state: &mut State, history: &History) {
     match &history.one {
         Some(whole) => take_exchanges(&mut state.sessions, whole),
         None => {
@@ -251,7 +268,7 @@ fn past(state: &mut State, history: &History) {
             want_more(state);
         }
     }
-    if !state.sessions.inside {
+    if state.sessions.focus == Focus::List {
         want_detail(state);
     }
 }
@@ -304,8 +321,8 @@ fn take_sessions(sessions: &mut Sessions, latest: &answer::sessions::Sessions) {
 
 /// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
-    if state.sessions.inside {
-        return inside_key(state, key);
+    if state.sessions.focus == Focus::Session {
+        return session_key(state, key);
     }
     let total = state.sessions.rows.len();
     if state.sessions.cursor.key(key, total) {
@@ -315,11 +332,17 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     }
     match key.code {
         KeyCode::Enter | KeyCode::Right if total > 0 => {
-            state.sessions.inside = true;
+            state.sessions.focus = Focus::Session;
             want_detail(state);
         }
         KeyCode::Char('f') => follow(state),
-        KeyCode::Char('h') => show(state, !state.sessions.past),
+        KeyCode::Char('h') => {
+            let other = match state.sessions.source {
+                Source::Memory => Source::Transcripts,
+                Source::Transcripts => Source::Memory,
+            };
+            show(state, other);
+        }
         _ => return false,
     }
     true
@@ -342,14 +365,17 @@ fn follow(state: &mut State) {
     }
 }
 
-fn inside_key(state: &mut State, key: KeyEvent) -> bool {
+/// Handles a key that goes to the session.
+fn session_key(state: &mut State, key: KeyEvent) -> bool {
     let Some(detail) = &mut state.sessions.detail else {
-        state.sessions.inside = key.code != KeyCode::Esc;
+        if key.code == KeyCode::Esc {
+            state.sessions.focus = Focus::List;
+        }
         return true;
     };
     match key.code {
         KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => {
-            state.sessions.inside = false;
+            state.sessions.focus = Focus::List;
             want_detail(state);
         }
         KeyCode::Enter if !detail.exchanges.is_empty() => {
@@ -390,7 +416,8 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
 fn want_exchanges(state: &mut State) {
     let Some(detail) = &state.sessions.detail else { return };
     let near_end = detail.cursor.at + 10 >= detail.exchanges.len();
-    if state.sessions.past && near_end && detail.has_room() && !state.asks.is_waiting(Slot::SessionDetail) {
+    let is_waiting = state.asks.is_waiting(Slot::SessionDetail);
+    if state.sessions.source == Source::Transcripts && near_end && detail.has_room() && !is_waiting {
         let (id, next) = (detail.session.id.clone(), detail.next());
         ask_exchanges(state, &id, next);
     }
@@ -398,8 +425,8 @@ fn want_exchanges(state: &mut State) {
 
 /// The keys of this screen.
 pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
-    match (state.sessions.inside, state.sessions.past) {
-        (true, false) => &[
+    match (state.sessions.focus, state.sessions.source) {
+        (Focus::Session, Source::Memory) => &[
             ("Esc", "back"),
             ("↑↓", "choose"),
             ("Enter", "read"),
@@ -407,14 +434,14 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
             ("f", "what it follows"),
             ("Space", "scroll"),
         ],
-        (true, true) => &[
+        (Focus::Session, Source::Transcripts) => &[
             ("Esc", "back"),
             ("↑↓", "choose"),
             ("Enter", "read"),
             ("f", "what it follows"),
             ("Space", "scroll"),
         ],
-        (false, false) => &[
+        (Focus::List, Source::Memory) => &[
             ("↑↓", "choose"),
             ("Enter", "open"),
             ("f", "what it follows"),
@@ -422,7 +449,7 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
             ("h", "past sessions"),
             ("r", "reload"),
         ],
-        (false, true) => &[
+        (Focus::List, Source::Transcripts) => &[
             ("↑↓", "choose"),
             ("Enter", "open"),
             ("f", "what it follows"),
@@ -431,183 +458,6 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
             ("r", "reload"),
         ],
     }
-}
-
-/// Draws it.
-pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
-    let sessions = &state.sessions;
-    if area.width < WIDE {
-        if sessions.inside {
-            detail(state, area, buffer);
-        } else {
-            list(state, area, buffer);
-        }
-        return;
-    }
-    let (left, right) = paint::split_columns(buffer, area, area.width / 2, state.theme);
-    list(state, left, buffer);
-    detail(state, right, buffer);
-}
-
-fn list(state: &State, area: Rect, buffer: &mut Buffer) {
-    let (theme, sessions) = (state.theme, &state.sessions);
-    let note = format!(
-        "{} · {}{}",
-        state.project_name(),
-        fit::count(sessions.rows.len() as u64),
-        if sessions.complete { "" } else { "+" }
-    );
-    let title = if sessions.past { "Past sessions" } else { "Sessions" };
-    let area = paint::below(paint::heading(buffer, area, title, &note, theme), 1);
-    if sessions.rows.is_empty() {
-        let words = match (state.asks.is_waiting(Slot::Sessions), sessions.past) {
-            (true, _) => "reading …",
-            (false, true) => "No past sessions here. `cerebro history import` imports them.",
-            (false, false) => "No sessions here yet.",
-        };
-        paint::nothing(buffer, area, words, theme);
-        return;
-    }
-    let untitled = if sessions.past { "no title" } else { "no summary" };
-    let rows = usize::from(area.height) / 2;
-    let top = sessions.cursor.top(sessions.rows.len(), rows);
-    for n in 0..rows.min(sessions.rows.len() - top) {
-        let at = top + n;
-        let session = &sessions.rows[at];
-        let (Some(first), Some(second)) = (paint::row(area, n * 2), paint::row(area, n * 2 + 1)) else {
-            break;
-        };
-        let width = first.width.saturating_sub(2);
-        let lanes = &sessions.lanes[at];
-        let used = draw_lanes(state, lanes, session, first, buffer);
-        let cell = |row: Rect| Rect { x: row.x + used, width: width.saturating_sub(used), ..row };
-        paint::line(buffer, cell(first), &head_line(state, session, usize::from(cell(first).width)));
-        let headline = session.headline();
-        let headline = if headline.is_empty() { untitled.to_owned() } else { headline };
-        paint::text(buffer, cell(second), &headline, theme.dim());
-        if at == sessions.cursor.at {
-            paint::chosen(buffer, cell(first), !sessions.inside, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top * 2, sessions.rows.len() * 2, theme);
-}
-
-/// Draws the lanes before a session's two rows. Returns how many columns they take.
-fn draw_lanes(state: &State, lanes: &Lanes, session: &Session, row: Rect, buffer: &mut Buffer) -> u16 {
-    let theme = state.theme;
-    let count = lanes.above.len().max(lanes.below.len()).min(LANES_MAX);
-    for lane in 0..count {
-        let x = row.x + u16::try_from(lane * 2).unwrap_or(0);
-        let above = lanes.above.get(lane).copied().unwrap_or(false);
-        let below = lanes.below.get(lane).copied().unwrap_or(false);
-        let ends = above && !below && lane != lanes.own;
-        let first = match lane == lanes.own {
-            true if session.ended_at.is_none() => "◉",
-            true => "●",
-            false if ends => "╯",
-            false if above => "│",
-            false => " ",
-        };
-        buffer.set_string(x, row.y, first, theme.lane(lane));
-        if ends && lane > lanes.own {
-            buffer.set_string(x - 1, row.y, "─", theme.lane(lane));
-        }
-        buffer.set_string(x, row.y + 1, if below { "│" } else { " " }, theme.lane(lane));
-    }
-    u16::try_from(count * 2 + 1).unwrap_or(0)
-}
-
-fn head_line(state: &State, session: &Session, columns: usize) -> Line<'static> {
-    let theme = state.theme;
-    let mut spans = vec![
-        Span::styled(date(session.started_at, state.now, &state.zone), theme.plain()),
-        Span::styled(format!(" {}", fit::pad(&lasting(state, session), 8)), theme.dim()),
-        Span::styled(fit::pad(&session.agent, 16), theme.strong()),
-    ];
-    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    let project = fit::cut(&session.project, columns.saturating_sub(used + 1));
-    spans.push(Span::styled(format!(" {project}"), theme.dim()));
-    Line::from(spans)
-}
-
-/// How long a session took, or that it is open.
-fn lasting(state: &State, session: &Session) -> String {
-    let Some(start) = session.started_at else { return String::new() };
-    let end = session.ended_at.unwrap_or(state.now);
-    let seconds = u64::try_from(end.duration_since(start).as_secs()).unwrap_or(0);
-    if session.ended_at.is_none() { "open".to_owned() } else { span(seconds) }
-}
-
-fn detail(state: &State, area: Rect, buffer: &mut Buffer) {
-    let theme = state.theme;
-    let Some(detail) = &state.sessions.detail else { return };
-    let session = &detail.session;
-    let columns = usize::from(area.width);
-    let ended = match (session.ended_at, session.end_reason.as_str()) {
-        (Some(at), reason) => format!("{reason} {}", clock(Some(at), &state.zone, "%H:%M")).trim().to_owned(),
-        (None, _) => "open".to_owned(),
-    };
-    let facts = [
-        session.project.clone(),
-        format!("{} – {ended}", date(session.started_at, state.now, &state.zone).trim()),
-        session.directory.clone(),
-    ];
-    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-    let mut area = paint::heading(buffer, area, &session.agent, &fit::cut(&session.id, columns / 2), theme);
-    let mut lines = vec![Line::styled(fit::cut(&facts.join(" · "), columns), theme.dim())];
-    if !session.follows.is_empty() {
-        let follows = format!("╰ follows {}", session.follows);
-        lines.push(Line::styled(fit::cut(&follows, columns), theme.dim()));
-    }
-    for line in &lines {
-        paint::line(buffer, area, line);
-        area = paint::below(area, 1);
-    }
-    area = paint::below(area, 1);
-    if !detail.body.is_empty() {
-        let columns = columns.min(100);
-        let rows = detail.body.lines(columns, theme).len().min(usize::from(area.height / 2));
-        let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
-        let (top, lines) = detail.body.draw(buffer, above, columns, theme);
-        paint::scrollbar(buffer, above, top, lines, theme);
-        area = paint::below(below, 1);
-    }
-    entries(state, detail, area, buffer);
-}
-
-/// Draws the entries of a session in order of time.
-fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffer) {
-    let theme = state.theme;
-    let more = if detail.more { "+" } else { "" };
-    let note = format!("{}{more}", detail.entries.len());
-    let area = paint::heading(buffer, area, "What happened", &note, theme);
-    if detail.entries.is_empty() {
-        let words = if state.sessions.past { "nothing of it is stored" } else { "nothing was saved" };
-        paint::text(buffer, area, words, theme.dim());
-        return;
-    }
-    let rows = usize::from(area.height);
-    let top = detail.cursor.top(detail.entries.len(), rows);
-    for (n, entry) in detail.entries.iter().skip(top).take(rows).enumerate() {
-        let Some(row) = paint::row(area, n) else { break };
-        let (mark, kind) = match (entry.is_memory(), entry.kind.as_str()) {
-            (true, kind) => ("●", kind),
-            (false, "") => ("❯", "prompt"),
-            (false, kind) => ("❯", kind),
-        };
-        let title = fit::cut(&entry.title, usize::from(row.width).saturating_sub(26));
-        let spans = vec![
-            Span::styled(clock(entry.at, &state.zone, "%H:%M "), theme.dim()),
-            Span::styled(format!("{mark} "), theme.kind(kind)),
-            Span::styled(fit::pad(kind, 15), theme.kind(kind)),
-            Span::raw(format!(" {title}")),
-        ];
-        paint::line(buffer, row, &Line::from(spans));
-        if top + n == detail.cursor.at && state.sessions.inside {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top, detail.entries.len(), theme);
 }
 
 #[cfg(test)]
@@ -633,7 +483,7 @@ mod tests {
 
     #[test]
     fn exchanges_of_a_past_session_are_held_page_by_page() {
-        let mut sessions = Sessions { past: true, ..Sessions::default() };
+        let mut sessions = Sessions { source: Source::Transcripts, ..Sessions::default() };
         take_exchanges(&mut sessions, &past_page(0, 50));
         take_exchanges(&mut sessions, &past_page(50, 20));
         let detail = sessions.detail.as_ref().unwrap();
@@ -656,7 +506,7 @@ mod tests {
             let sessions = Some((from..from + count).map(row).collect());
             History { one: None, from: Some(from as u64), sessions }
         };
-        let mut sessions = Sessions { past: true, ..Sessions::default() };
+        let mut sessions = Sessions { source: Source::Transcripts, ..Sessions::default() };
         take_past(&mut sessions, &page(0, PAST_PAGE));
         assert!(!sessions.complete);
         take_past(&mut sessions, &page(PAST_PAGE, 3));
