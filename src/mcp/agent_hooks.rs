@@ -20,7 +20,7 @@ use crate::answer::{
     hooks::{self, Kept, Nothing, Recorded},
     of,
 };
-use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
 use cerebro_ledger::limits::HINT_BYTES;
 use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
@@ -286,8 +286,8 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     let listed = call.service.journal.list(actor, query).await?;
     let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
     let is_left = |work: &Work| {
-        let session = work.session.as_ref();
-        work.lost || !session.is_some_and(|session| presence.is_at_work(session, work.active_at, now, began))
+        let is_over = |session: &SessionId| !presence.is_at_work(session, work.active_at, now, began);
+        work.lost || work.session.as_ref().is_none_or(is_over)
     };
     Ok(listed.iter().filter(|listed| is_left(&listed.work)).map(|listed| listed.work.id).collect())
 }

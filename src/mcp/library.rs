@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{
     self, Ask, Text, Unreadable,
-    memories::{Listed, Row},
+    memories::Row,
     of,
     sessions::{Entry, Story},
 };
@@ -376,7 +376,7 @@ impl Completion {
     /// # Errors
     /// When the facts are not those of the answer.
     pub(super) fn values(&self, facts: &Value) -> Result<Vec<String>, Unreadable> {
-        let listed = || Ok::<Listed, Unreadable>(answer::read::<of::List>(facts)?);
+        let listed = || answer::read::<of::List>(facts);
         let values: Vec<Text> = match self.offered {
             Offered::Projects => {
                 let projects = answer::read::<of::Projects>(facts)?.projects;

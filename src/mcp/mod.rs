@@ -1,9 +1,9 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
 //! The groups of files below build on each other, and no two files use each other: arguments and answers; the live
-//! calls, the metrics and the presence of agents; the shared [`Context`], a connection, a call; the handlers; `dispatch`, the table of
-//! handlers; `library`, the prompts and resources; and `server`, which speaks the protocol. `server` answers the
-//! handshake and the tool list at once; only calls wait for the store.
+//! calls, the metrics and the presence of agents; the shared [`Context`], a connection, a call; the handlers;
+//! `dispatch`, the table of handlers; `library`, the prompts and resources; and `server`, which speaks the protocol.
+//! `server` answers the handshake and the tool list at once; only calls wait for the store.
 
 mod arguments;
 mod fault;
