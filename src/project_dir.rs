@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::platform;
+use crate::{platform, worktree};
 use cerebro_core::domain::Project;
 use cerebro_core::domain::limits::PROJECT_CHARS_MAX;
 use cerebro_core::redact::redact;
@@ -116,25 +116,13 @@ struct Repository {
 impl Repository {
     /// The repository whose worktree begins at `folder`.
     fn at(folder: &Path) -> Option<Self> {
-        let entry = folder.join(".git");
-        let kind = fs::metadata(&entry).ok()?;
-        if kind.is_dir() {
+        let git_dir = worktree::git_dir(folder)?;
+        let Some(common_dir) = worktree::common_dir(&git_dir) else {
             // An empty folder of that name is not a repository.
-            return entry
-                .join("HEAD")
-                .exists()
-                .then(|| Self { common_dir: entry, main_folder: folder.to_owned() });
-        }
-        // A linked worktree, a submodule, or a repository in another folder.
-        let text = read(&entry)?;
-        let git_dir = canonical(&folder.join(text.strip_prefix("gitdir:")?.trim()));
-        let Some(common) = read(&git_dir.join("commondir")) else {
-            return git_dir
-                .join("HEAD")
-                .exists()
-                .then(|| Self { common_dir: git_dir, main_folder: folder.to_owned() });
+            let is_repository = git_dir.join("HEAD").exists();
+            return is_repository.then(|| Self { common_dir: git_dir, main_folder: folder.to_owned() });
         };
-        let common_dir = canonical(&git_dir.join(common.trim()));
+        let common_dir = canonical(&common_dir);
         let is_inside = common_dir.file_name().is_some_and(|name| name == ".git");
         let main_folder = common_dir.parent().filter(|_| is_inside).unwrap_or(&common_dir).to_owned();
         Some(Self { common_dir, main_folder })
@@ -208,8 +196,8 @@ fn url_value(line: &str) -> Option<String> {
 }
 
 /// The path of a repository on its server, without `.git`: `owner/repo`. It includes all parts, because groups in
-/// GitLab nest, and two groups may contain repositories of the same name. `None` for a path on this machine, because it has no
-/// owner.
+/// GitLab nest, and two groups may contain repositories of the same name. `None` for a path on this machine, because it
+/// has no owner.
 fn remote_path(url: &str) -> Option<String> {
     let path = match url.split_once("://") {
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => return None,

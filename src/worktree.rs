@@ -22,8 +22,7 @@ pub fn commit(folder: &Path) -> Option<String> {
     let git_dir = folder.ancestors().find_map(git_dir)?;
     let head = text(&git_dir.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref: ") else { return is_commit(head.trim()) };
-    let common =
-        text(&git_dir.join("commondir")).map_or_else(|| git_dir.clone(), |path| git_dir.join(path.trim()));
+    let common = common_dir(&git_dir).unwrap_or_else(|| git_dir.clone());
     // A name that leads out of the repository is invalid.
     if name.split('/').any(|part| part.is_empty() || part == "..") {
         return None;
@@ -43,13 +42,19 @@ pub fn branch(root: &Path) -> Option<String> {
     head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
 }
 
-/// The folder with the worktree's own Git files.
-fn git_dir(folder: &Path) -> Option<PathBuf> {
+/// The folder with Git's own files of the worktree that begins at a folder.
+pub fn git_dir(folder: &Path) -> Option<PathBuf> {
     let entry = folder.join(".git");
     if fs::metadata(&entry).ok()?.is_dir() {
         return Some(entry);
     }
+    // A linked worktree, a submodule, or a repository in another folder.
     Some(folder.join(text(&entry)?.strip_prefix("gitdir:")?.trim()))
+}
+
+/// The folder with Git's files that a linked worktree shares with the others; `None` for any other worktree.
+pub fn common_dir(git_dir: &Path) -> Option<PathBuf> {
+    Some(git_dir.join(text(&git_dir.join("commondir"))?.trim()))
 }
 
 fn is_commit(text: &str) -> Option<String> {
