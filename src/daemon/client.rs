@@ -115,7 +115,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
     let mut pause = PAUSE_FIRST;
     loop {
         match greet(home, &hello).await {
-            Err(Mute::Untrusted(error)) => return Err(ConnectError::Untrusted(error)),
+            Err(NoGreeting::Untrusted(error)) => return Err(ConnectError::Untrusted(error)),
             Ok((reader, writer, daemon)) => match daemon.verdict {
                 Verdict::Served => return Ok(Connection { daemon, reader, writer }),
                 Verdict::HandsOver => patience = HANDOVER_MAX,
@@ -123,7 +123,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
                     return Err(ConnectError::OtherProtocol { pid: daemon.pid, version: daemon.version });
                 }
             },
-            Err(Mute::Silent(error)) => {
+            Err(NoGreeting::Silent(error)) => {
                 tracing::trace!(%error, "no daemon answers");
                 match autostart {
                     Autostart::Yes => start.advance(home)?,
@@ -147,14 +147,14 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
 }
 
 /// Why the daemon sent no greeting.
-enum Mute {
+enum NoGreeting {
     /// No daemon answers at the moment.
     Silent(io::Error),
     /// The listener must not be trusted.
     Untrusted(DialError),
 }
 
-impl From<DialError> for Mute {
+impl From<DialError> for NoGreeting {
     fn from(error: DialError) -> Self {
         match error {
             DialError::Silent { source, .. } => Self::Silent(source),
@@ -163,7 +163,7 @@ impl From<DialError> for Mute {
     }
 }
 
-impl From<io::Error> for Mute {
+impl From<io::Error> for NoGreeting {
     fn from(error: io::Error) -> Self {
         Self::Silent(error)
     }
@@ -173,7 +173,7 @@ impl From<io::Error> for Mute {
 async fn greet(
     home: &Home,
     hello: &Hello,
-) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply), Mute> {
+) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply), NoGreeting> {
     let (reader, mut writer) = dial(home).await?.into_split();
     let mut reader = BufReader::new(reader);
     hello::write(&mut writer, hello).await?;

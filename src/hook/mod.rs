@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use cerebro_core::operation::Operation;
 use serde_json::{Value, json};
 
-pub use step::Moment;
+pub use step::StepReport;
 pub use strip::{framed, strip};
 
 /// The event in which Gemini CLI lets a hook complete the arguments of a tool call.
@@ -93,7 +93,7 @@ impl Agent {
     }
 
     /// Whether the journal also reads its transcripts, which contain what the hooks do not report.
-    pub fn has_second_source(self) -> bool {
+    pub fn journal_reads_transcripts(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex)
     }
 
@@ -111,7 +111,7 @@ impl Agent {
 
 /// What a hook does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum Task {
     /// Answer with the context of the project.
     Context,
     /// Save the user's prompt.
@@ -130,9 +130,9 @@ pub enum Deed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// What to do for the session; `None` if the event is for the journal only.
-    pub deed: Option<Deed>,
+    pub task: Option<Task>,
     /// Its steps for the journal, if it has any.
-    pub moment: Option<Moment>,
+    pub report: Option<StepReport>,
     /// The agent's own id of the session.
     pub session: String,
     /// The folder that the agent works in.
@@ -140,54 +140,61 @@ pub struct Event {
     /// The transcript file of the session, if the agent names one.
     pub transcript: Option<PathBuf>,
     /// Whether to read the agent's transcript, a file or a database, now.
-    pub has_news: bool,
+    pub reads_transcript: bool,
     /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty for other events.
     pub source: String,
 }
 
+impl Event {
+    /// Whether a session begins, so that the agent waits for its context.
+    pub fn begins_session(&self) -> bool {
+        self.task == Some(Task::Context)
+    }
+}
+
 /// Reads an event from an agent's report. `None` if there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
-    let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
+    let (task, report) = (task(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
     let transcript = text("transcript_path").map(PathBuf::from);
     // The agent writes a turn's calls and answers to the transcript at the end of the turn. A prompt counts, too,
     // because it names the file to read if the agent dies before that.
-    let has_news = match deed {
-        Some(Deed::Prompt(_)) => transcript.is_some(),
-        Some(Deed::Bind(_)) => false,
+    let reads_transcript = match task {
+        Some(Task::Prompt(_)) => transcript.is_some(),
+        Some(Task::Bind(_)) => false,
         Some(_) => event != TEXT_COMPLETE,
         None => matches!(event, "Stop" | "AfterAgent"),
     };
-    if deed.is_none() && moment.is_none() && !has_news {
+    if task.is_none() && report.is_none() && !reads_transcript {
         return None;
     }
     let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
     let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
     let source = text("source").unwrap_or_default().to_owned();
-    Some(Event { deed, moment, session, cwd, transcript, has_news, source })
+    Some(Event { task, report, session, cwd, transcript, reads_transcript, source })
 }
 
 fn text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
     input[name].as_str().filter(|text| !text.trim().is_empty())
 }
 
-fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
+fn task(agent: Agent, event: &str, input: &Value) -> Option<Task> {
     let stripped = |name: &str| text(input, name).map(strip).filter(|text| !text.trim().is_empty());
     Some(match event {
-        "SessionStart" | "sessionStart" => Deed::Context,
-        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Deed::Prompt(stripped("prompt")?),
-        "Stop" | TEXT_COMPLETE => Deed::Message(stripped("last_assistant_message")?),
-        "AfterAgent" => Deed::Message(stripped("prompt_response")?),
-        "afterAgentResponse" => Deed::Message(stripped("text")?),
-        "PostCompact" => Deed::Compaction(strip::summary(&stripped("compact_summary")?)),
-        "SessionEnd" | "sessionEnd" => Deed::End,
+        "SessionStart" | "sessionStart" => Task::Context,
+        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Task::Prompt(stripped("prompt")?),
+        "Stop" | TEXT_COMPLETE => Task::Message(stripped("last_assistant_message")?),
+        "AfterAgent" => Task::Message(stripped("prompt_response")?),
+        "afterAgentResponse" => Task::Message(stripped("text")?),
+        "PostCompact" => Task::Compaction(strip::summary(&stripped("compact_summary")?)),
+        "SessionEnd" | "sessionEnd" => Task::End,
         BEFORE_TOOL if agent == Agent::GeminiCli => bind(input)?,
         _ => return None,
     })
 }
 
 /// Adds the session to a tool call that belongs to a session and does not name it.
-fn bind(input: &Value) -> Option<Deed> {
+fn bind(input: &Value) -> Option<Task> {
     let tool = input["tool_name"].as_str()?;
     // The agent puts its name for the server before the tool's name.
     let argument = Operation::tools().find(|known| tool.ends_with(known.name()))?.session_argument()?;
@@ -196,7 +203,7 @@ fn bind(input: &Value) -> Option<Deed> {
         return None;
     }
     arguments.insert(argument.to_owned(), input["session_id"].clone());
-    Some(Deed::Bind(Value::Object(arguments)))
+    Some(Task::Bind(Value::Object(arguments)))
 }
 
 /// The framed context in the agent's own format.
@@ -227,11 +234,11 @@ mod tests {
             json!({"session_id": "s", "cwd": "/w", "prompt": "Ask <system-reminder>x</system-reminder>"});
         let event = read(Agent::ClaudeCode, "UserPromptSubmit", &claude).unwrap();
         assert_eq!((event.session.as_str(), event.cwd), ("s", Some(PathBuf::from("/w"))));
-        assert_eq!(event.deed, Some(Deed::Prompt("Ask".to_owned())));
+        assert_eq!(event.task, Some(Task::Prompt("Ask".to_owned())));
         let cursor = json!({"conversation_id": "c", "workspace_roots": ["/r"], "text": "Done"});
         let event = read(Agent::Cursor, "afterAgentResponse", &cursor).unwrap();
         assert_eq!((event.session.as_str(), event.cwd), ("c", Some(PathBuf::from("/r"))));
-        assert_eq!(event.deed, Some(Deed::Message("Done".to_owned())));
+        assert_eq!(event.task, Some(Task::Message("Done".to_owned())));
         for (event, input) in [
             ("UserPromptSubmit", json!({"session_id": "s", "prompt": "<hook_context>x</hook_context>"})),
             ("UserPromptSubmit", json!({"prompt": "no session"})),
@@ -244,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_written_down_is_new_at_the_end_of_a_turn() {
-        for (agent, event, more, has_news) in [
+        for (agent, event, more, reads_transcript) in [
             (Agent::OpenCode, "Stop", json!({}), true),
             (Agent::OpenCode, TEXT_COMPLETE, json!({"last_assistant_message": "First I look"}), false),
             (Agent::OpenCode, "SessionStart", json!({}), true),
@@ -261,8 +268,8 @@ mod tests {
             let mut input = json!({"session_id": "s"});
             input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let read = read(agent, event, &input).unwrap();
-            assert_eq!(read.has_news, has_news, "{event} {input}");
-            assert!(event != TEXT_COMPLETE || read.moment.is_none(), "a piece of an answer ends no turn");
+            assert_eq!(read.reads_transcript, reads_transcript, "{event} {input}");
+            assert!(event != TEXT_COMPLETE || read.report.is_none(), "a piece of an answer ends no turn");
         }
     }
 
@@ -270,12 +277,12 @@ mod tests {
     fn only_unbound_calls_of_a_sessions_tools_are_bound() {
         let call = |tool: &str, arguments: Value| {
             let input = json!({"session_id": "s", "tool_name": tool, "tool_input": arguments});
-            read(Agent::GeminiCli, BEFORE_TOOL, &input).and_then(|event| event.deed)
+            read(Agent::GeminiCli, BEFORE_TOOL, &input).and_then(|event| event.task)
         };
         let bound = call("mcp_cerebro_mem_save", json!({"title": "t"}));
-        assert_eq!(bound, Some(Deed::Bind(json!({"title": "t", "session_id": "s"}))));
+        assert_eq!(bound, Some(Task::Bind(json!({"title": "t", "session_id": "s"}))));
         let bound = call("mcp__cerebro__mem_session_start", json!({}));
-        assert_eq!(bound, Some(Deed::Bind(json!({"id": "s"}))));
+        assert_eq!(bound, Some(Task::Bind(json!({"id": "s"}))));
         assert_eq!(call("mcp_cerebro_mem_save", json!({"session_id": "own"})), None);
         assert_eq!(call("mcp_cerebro_mem_search", json!({})), None);
     }

@@ -21,7 +21,7 @@ const ERROR_BYTES_MAX: usize = 200;
 
 /// The steps in one payload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moment {
+pub struct StepReport {
     /// The steps. A call that changed several files is several steps.
     pub steps: Vec<Step>,
     /// The identity within the session, if the agent names its calls or turns. A repeated report counts once.
@@ -29,7 +29,7 @@ pub struct Moment {
 }
 
 /// Reads the steps from a payload. `None` if it has none.
-pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
+pub fn read(agent: Agent, event: &str, input: &Value) -> Option<StepReport> {
     let call = call_id(input);
     let mut steps = match event {
         "SessionStart" | "sessionStart" => vec![Step::Connected],
@@ -52,7 +52,7 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     });
     // It comes last, because the numbers of the others identify a repeated report.
     steps.extend(missed(input));
-    (!steps.is_empty()).then_some(Moment { steps, once })
+    (!steps.is_empty()).then_some(StepReport { steps, once })
 }
 
 /// The events that Cerebro's plugin could not report, because there were too many at once.

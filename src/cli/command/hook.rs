@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
-use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed};
+use crate::hook::{self, Agent, Event, StepReport, Task, compacted, missed};
 use crate::{platform, project_dir, worktree};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
@@ -26,7 +26,7 @@ const CONTEXT_BYTES: usize = 8_000;
 /// How often a context is requested; each time shorter, if the written form is too long.
 const CONTEXT_TRIES: usize = 3;
 /// How long reading the work's files may take, as part of [`HOOK_TIME_MAX`].
-const WORLD_MAX: Duration = Duration::from_millis(150);
+const FILES_LOOK_MAX: Duration = Duration::from_millis(150);
 /// How long connecting to a daemon may take, as part of [`HOOK_TIME_MAX`]; the rest is for recording a failure.
 const REACH_MAX: Duration = Duration::from_millis(800);
 /// The age from which a hook reports how old its event is. Younger ones are in the order of arrival: ages are precise
@@ -63,30 +63,29 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
     let agent = Agent::named(agent)?;
     let event = hook::read(agent, name, &input().await?)?;
-    if let Some(Deed::Bind(arguments)) = &event.deed {
+    if let Some(Task::Bind(arguments)) = &event.task {
         return Some(hook::bound(name, arguments));
     }
     let folder = home.or_else(|| Some(user_home()?.join(".cerebro")))?;
     let home = folder.is_dir().then(|| Home::open(Some(&folder)).ok())??;
-    let is_start = event.deed == Some(Deed::Context);
-    let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event, is_start)).await;
+    let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event)).await;
     let Ok(Some(client)) = reached else {
-        miss(&home, agent, &event);
+        count_missed(&home, agent, &event);
         return None;
     };
     let reporter = Reporter { client, agent, home };
-    let shortened = shortened(&reporter, &event, name).await;
-    let said = if is_start {
+    let was_compacted = was_compacted(&reporter, &event, name).await;
+    let said = if event.begins_session() {
         let said = context(&reporter, &event, name).await;
         journal(&reporter, &event).await;
         said
     } else {
-        let hint = if shortened { hint(&reporter, &event, "compact").await } else { None };
+        let hint = if was_compacted { hint(&reporter, &event, "compact").await } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
-        tokio::join!(deed(&reporter, &event), journal(&reporter, &event));
+        tokio::join!(carry_out(&reporter, &event), journal(&reporter, &event));
         hint.map(|hint| hook::answer(agent, name, &hint))
     };
-    if event.has_news {
+    if event.reads_transcript {
         let transcript = event.transcript.as_ref().map(|path| path.to_string_lossy());
         reporter.ask(of::HookTranscript, json!({ "transcript": transcript })).await;
     }
@@ -95,9 +94,9 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
 }
 
 /// Counts an event that could not be reported to the journal, unless the transcript reports it or the journal is off.
-fn miss(home: &Home, agent: Agent, event: &Event) {
-    let tells = |moment: &Moment| moment.steps.iter().any(|step| *step != Step::Connected);
-    let is_lost = event.moment.as_ref().is_some_and(tells) && !agent.has_second_source();
+fn count_missed(home: &Home, agent: Agent, event: &Event) {
+    let has_work = |report: &StepReport| report.steps.iter().any(|step| *step != Step::Connected);
+    let is_lost = event.report.as_ref().is_some_and(has_work) && !agent.journal_reads_transcripts();
     if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
         // A failure here is ignored: a hook has no place to report it.
         let _ = missed::note(home.root(), &event.session, Timestamp::now());
@@ -120,46 +119,45 @@ impl Reporter {
     }
 }
 
-/// Executes the event's deed for the session.
-async fn deed(reporter: &Reporter, event: &Event) {
-    match &event.deed {
-        Some(Deed::Prompt(prompt)) => {
+/// Carries out the event's task for the session.
+async fn carry_out(reporter: &Reporter, event: &Event) {
+    match &event.task {
+        Some(Task::Prompt(prompt)) => {
             let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
             reporter.ask(of::HookPrompt, json!({ "content": prompt, "directory": directory })).await;
         }
-        Some(Deed::Message(text)) => {
+        Some(Task::Message(text)) => {
             reporter.ask(of::HookMessage, json!({ "content": text })).await;
         }
-        Some(Deed::Compaction(text)) => {
+        Some(Task::Compaction(text)) => {
             reporter.ask(of::HookCompaction, json!({ "content": text })).await;
         }
-        Some(Deed::End) => {
+        Some(Task::End) => {
             reporter.ask(of::HookEnd, json!({})).await;
         }
-        Some(Deed::Context | Deed::Bind(_)) | None => {}
+        Some(Task::Context | Task::Bind(_)) | None => {}
     }
 }
 
 /// Reports the event to the journal.
 async fn journal(reporter: &Reporter, event: &Event) {
-    let Some(mut moment) = event.moment.clone() else { return };
-    let folder = event.cwd.clone();
-    let looked = looking(move || {
-        for step in &mut moment.steps {
+    let Some(mut report) = event.report.clone() else { return };
+    let (mut looked_at, folder) = (report.clone(), event.cwd.clone());
+    let looked = look(move || {
+        for step in &mut looked_at.steps {
             if let Step::Edited { path, digest, .. } = step {
                 *digest = worktree::digest(&in_folder(folder.as_deref(), path));
             }
         }
-        (moment, folder.as_deref().and_then(worktree::commit))
+        (looked_at, folder.as_deref().and_then(worktree::commit))
     });
-    let (moment, commit) = match looked.await {
-        Some((moment, commit)) => (Some(moment), commit),
-        None => (event.moment.clone(), None),
-    };
-    let Some(mut moment) = moment else { return };
+    let mut commit = None;
+    if let Some(found) = looked.await {
+        (report, commit) = found;
+    }
     let missed = missed::take(reporter.home.root(), &event.session);
-    moment.steps.extend(missed.as_ref().and_then(missed::Taken::step));
-    let recorded = step(reporter, event, &moment, commit).await;
+    report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
+    let recorded = send(reporter, event, &report, commit).await;
     match missed {
         Some(missed) if recorded == 0 => missed.give_back(),
         Some(missed) => missed.done(),
@@ -167,31 +165,31 @@ async fn journal(reporter: &Reporter, event: &Event) {
     }
 }
 
-/// Reports one moment to the journal; returns how many events it recorded.
-async fn step(reporter: &Reporter, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
+/// Sends a report to the journal. Returns how many events it recorded.
+async fn send(reporter: &Reporter, event: &Event, report: &StepReport, commit: Option<String>) -> u64 {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     // The agent started this process when it happened, and may not have waited for it: a later report can overtake
     // this one.
     let age = platform::own_age().filter(|age| *age >= LATE_MIN);
     let ago = age.and_then(|age| u64::try_from(age.as_millis()).ok());
     let arguments = json!({
-        "steps": moment.steps, "once": moment.once, "ago_ms": ago, "directory": directory, "commit": commit,
+        "steps": report.steps, "once": report.once, "ago_ms": ago, "directory": directory, "commit": commit,
     });
     let recorded = reporter.ask(of::HookStep, arguments).await.and_then(|answer| answer.recorded);
-    tracing::debug!(once = moment.once, recorded, "reported to the journal");
+    tracing::debug!(once = report.once, recorded, "reported to the journal");
     recorded.unwrap_or(0)
 }
 
 /// Whether Gemini CLI has compacted the conversation since the last check, which no hook reports. It is checked only
 /// at events whose answer can restore the context.
-async fn shortened(reporter: &Reporter, event: &Event, name: &str) -> bool {
-    let is_heard = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
-    let is_silent = reporter.agent == Agent::GeminiCli;
-    let Some(record) = event.transcript.clone().filter(|_| is_heard && is_silent) else { return false };
-    let Some(Some(last)) = looking(move || compacted::last(&record)).await else { return false };
+async fn was_compacted(reporter: &Reporter, event: &Event, name: &str) -> bool {
+    let can_restore = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
+    let is_gemini = reporter.agent == Agent::GeminiCli;
+    let Some(record) = event.transcript.clone().filter(|_| can_restore && is_gemini) else { return false };
+    let Some(Some(last)) = look(move || compacted::last(&record)).await else { return false };
     let steps = vec![Step::Compacted { trigger: "auto".to_owned(), summary: None }];
-    let moment = Moment { steps, once: Some(format!("compacted:{last}")) };
-    step(reporter, event, &moment, None).await > 0
+    let report = StepReport { steps, once: Some(format!("compacted:{last}")) };
+    send(reporter, event, &report, None).await > 0
 }
 
 /// A path as the agent names it, from the folder that it works in.
@@ -199,9 +197,9 @@ fn in_folder(folder: Option<&Path>, path: &str) -> PathBuf {
     folder.map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
 }
 
-/// Reads files on a thread that may block, within [`WORLD_MAX`].
-async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    tokio::time::timeout(WORLD_MAX, tokio::task::spawn_blocking(look)).await.ok()?.ok()
+/// Reads files on a thread that may block, within [`FILES_LOOK_MAX`].
+async fn look<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::time::timeout(FILES_LOOK_MAX, tokio::task::spawn_blocking(read)).await.ok()?.ok()
 }
 
 /// The agent's report; a person at a terminal has none.
@@ -222,13 +220,13 @@ async fn input() -> Option<Value> {
 ///
 /// A daemon is started at the beginning of a session only: the agent is about to start one anyway, and
 /// without it there is no context.
-async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Option<Client> {
+async fn reach(home: &Home, agent: Agent, event: &Event) -> Option<Client> {
     let own = Hello::of_this_process(Role::Operator);
     let hello = Hello {
         cwd: event.cwd.clone().or(own.cwd),
         project_dir: own.project_dir.filter(|_| agent == Agent::ClaudeCode),
         client_session: Some(event.session.clone()),
-        ..Hello::of_this_process(Role::Operator)
+        ..own
     };
     // Without an answer nothing is done: what belongs to a project must not go to another one.
     let project = match hello.folder() {
@@ -236,7 +234,7 @@ async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Opti
         None => None,
     };
     let hello = Hello { folder_project: project.map(|project| project.as_str().to_owned()), ..hello };
-    let autostart = if is_start { Autostart::Yes } else { Autostart::No };
+    let autostart = if event.begins_session() { Autostart::Yes } else { Autostart::No };
     let connection = client::connect(home, &hello, autostart).await.ok()?;
     Client::new(connection, Duration::from_secs(1)).await.ok()
 }
@@ -269,7 +267,7 @@ async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String
     let Hint { work, files: paths, text } = reporter.ask(of::HookHint, json!({ "source": source })).await?;
     let text = text?;
     let folder = event.cwd.clone();
-    let looked = looking(move || {
+    let looked = look(move || {
         let file = |path: &String| json!({ "path": path, "digest": worktree::digest(&in_folder(folder.as_deref(), path)) });
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))
     });

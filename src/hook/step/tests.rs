@@ -18,8 +18,8 @@ fn claude(event: &str, more: Value) -> Value {
 
 #[track_caller]
 fn step(agent: Agent, event: &str, input: &Value) -> Step {
-    let moment = read(agent, event, input).unwrap_or_else(|| panic!("{event}: {input}"));
-    let [step] = &moment.steps[..] else { panic!("{:?}", moment.steps) };
+    let report = read(agent, event, input).unwrap_or_else(|| panic!("{event}: {input}"));
+    let [step] = &report.steps[..] else { panic!("{:?}", report.steps) };
     step.clone()
 }
 
@@ -211,11 +211,11 @@ fn what_a_plugin_could_not_report_is_a_gap_after_the_rest() {
         "session_id": "o", "tool_name": "bash", "tool_use_id": "c", "tool_input": {"command": "make"},
         "missed": {"count": 3, "from": 1_000, "to": 2_000},
     });
-    let moment = read(Agent::OpenCode, "PreToolUse", &call).unwrap();
-    assert_eq!(moment.once.as_deref(), Some("started:c"));
-    let [Step::Started { .. }, Step::Gap { from, to, count: Some(3), filled: false, .. }] = &moment.steps[..]
+    let report = read(Agent::OpenCode, "PreToolUse", &call).unwrap();
+    assert_eq!(report.once.as_deref(), Some("started:c"));
+    let [Step::Started { .. }, Step::Gap { from, to, count: Some(3), filled: false, .. }] = &report.steps[..]
     else {
-        panic!("{moment:?}");
+        panic!("{report:?}");
     };
     assert_eq!((from.as_millisecond(), to.as_millisecond()), (1_000, 2_000));
     for odd in [
@@ -312,11 +312,11 @@ proptest! {
     fn every_payload_is_a_few_bounded_steps_or_none(input in payload(), event in prop::sample::select(&EVENTS[..])) {
         const STEPS_BYTES_MAX: usize = 64 * 1024;
         for agent in [Agent::ClaudeCode, Agent::Codex, Agent::GeminiCli, Agent::OpenCode, Agent::Cursor] {
-            if let Some(moment) = read(agent, event, &input) {
-                prop_assert!((1..=FILES_MAX).contains(&moment.steps.len()));
-                let written = serde_json::to_string(&moment.steps).unwrap();
+            if let Some(report) = read(agent, event, &input) {
+                prop_assert!((1..=FILES_MAX).contains(&report.steps.len()));
+                let written = serde_json::to_string(&report.steps).unwrap();
                 prop_assert!(written.len() <= STEPS_BYTES_MAX, "{} bytes", written.len());
-                prop_assert_eq!(serde_json::from_str::<Vec<Step>>(&written).unwrap(), moment.steps);
+                prop_assert_eq!(serde_json::from_str::<Vec<Step>>(&written).unwrap(), report.steps);
             }
         }
     }
