@@ -22,13 +22,13 @@ const FOLDERS_MAX: usize = 1_000;
 /// Most bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long recording may take. The project is known already, and a starting agent does not wait for long.
-const NOTE_MAX: Duration = Duration::from_millis(500);
+const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Most former projects that are named.
 const FORMER_MAX: usize = 3;
 
 /// A recorded folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct RecordedFolder {
     folder: PathBuf,
     project: String,
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Seen {
 /// The folders, the latest at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Folders(Vec<Seen>);
+struct Folders(Vec<RecordedFolder>);
 
 impl Folders {
     /// Reads the file. If it is missing or unreadable, the record is empty.
@@ -56,13 +56,13 @@ impl Folders {
     /// repository was copied, not moved.
     fn former(&self, place: &ProjectFolder, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut former: Vec<String> = Vec::new();
-        for seen in self.0.iter().rev().filter(|seen| seen.project != place.project.as_str()) {
-            let is_here = seen.folder == place.folder;
+        for recorded in self.0.iter().rev().filter(|recorded| recorded.project != place.project.as_str()) {
+            let is_here = recorded.folder == place.folder;
             let is_moved = !is_here
-                && seen.marks.iter().any(|mark| place.marks.contains(mark))
-                && !is_there(&seen.folder);
-            if (is_here || is_moved) && !former.contains(&seen.project) {
-                former.push(seen.project.clone());
+                && recorded.marks.iter().any(|mark| place.marks.contains(mark))
+                && !is_there(&recorded.folder);
+            if (is_here || is_moved) && !former.contains(&recorded.project) {
+                former.push(recorded.project.clone());
             }
         }
         former.truncate(FORMER_MAX);
@@ -71,16 +71,16 @@ impl Folders {
 
     /// Records a folder. Returns whether the record changed.
     fn note(&mut self, place: &ProjectFolder) -> bool {
-        let seen = Seen {
+        let recorded = RecordedFolder {
             folder: place.folder.clone(),
             project: place.project.as_str().to_owned(),
             marks: place.marks.clone(),
         };
-        if self.0.contains(&seen) {
+        if self.0.contains(&recorded) {
             return false;
         }
-        self.0.retain(|other| (&other.folder, &other.project) != (&seen.folder, &seen.project));
-        self.0.push(seen);
+        self.0.retain(|other| (&other.folder, &other.project) != (&recorded.folder, &recorded.project));
+        self.0.push(recorded);
         let over = self.0.len().saturating_sub(FOLDERS_MAX);
         self.0.drain(..over);
         true
@@ -89,11 +89,11 @@ impl Folders {
 
 /// Adds the former projects of the client's folder to its hello, and records the folder. If the folder or the home does
 /// not answer in time, adds none.
-pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
+pub async fn with_former_projects(hello: Hello, home: &Home) -> Hello {
     let Some(folder) = hello.folder().filter(|_| hello.project.is_none()).cloned() else { return hello };
     let file = home.folders_file();
     let at = folder.clone();
-    let found = looks::within(&at, NOTE_MAX, move || {
+    let found = looks::within(&at, LOOK_MAX, move || {
         let place = project_dir::project_folder(&folder, user_home().as_deref());
         let mut folders = Folders::read(&file);
         let former = folders.former(&place, Path::exists);

@@ -156,7 +156,7 @@ impl Home {
     }
 
     /// The socket of a daemon of an earlier version, which does not record it.
-    pub fn socket_path_unsaid(&self) -> PathBuf {
+    pub fn unrecorded_socket_path(&self) -> PathBuf {
         self.socket_below(None)
     }
 
@@ -170,7 +170,7 @@ impl Home {
     }
 
     /// Whether the folder is certainly Cerebro's: the default one, or one in which a daemon has worked.
-    fn is_ours(&self) -> bool {
+    fn is_cerebros(&self) -> bool {
         let by_name = || user_home().and_then(|home| home.join(".cerebro").canonicalize().ok());
         let worked_in = self.store_dir().join("CURRENT").exists() || self.writer_file().exists();
         (self.lock_file().exists() && worked_in) || by_name().as_ref() == Some(&self.root)
@@ -184,7 +184,7 @@ impl Home {
             Err(HomeError::NotPrivate { reason: platform::OPEN_TO_OTHERS, .. }) => {}
             other => return other,
         }
-        if !self.is_ours() && fs::read_dir(&self.root).map_err(unusable)?.next().is_some() {
+        if !self.is_cerebros() && fs::read_dir(&self.root).map_err(unusable)?.next().is_some() {
             let reason = "other users can enter it, and it contains files that are not Cerebro's";
             return Err(HomeError::NotPrivate { path: self.root.clone(), reason });
         }

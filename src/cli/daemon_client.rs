@@ -81,7 +81,7 @@ impl Daemon {
         Config::read(&home.config_file())?;
         let wanted = database_of_option(home)?;
         let hello = Hello::of_this_process(Role::Operator).located().await;
-        let hello = folders::acquainted(hello, home).await;
+        let hello = folders::with_former_projects(hello, home).await;
         let connection = client::connect(home, &hello, Autostart::Yes).await?;
         let daemon = Self { client: Client::new(connection, timeout).await? };
         daemon.check_database(wanted.as_deref()).await?;

@@ -453,14 +453,14 @@ mod tests {
         };
         let text = render_session(&session, &[link()]);
         let other = render_session(&session, &[]);
-        let is_ours = |text: &str, id: &str| is_untouched_session(text, id, &other);
-        assert!(is_session(&text) && is_ours(&text, "s"), "{text}");
-        assert!(!is_ours(&text, "t"));
-        assert!(!is_ours(&format!("{text}More\n"), "s"));
-        assert!(!is_ours(&text.replace("claude", "me"), "s"));
-        assert!(!is_session("Text") && !is_ours("Text", "s"));
+        let is_untouched = |text: &str, id: &str| is_untouched_session(text, id, &other);
+        assert!(is_session(&text) && is_untouched(&text, "s"), "{text}");
+        assert!(!is_untouched(&text, "t"));
+        assert!(!is_untouched(&format!("{text}More\n"), "s"));
+        assert!(!is_untouched(&text.replace("claude", "me"), "s"));
+        assert!(!is_session("Text") && !is_untouched("Text", "s"));
         // Without a digest, only what says the same is.
-        assert!(is_ours(&without_digest(&other), "s") && !is_ours(&without_digest(&text), "s"));
+        assert!(is_untouched(&without_digest(&other), "s") && !is_untouched(&without_digest(&text), "s"));
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub fn owner(home: &Home) -> Option<Owner> {
 pub fn socket_path(home: &Home) -> PathBuf {
     match owner(home) {
         Some(Owner { socket: Some(path), .. }) => path,
-        Some(_) => home.socket_path_unsaid(),
+        Some(_) => home.unrecorded_socket_path(),
         None => home.socket_path(),
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
         assert_eq!(socket_path(&home), home.socket_path());
         let lock = Lock::take(&home, Use::Daemon).unwrap();
-        assert_eq!(socket_path(&home), home.socket_path_unsaid());
+        assert_eq!(socket_path(&home), home.unrecorded_socket_path());
         lock.listens_at(Path::new("/run/user/7/cerebro/x.sock")).unwrap();
         assert_eq!(socket_path(&home), Path::new("/run/user/7/cerebro/x.sock"));
         assert_eq!(owner(&home).unwrap().used_as, Use::Daemon);

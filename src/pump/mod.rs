@@ -113,7 +113,7 @@ async fn hello(options: PumpOptions, home: &Home) -> Hello {
         wants_receipts: true,
         ..Hello::of_this_process(Role::Agent)
     };
-    folders::acquainted(hello.located().await, home).await
+    folders::with_former_projects(hello.located().await, home).await
 }
 
 /// Passes lines until the client is gone. The pump itself answers calls that the daemon does not answer within

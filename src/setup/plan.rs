@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 
 use super::piece::{Content, Format, Part, Piece, Target};
-use super::record::{Filed, Record, digest};
+use super::record::{FileRecord, Record, digest};
 use super::{SetupError, block, file};
 
 /// Lines of context around a change in a diff.
@@ -71,16 +71,16 @@ pub fn plan_setup(
     record: Option<&Record>,
 ) -> Result<Vec<Change>, SetupError> {
     let plan = |target: &Target| -> Result<Change, SetupError> {
-        let filed = record.and_then(|record| record.filed(&target.path));
+        let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
         let text = before.clone().unwrap_or_default();
         let (put, leave) = (target.pieces_of(&wanted), target.pieces_of(|part| !wanted(part)));
-        if put.is_empty() && filed.is_none() {
+        if put.is_empty() && recorded.is_none() {
             return Ok(Change::none(target, before));
         }
-        let base = base_of(target, filed, before.as_deref())?;
+        let base = base_of(target, recorded, before.as_deref())?;
         // Without a record, the other parts are the user's own.
-        let without = match filed {
+        let without = match recorded {
             Some(_) => taken(target, &text, &leave, base.as_deref())?,
             None => text.clone(),
         };
@@ -88,7 +88,7 @@ pub fn plan_setup(
             target.format.put(&without, &put).map_err(|error| SetupError::piece(&target.path, error))?;
         let gone = base.is_none() && target.format.is_blank(&with);
         let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
-        let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
+        let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
         Ok(Change { path: target.path.clone(), before, after, base, folders })
     };
     targets.iter().map(plan).collect()
@@ -101,19 +101,19 @@ pub fn plan_setup(
 /// The first file that cannot be read or edited.
 pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
     let plan = |target: &Target| -> Result<Change, SetupError> {
-        let filed = record.and_then(|record| record.filed(&target.path));
+        let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
         let path = target.path.clone();
-        let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
+        let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
         // If there is a record, a file that is not in it has none of the pieces.
-        let Some(text) = before.clone().filter(|_| filed.is_some() || record.is_none()) else {
+        let Some(text) = before.clone().filter(|_| recorded.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
         };
-        let base = match filed {
-            Some(_) => base_of(target, filed, Some(&text))?,
+        let base = match recorded {
+            Some(_) => base_of(target, recorded, Some(&text))?,
             None => Some(taken(target, &text, &all(target), None)?),
         };
-        let was_made = filed.map_or(target.format == Format::Whole, |filed| !filed.existed);
+        let was_made = recorded.map_or(target.format == Format::Whole, |recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
         Ok(Change { path, before, after, base, folders })
     };
@@ -123,22 +123,22 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
 /// The text that a file would have without Cerebro's pieces.
 fn base_of(
     target: &Target,
-    filed: Option<&Filed>,
+    recorded: Option<&FileRecord>,
     before: Option<&str>,
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
-    let Some(filed) = filed else {
+    let Some(recorded) = recorded else {
         // A file that Cerebro wrote whole, without a record: the record was lost, and there was no file before.
         let is_made = target.format == Format::Whole && block::is_written_by_cerebro(text);
         return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
     };
-    let original = if filed.existed { file::read(&file::backup_of(&target.path))? } else { None };
-    let is_untouched = digest(text) == filed.digest;
-    if is_untouched && (original.is_some() || !filed.existed) {
+    let original = if recorded.existed { file::read(&file::backup_of(&target.path))? } else { None };
+    let is_untouched = digest(text) == recorded.digest;
+    if is_untouched && (original.is_some() || !recorded.existed) {
         return Ok(original);
     }
     let without = taken(target, text, &all(target), original.as_deref())?;
-    let is_gone = !filed.existed && target.format.is_blank(&without);
+    let is_gone = !recorded.existed && target.format.is_blank(&without);
     Ok((!is_gone).then_some(without))
 }
 
@@ -146,10 +146,10 @@ fn base_of(
 /// user's own.
 fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
     let is_marked = |content: &Content| matches!(content, Content::Element { .. } | Content::Text(_));
-    let is_ours = |piece: &&Piece| piece.part != Part::Permissions && is_marked(&piece.content);
+    let is_removable = |piece: &&Piece| piece.part != Part::Permissions && is_marked(&piece.content);
     match target.format {
         Format::Whole => Ok(text.to_owned()),
-        _ => taken(target, text, &target.pieces.iter().filter(is_ours).collect::<Vec<_>>(), None),
+        _ => taken(target, text, &target.pieces.iter().filter(is_removable).collect::<Vec<_>>(), None),
     }
 }
 
@@ -180,7 +180,7 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
     for change in changes.iter().filter(|change| change.is_any()) {
         let Some(after) = &change.after else {
             remove(change)?;
-            record.files.retain(|filed| filed.path != change.path);
+            record.files.retain(|recorded| recorded.path != change.path);
             continue;
         };
         if let Some(base) = &change.base {
@@ -189,9 +189,9 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
         let mut folders = change.folders.clone();
         folders.extend(file::write(&change.path, after, change.before.as_deref())?);
         let existed = change.base.is_some();
-        record.note(Filed { path: change.path.clone(), existed, digest: digest(after), folders });
+        record.set_file(FileRecord { path: change.path.clone(), existed, digest: digest(after), folders });
     }
-    record.sweep(folders_of_gone(changes));
+    record.remove_empty_folders(folders_of_gone(changes));
     Ok(())
 }
 
@@ -225,10 +225,10 @@ fn write_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>
             Some(_) => backups.push(backup),
             None => {}
         }
-        record.files.retain(|filed| filed.path != change.path);
+        record.files.retain(|recorded| recorded.path != change.path);
     }
     record.parts.clear();
-    record.sweep(folders_of_gone(changes));
+    record.remove_empty_folders(folders_of_gone(changes));
     Ok(backups)
 }
 

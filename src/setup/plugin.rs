@@ -32,20 +32,20 @@ pub fn removal(agent: &str, folders: &UserFolders) -> Option<&'static str> {
 }
 
 /// Whether a plugin of that name is Cerebro's, from any marketplace.
-fn is_ours(name: &str) -> bool {
+fn is_cerebros(name: &str) -> bool {
     name.split('@').next() == Some("cerebro")
 }
 
 /// Whether Claude Code's settings enable the plugin.
 fn is_enabled(settings: &Value) -> bool {
     let plugins = settings["enabledPlugins"].as_object();
-    plugins.into_iter().flatten().any(|(name, on)| *on == true && is_ours(name))
+    plugins.into_iter().flatten().any(|(name, on)| *on == true && is_cerebros(name))
 }
 
 /// Whether Codex's configuration enables the plugin. The default is yes.
 fn is_enabled_in_codex(config: &Value) -> bool {
     let plugins = config["plugins"].as_object();
-    plugins.into_iter().flatten().any(|(name, plugin)| plugin["enabled"] != false && is_ours(name))
+    plugins.into_iter().flatten().any(|(name, plugin)| plugin["enabled"] != false && is_cerebros(name))
 }
 
 fn read(path: &Path) -> Option<String> {

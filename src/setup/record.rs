@@ -9,7 +9,7 @@ use super::{SetupError, file};
 
 /// The record of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filed {
+pub struct FileRecord {
     pub path: PathBuf,
     /// Whether it existed before setup. If so, its backup has that text.
     pub existed: bool,
@@ -25,7 +25,7 @@ pub struct Filed {
 pub struct Record {
     /// The parts that the last setup put in.
     pub parts: Vec<String>,
-    pub files: Vec<Filed>,
+    pub files: Vec<FileRecord>,
     /// Folders that were created for removed files and now contain other files, because agents share folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
@@ -59,7 +59,7 @@ impl Record {
     }
 
     /// Removes the empty ones among the folders of removed files, and records the others.
-    pub fn sweep(&mut self, more: impl IntoIterator<Item = PathBuf>) {
+    pub fn remove_empty_folders(&mut self, more: impl IntoIterator<Item = PathBuf>) {
         self.folders.extend(more);
         file::remove_empty(self.folders.clone());
         self.folders.retain(|folder| folder.is_dir());
@@ -68,14 +68,14 @@ impl Record {
     }
 
     /// The record of a file.
-    pub fn filed(&self, path: &Path) -> Option<&Filed> {
-        self.files.iter().find(|filed| filed.path == path)
+    pub fn file(&self, path: &Path) -> Option<&FileRecord> {
+        self.files.iter().find(|recorded| recorded.path == path)
     }
 
     /// Sets the record of a file.
-    pub fn note(&mut self, filed: Filed) {
-        self.files.retain(|known| known.path != filed.path);
-        self.files.push(filed);
+    pub fn set_file(&mut self, recorded: FileRecord) {
+        self.files.retain(|known| known.path != recorded.path);
+        self.files.push(recorded);
     }
 }
 

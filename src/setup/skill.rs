@@ -52,7 +52,7 @@ fn target(path: &Path, text: &str) -> Target {
 /// Whether somebody changed the file after Cerebro wrote it.
 fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     let text = file::read(path)?;
-    Ok(record.filed(path).zip(text).is_some_and(|(filed, text)| filed.digest != digest(&text)))
+    Ok(record.file(path).zip(text).is_some_and(|(recorded, text)| recorded.digest != digest(&text)))
 }
 
 /// Writes a skill and records it in the home; with `is_dry` only returns what would change.
@@ -85,17 +85,17 @@ pub fn remove(
     let Some(mut record) = Record::read(folder, SKILLS_RECORD)? else { return Ok((Vec::new(), Vec::new())) };
     let mut targets = Vec::new();
     let mut edited = Vec::new();
-    for filed in record.files.iter().filter(|filed| only.is_none_or(|only| filed.path == only)) {
-        if is_edited(&record, &filed.path)? {
-            edited.push(filed.path.clone());
+    for recorded in record.files.iter().filter(|recorded| only.is_none_or(|only| recorded.path == only)) {
+        if is_edited(&record, &recorded.path)? {
+            edited.push(recorded.path.clone());
         } else {
-            targets.push(target(&filed.path, ""));
+            targets.push(target(&recorded.path, ""));
         }
     }
     let changes = plan_unsetup(&targets, Some(&record))?;
     if !is_dry {
         // A file that a person changed belongs to that person.
-        record.files.retain(|filed| !edited.contains(&filed.path));
+        record.files.retain(|recorded| !edited.contains(&recorded.path));
         apply_unsetup(&changes, record, folder, SKILLS_RECORD)?;
     }
     Ok((changes.into_iter().filter(Change::is_any).collect(), edited))

@@ -264,5 +264,9 @@ fn facts(state: &State, rows: usize) -> Vec<Fact> {
     if all.len() <= rows {
         return all;
     }
-    [daemon].into_iter().chain(view::facts(stats)).chain(health.into_iter().flat_map(view::ills)).collect()
+    [daemon]
+        .into_iter()
+        .chain(view::facts(stats))
+        .chain(health.into_iter().flat_map(view::problems))
+        .collect()
 }

@@ -27,7 +27,7 @@ pub use cerebro_core::text::bytes;
 pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
 pub use past::{Exchange, Past, Ran};
 pub use question::{history, saves, whole};
-pub use vitals::{ills, spent, vitals};
+pub use vitals::{problems, spent, vitals};
 pub use work::{Work, no_work, work_facts};
 
 /// A text in an answer, on one line; empty if it is missing.

@@ -65,7 +65,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
 }
 
 /// Only the bad ones, for a small space.
-pub fn ills(health: &Health) -> impl Iterator<Item = Fact> {
+pub fn problems(health: &Health) -> impl Iterator<Item = Fact> {
     vitals(health).into_iter().filter(|fact| fact.well == Some(false))
 }
 
@@ -137,7 +137,7 @@ mod tests {
             ..Health::default()
         };
         assert!(vitals(&well).iter().all(|fact| fact.todo.is_none()), "{:?}", vitals(&well));
-        assert_eq!(ills(&well).count(), 0);
+        assert_eq!(problems(&well).count(), 0);
         let ill = Health {
             live: 2_000,
             total: 2_100,
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(of("memories").words, "2,000 live of 2,100");
         assert_eq!(of("kinds").words, "2 episodic, 1,998 semantic");
         assert_eq!(of("use").words, "5 read, 0 said again, 1 corrected, 0 passed over");
-        let names: Vec<&str> = ills(&ill).map(|fact| fact.name).collect();
+        let names: Vec<&str> = problems(&ill).map(|fact| fact.name).collect();
         assert_eq!(names, ["expired", "flagged", "alike", "review", "stale"]);
     }
 }

@@ -234,12 +234,12 @@ fn telemetry(reports: Option<&Path>) -> Check {
 
 /// The database of an interrupted restore, and partly printed scripts of version 0.1.0.
 fn home_leftovers(home: &Home) -> impl Iterator<Item = PathBuf> {
-    let is_ours = |name: &str| {
+    let is_leftover = |name: &str| {
         let is_script = Path::new(name).extension().is_some_and(|ending| ending == "surql");
         [backup::MAKING, backup::SCRATCH].contains(&name) || (name.starts_with(".export-") && is_script)
     };
     let entries = fs::read_dir(home.root()).into_iter().flatten().flatten();
-    let named = entries.filter(move |entry| is_ours(&entry.file_name().to_string_lossy()));
+    let named = entries.filter(move |entry| is_leftover(&entry.file_name().to_string_lossy()));
     named.map(|entry| entry.path()).filter(|path| durable::is_older(path, LEFT_AFTER))
 }
 

@@ -324,7 +324,7 @@ pub(super) fn remove_empty_folders(folder: &Path) -> std::result::Result<(), Set
         if let Some(mut record) = Record::read(folder, name)?
             && !record.folders.is_empty()
         {
-            record.sweep([]);
+            record.remove_empty_folders([]);
             record.write(folder, name)?;
         }
     }

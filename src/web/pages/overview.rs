@@ -131,7 +131,7 @@ pub(in crate::web) async fn show(
         facts: facts(&figures)
             .into_iter()
             .chain(counts.stats.as_ref().and_then(spend))
-            .chain(counts.stats.iter().flat_map(|stats| view::ills(&stats.health)))
+            .chain(counts.stats.iter().flat_map(|stats| view::problems(&stats.health)))
             .map(FactLine::of)
             .collect(),
         agents: figures.clients.iter().take(AGENTS_MAX).map(agent).collect(),
