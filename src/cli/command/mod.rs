@@ -4,7 +4,6 @@ mod autostart;
 mod backup;
 mod change;
 mod compact;
-mod compare;
 mod completions;
 mod consolidate;
 mod daemon;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::model::{folder, settings};
-use super::{CommandContext, Outcome};
+use super::super::{CommandContext, Outcome};
+use super::{folder, settings};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, ms};
 use crate::home::Home;
