@@ -169,7 +169,7 @@ pub enum ConfigError {
     },
     /// An option or an environment variable is invalid.
     #[error("{name} cannot be used: {reason}")]
-    Option {
+    InvalidOption {
         /// The option or variable.
         name: &'static str,
         /// Why.

@@ -126,7 +126,7 @@ impl From<HomeError> for Error {
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         match error {
-            ConfigError::Option { .. } => Self::user(error),
+            ConfigError::InvalidOption { .. } => Self::user(error),
             _ => Self::user(error).hint("correct the file, or remove it for the defaults"),
         }
     }

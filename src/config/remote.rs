@@ -80,9 +80,9 @@ impl Config {
 /// The normalised address that was given with `--db`.
 ///
 /// # Errors
-/// [`ConfigError::Option`] when it is invalid.
+/// [`ConfigError::InvalidOption`] when it is invalid.
 pub fn database_of_option(home: &Home) -> Result<Option<String>, ConfigError> {
-    let blame = |reason| ConfigError::Option { name: OPTION, reason };
+    let blame = |reason| ConfigError::InvalidOption { name: OPTION, reason };
     home.database().map(address).transpose().map_err(blame)
 }
 
@@ -125,7 +125,7 @@ impl RemoteConfig {
         let invalid = |reason: String| ConfigError::Invalid { path: home.config_file(), reason };
         // The error names the option or variable that named the server.
         let blame = |reason: String| match source {
-            Some(name) => ConfigError::Option { name, reason },
+            Some(name) => ConfigError::InvalidOption { name, reason },
             None => invalid(reason),
         };
         let url = address(&url).map_err(blame)?;

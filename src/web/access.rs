@@ -111,10 +111,10 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
         if access.knows(request.headers()) {
             return Redirect::to("/").into_response();
         }
-        return Failure::locked(true).into_response();
+        return Failure::used_link().into_response();
     }
     if !access.knows(request.headers()) {
-        return Failure::locked(false).into_response();
+        return Failure::no_cookie().into_response();
     }
     next.run(request).await
 }

@@ -50,12 +50,16 @@ impl Failure {
     }
 
     /// For a browser without a valid cookie.
-    pub(super) fn locked(by_key: bool) -> Self {
-        let words = if by_key {
-            "This link was used before, or replaced by a newer one. cerebro web prints a new link."
-        } else {
-            "Open the link that cerebro web printed. It works once, in one browser."
-        };
+    pub(super) fn no_cookie() -> Self {
+        Self::locked("Open the link that cerebro web printed. It works once, in one browser.")
+    }
+
+    /// For a link that does not open the page any more.
+    pub(super) fn used_link() -> Self {
+        Self::locked("This link was used before, or replaced by a newer one. cerebro web prints a new link.")
+    }
+
+    fn locked(words: &str) -> Self {
         Self { is_locked: true, ..Self::new(StatusCode::FORBIDDEN, "This page is locked.", words) }
     }
 
