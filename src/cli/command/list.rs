@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::selection::{Conditions, ProjectArgs};
-use super::{CommandContext, Outcome, explore, suggest, within};
+use super::{CommandContext, Outcome, marks, suggest, within};
 use crate::answer::{
     Ask, Received, Text,
     memories::Row,
@@ -123,7 +123,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     daemon.close().await;
     print(context, answer.raw(), &memory_table(&answer.memories), nothing)?;
     let flags = answer.memories.iter().map(|row| (&row.id, row.flag.as_ref()));
-    for words in suggestions.iter().chain(&explore::flagged(flags)) {
+    for words in suggestions.iter().chain(&marks::flagged(flags)) {
         context.output.note(words);
     }
     for former in &answer.former {

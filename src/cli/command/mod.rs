@@ -11,7 +11,6 @@ mod distil;
 mod doctor;
 mod documents;
 mod endpoint;
-mod explore;
 mod export_part;
 mod foreign_import;
 mod graph;
@@ -21,14 +20,17 @@ mod history;
 mod hook;
 mod installation;
 mod list;
+mod marks;
 mod mcp;
 mod model;
 mod notes;
 mod portable;
 mod projects;
 mod prompt;
+mod read;
 mod remains;
 mod save;
+mod search;
 mod selection;
 mod serve;
 mod sessions;
@@ -84,11 +86,11 @@ pub enum Command {
     #[command(alias = "add")]
     Save(save::SaveArgs),
     #[command(alias = "find")]
-    Search(explore::SearchArgs),
+    Search(search::SearchArgs),
     #[command(alias = "show")]
-    Get(explore::GetArgs),
-    Timeline(explore::TimelineArgs),
-    Context(explore::ContextArgs),
+    Get(read::GetArgs),
+    Timeline(read::TimelineArgs),
+    Context(read::ContextArgs),
     Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
     Health(health::HealthArgs),
@@ -208,10 +210,10 @@ impl Command {
             Self::Daemon(command) => asking(daemon::run(context, command)),
             Self::Status => asking(daemon::run(context, daemon::DaemonCommand::Status)),
             Self::Save(args) => asking(save::save(context, args)),
-            Self::Search(args) => asking(explore::search(context, args)),
-            Self::Get(args) => asking(explore::get(context, args)),
-            Self::Timeline(args) => asking(explore::timeline(context, args)),
-            Self::Context(args) => asking(explore::context(context, args)),
+            Self::Search(args) => asking(search::run(context, args)),
+            Self::Get(args) => asking(read::get(context, args)),
+            Self::Timeline(args) => asking(read::timeline(context, args)),
+            Self::Context(args) => asking(read::context(context, args)),
             Self::Graph(args) => asking(graph::run(context, args)),
             Self::Stats(args) => asking(stats::run(context, args)),
             Self::Health(args) => asking(health::run(context, args)),

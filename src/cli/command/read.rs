@@ -1,0 +1,295 @@
+//! Reading: `get`, `timeline` and `context`.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::marks::print_marks;
+use super::{CommandContext, Outcome, name_of, suggest, within};
+use crate::answer::{
+    Received, Text,
+    observation::{Anchor, Observation},
+    of,
+    sessions::{Marked, Timeline},
+};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::{Layout, Table, bytes, shown};
+use cerebro_core::domain::limits::{
+    CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
+};
+use cerebro_core::text;
+
+/// Show whole memories, exchanges or passages of documents
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The ids, or their first characters
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Show the earlier revisions too
+    #[arg(long)]
+    history: bool,
+    /// Skip N bytes of the content; with --history, N revisions [default: 0]
+    #[arg(long, value_name = "N")]
+    offset: Option<usize>,
+    /// Show at most N bytes of text, 256 or more [default: all]
+    #[arg(long, value_name = "N", value_parser = within(GET_BYTES_MIN..=GET_BYTES_MAX))]
+    max_bytes: Option<usize>,
+    /// Show the text of this date, or of so long ago, such as 7d
+    #[arg(long, value_name = "DATE", conflicts_with = "history")]
+    as_of: Option<String>,
+}
+
+/// Show what happened around a memory
+#[derive(Debug, Args)]
+pub struct TimelineArgs {
+    /// The memory's id, or its first characters
+    id: String,
+    /// Show N entries before it, up to 50 [default: 5]
+    #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
+    before: Option<usize>,
+    /// Show N entries after it, up to 50 [default: 5]
+    #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
+    after: Option<usize>,
+    /// Take the entries from here
+    #[arg(long, value_name = "WHERE", default_value = "session")]
+    within: Within,
+}
+
+/// Where a timeline's neighbours come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Within {
+    /// The memory's session
+    Session,
+    /// The memory's whole project
+    Project,
+}
+
+/// Show what an agent reads when a session begins
+///
+/// This is unfinished work, pinned memories, recent memories, sessions and prompts.
+#[derive(Debug, Args)]
+pub struct ContextArgs {
+    /// Only this project [default: that of the working folder]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only memories of this scope: `project` or `personal`
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Show at most N memories, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
+    limit: Option<usize>,
+    /// Show at most N bytes, up to 65536 [default: 8192]
+    #[arg(long, value_name = "N", value_parser = within(1..=CONTEXT_BYTES_MAX))]
+    max_bytes: Option<usize>,
+}
+
+const ENTRIES: &[(&str, Layout)] = &[
+    ("", Layout::Fixed),
+    ("date", Layout::Ago),
+    ("what", Layout::Fixed),
+    ("id", Layout::Id),
+    ("agent", Layout::Spare),
+    ("title", Layout::Flexible),
+];
+
+pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let mut all = Vec::new();
+    for id in &args.ids {
+        let request = Request::new(of::GetObservation)
+            .with("id", daemon.readable_id(id).await?)
+            .with("history", args.history)
+            .with("offset", args.offset)
+            .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
+            .with("as_of", args.as_of.as_deref());
+        all.push(daemon.read(request).await?);
+    }
+    daemon.close().await;
+    // A single memory is an object, as in earlier versions; several are a list.
+    let answer = match all.as_slice() {
+        [one] => one.raw().clone(),
+        several => json!({ "memories": several.iter().map(Received::raw).collect::<Vec<_>>() }),
+    };
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    for (number, memory) in all.iter().enumerate() {
+        if number > 0 {
+            context.output.write("\n")?;
+        }
+        show_whole(context, memory)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Shows a memory with its revisions, if they were requested.
+fn show_whole(context: &CommandContext, found: &Observation) -> Result<()> {
+    let output = &context.output;
+    output.facts(&facts(found, |at| output.moment(at)))?;
+    output.write("\n")?;
+    output.text(found.content.raw())?;
+    for revision in &found.revisions {
+        output.write("\n")?;
+        output.facts(&[
+            ("revision", shown(&revision.revision)),
+            ("title", shown(&revision.title)),
+            ("type", shown(&revision.kind)),
+            ("written", output.moment(&revision.at)),
+            ("agent", shown(&revision.agent)),
+        ])?;
+        output.write("\n")?;
+        output.text(revision.content.raw())?;
+    }
+    if let Some(next) = found.next_offset {
+        output.note(&format!("more follows: add --offset {next}"));
+    }
+    Ok(())
+}
+
+/// What a memory, an exchange or a passage is beside its text.
+fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(&'static str, String)> {
+    let Observation { marks, valid, duplicate_count: again, .. } = found;
+    let flag = marks.flag.as_ref();
+    let mut facts = vec![
+        ("id", shown(&found.id)),
+        ("title", shown(&found.title)),
+        ("type", shown(&found.kind)),
+        ("project", shown(&found.project)),
+        ("scope", shown(&found.scope)),
+        ("topic key", shown(&found.topic_key)),
+        ("tags", shown(&found.tags)),
+        ("revision", shown(&found.revision)),
+        ("written", moment(&found.updated_at)),
+        ("at", moment(&found.date)),
+        ("agent", shown(&found.agent)),
+        ("session", shown(&found.session_id)),
+        ("document", shown(&found.path)),
+        ("page", shown(&found.page)),
+        ("files", shown(&found.files)),
+        ("created", moment(&found.created_at)),
+        (
+            "saved again",
+            match again {
+                0 => String::new(),
+                1 => "once".to_owned(),
+                count => text::counted(*count, "time"),
+            },
+        ),
+        ("kind", shown(&found.nature)),
+        ("done", moment(&found.done_at)),
+        ("archived", moment(&found.archived_at)),
+        ("valid from", moment(&valid.from)),
+        ("valid until", moment(&valid.until)),
+        ("superseded by", shown(&marks.superseded_by)),
+        ("supersedes", shown(&found.supersedes)),
+        ("stale", shown(&marks.stale)),
+        (
+            "flag",
+            flag.map(|flag| format!("{} (it reads like an instruction)", flag.raw())).unwrap_or_default(),
+        ),
+        ("pinned", shown(&found.pinned)),
+        ("deleted", moment(&found.deleted_at)),
+        ("size", found.content_bytes.map(bytes).unwrap_or_default()),
+    ];
+    for Anchor { path, verdict, symbol } in &found.anchors {
+        let symbol = symbol.as_ref().map(|name| format!(":{}", name.raw())).unwrap_or_default();
+        facts.push(("code", format!("{} {}{symbol}", verdict.raw(), path.raw())));
+    }
+    for near in &found.related {
+        facts.push(("related", format!("{} {} {}", near.relation.raw(), near.id.raw(), near.title.raw())));
+    }
+    facts
+}
+
+pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let request = Request::new(of::Timeline)
+        .with("id", daemon.memory_id(&args.id).await?)
+        .with("before", args.before)
+        .with("after", args.after)
+        .with("within", name_of(args.within));
+    let found = daemon.read(request).await?;
+    daemon.close().await;
+    if context.output.json(found.raw())? {
+        return Ok(Outcome::Done);
+    }
+    context.output.table(&timeline_table(&found), "nothing happened")?;
+    let all = found.before.iter().chain([&found.focus]).chain(&found.after);
+    print_marks(context, all.map(|one| (&one.entry.id, &one.marks)));
+    Ok(Outcome::Done)
+}
+
+fn timeline_table(found: &Timeline) -> Table {
+    let mut table = Table::new(ENTRIES);
+    let mut add = |mark: &str, Marked { entry, .. }: &Marked| {
+        let what = entry.memory_type.as_ref().unwrap_or(&entry.kind);
+        let fields = [&entry.date, what, &entry.id, &entry.agent].map(shown);
+        table.add([mark.to_owned()].into_iter().chain(fields).chain([shown(&entry.title)]).collect());
+    };
+    found.before.iter().for_each(|entry| add("", entry));
+    add(">", &found.focus);
+    found.after.iter().for_each(|entry| add("", entry));
+    table
+}
+
+pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
+    let request = Request::new(of::Context)
+        .with("project", args.project.as_deref())
+        .with("scope", args.scope)
+        .with("limit", args.limit)
+        .with("max_bytes", args.max_bytes);
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(request).await?;
+    let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
+    daemon.close().await;
+    if !context.output.json(answer.raw())? {
+        context.output.text(answer.text.raw())?;
+        context.output.notes(&suggestions);
+    }
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{memories::Marks, sessions::Entry};
+
+    #[test]
+    fn a_memory_is_readable_at_three_widths() {
+        let memory = json!({
+            "id": "kaaaaaaaaaaa", "title": "The writer waits for the lease of the queue before it takes the next job",
+            "type": "decision", "project": "acme/payments", "scope": "project", "topic_key": "architecture/queue-lease",
+            "tags": ["queue", "lease", "日本語"], "revision": 3, "updated_at": "2026-11-22T09:15:00Z",
+            "agent": "claude-code", "session_id": "0199-sitting-of-a-morning", "created_at": "2026-11-02T09:15:00Z",
+            "kind": "semantic", "flag": "override exec", "content_bytes": 1_200, "duplicate_count": 2, "superseded_by": ["kbbbbbbbbbbb"],
+            "anchors": [{ "verdict": "changed", "path": "src/queue/mod.rs", "symbol": "Queue::lease" }],
+            "related": [{ "relation": "similar", "id": "kccccccccccc", "title": "Leases end by themselves" }],
+        });
+        let memory: Observation = serde_json::from_value(memory).unwrap();
+        let facts = facts(&memory, shown);
+        super::super::list::tests::facts_at_three_widths("get", &facts);
+    }
+
+    #[test]
+    fn a_timeline_marks_what_it_is_about() {
+        let entry = |kind: &str, id: &str, title: Option<&str>| Marked {
+            entry: Entry {
+                kind: kind.into(),
+                id: id.into(),
+                date: "d".into(),
+                agent: "x".into(),
+                title: title.map(Text::from),
+                memory_type: title.map(|_| "bugfix".into()),
+                ..Entry::default()
+            },
+            marks: Marks::default(),
+        };
+        let found = Timeline {
+            before: vec![entry("prompt", "p", None)],
+            focus: entry("memory", "f", Some("T")),
+            after: vec![entry("memory", "a", Some("T"))],
+        };
+        let want = "\td\tprompt\tp\tx\t\n>\td\tbugfix\tf\tx\tT\n\td\tbugfix\ta\tx\tT\n";
+        assert_eq!(timeline_table(&found).plain(), want);
+    }
+}
