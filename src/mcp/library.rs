@@ -44,7 +44,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    fn new<O: Ask>(_operation: O, arguments: &Value) -> Self {
+    fn new<O: Ask>(_: O, arguments: &Value) -> Self {
         Self { operation: O::OPERATION, arguments: arguments.as_object().cloned().unwrap_or_default() }
     }
 }
