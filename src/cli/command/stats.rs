@@ -36,7 +36,7 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
 /// Bytes of the home on this disk.
 struct Sizes {
     all: u64,
-    /// Of it, models and what runs them.
+    /// The part of the models and what runs them.
     models: u64,
 }
 
@@ -62,9 +62,9 @@ fn facts(stats: &Stats, sizes: &Sizes) -> Vec<(&'static str, String)> {
         ("relations between memories", edges(stats.edges.relates_to)),
         ("sessions that follow others", edges(stats.edges.follows)),
         ("on disk", bytes(sizes.all)),
-        ("of it the store", bytes(stats.store_bytes)),
-        ("of it the index", bytes(stats.index_bytes)),
-        ("of it models and their runtime", bytes(sizes.models)),
+        ("store on disk", bytes(stats.store_bytes)),
+        ("index on disk", bytes(stats.index_bytes)),
+        ("models on disk", bytes(sizes.models)),
         ("schema version", shown(&stats.schema_version)),
         ("worker", shown(&worker.state)),
         ("worker's provider", shown(&worker.provider)),
