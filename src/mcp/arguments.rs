@@ -369,7 +369,7 @@ impl Arguments {
     /// A kind of memory.
     pub fn nature(&mut self) -> Result<Option<Nature>> {
         let Some(name) = self.text("kind")?.filter(|name| !name.trim().is_empty()) else { return Ok(None) };
-        let problem = || format!("it is one of {}", Nature::NAMES.join(", "));
+        let problem = || format!("it must be one of {}", Nature::NAMES.join(", "));
         Nature::parse(&name).map(Some).ok_or_else(|| ArgumentError::new("kind", Some(&name), problem()))
     }
 

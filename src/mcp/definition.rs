@@ -362,7 +362,8 @@ const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
 }];
 
 /// The events that can be noted.
-const WORK_EVENTS: [&str; 18] = [
+/// The events that `work_note` takes.
+pub(super) const WORK_EVENTS: [&str; 18] = [
     "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
     "gate_pending", "gate_passed", "gate_failed", "intent", "confirmed", "failed", "call_started",
     "call_done", "done", "abandoned",

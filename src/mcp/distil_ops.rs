@@ -127,8 +127,7 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
 pub(super) async fn review(call: &mut Call) -> AnswerTo<of::DistilReview> {
     let given = call.arguments.text("state")?;
     let name = given.as_deref().unwrap_or(ArrangementState::Waiting.as_str());
-    let problem =
-        "what was proposed is `waiting`, `accepted`, `rejected` or, of arrangements alone, `undone`";
+    let problem = "it must be `waiting`, `accepted`, `rejected` or, for arrangements, `undone`";
     let wanted = ArrangementState::parse(name);
     let wanted = wanted.ok_or_else(|| ArgumentError::new("state", Some(name), problem))?;
     let project = call.arguments.project()?;

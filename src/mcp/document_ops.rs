@@ -25,7 +25,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let dry_run = arguments.flag(&["dry_run"])?;
     let hash = arguments.needed("hash")?;
     if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(ArgumentError::new("hash", Some(&hash), "it is a SHA-256 in hex").into());
+        return Err(ArgumentError::new("hash", Some(&hash), "it must be a SHA-256 in hex").into());
     }
     let format = arguments.needed("format")?;
     let known = serde_json::from_value::<Format>(json!(format));

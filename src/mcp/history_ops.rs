@@ -240,7 +240,9 @@ pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
         "command" => FactsAbout::Command(asked),
         "error" => FactsAbout::Error(asked),
         other => {
-            return Err(ArgumentError::new("about", Some(other), "it is `file`, `command` or `error`").into());
+            return Err(
+                ArgumentError::new("about", Some(other), "it must be `file`, `command` or `error`").into()
+            );
         }
     };
     let limit = if line.is_some() { LIMIT_MAX } else { limit };

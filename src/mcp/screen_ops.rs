@@ -148,7 +148,7 @@ pub(super) async fn pairs(call: &mut Call) -> AnswerTo<of::Pairs> {
         None | Some("claims") => Pairs::Claims,
         Some("twins") => Pairs::Twins,
         Some(other) => {
-            let problem = "pairs are `claims` or `twins`";
+            let problem = "it must be `claims` or `twins`";
             return Err(ArgumentError::new("which", Some(other), problem).into());
         }
     };

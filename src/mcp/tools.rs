@@ -636,7 +636,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
         "" | "session" => Ok(Within::Session),
         "project" => Ok(Within::Project),
         // The given text, because in a lowercased one a secret would not be recognised.
-        _ => Err(ArgumentError::new("within", Some(&given), "it is `session` or `project`")),
+        _ => Err(ArgumentError::new("within", Some(&given), "it must be `session` or `project`")),
     }
 }
 

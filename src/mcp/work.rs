@@ -287,7 +287,7 @@ pub(super) async fn artifact(call: &mut Call) -> AnswerTo<of::WorkArtifact> {
         .ok_or_else(|| ArgumentError::new("seq", None, "it must be the number of an event"))?
         as u64;
     let found = call.service.journal.artifact(&person(call), &id, seq).await?;
-    let said = if found.is_some() { "an artifact" } else { "all of the event is in its row" };
+    let said = if found.is_some() { "an artifact" } else { "the whole event is in its row" };
     let answer = work::Artifact {
         work: id.as_str().into(),
         seq,

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     arguments::{ArgumentError, DayEdge},
     call::{Answer, Call},
+    definition::WORK_EVENTS,
     fault::Fault,
     reply::Reply,
     work::{actor, closed, degraded, filter, pieces, resumed, row},
@@ -166,7 +167,10 @@ fn step(call: &mut Call, event: &str, text: Option<String>) -> Result<Step, Faul
             response: None,
         },
         "call_done" => Step::ModelEnded { call: call.arguments.needed("key")?, ending: Ending::Passed },
-        other => return Err(ArgumentError::new("event", Some(other), "it is none of the events").into()),
+        other => {
+            let problem = format!("it must be one of {}", WORK_EVENTS.join(", "));
+            return Err(ArgumentError::new("event", Some(other), problem).into());
+        }
     })
 }
 

@@ -128,7 +128,7 @@ pub(super) async fn jobs(call: &mut Call) -> AnswerTo<of::Jobs> {
         Some("queued") => JobState::Queued,
         Some("leased") => JobState::Leased,
         Some(other) => {
-            let problem = "a job is `queued`, `leased` or `dead`";
+            let problem = "it must be `queued`, `leased` or `dead`";
             return Err(ArgumentError::new("state", Some(other), problem).into());
         }
     };

@@ -117,8 +117,8 @@ pub(in crate::web) async fn show(
 
 fn pair(one: &memories::Pair, locale: &Locale) -> Pair {
     let words = match one.kind.raw() {
-        "supersedes" => "The first is said to take the place of the second".to_owned(),
-        "contradicts" => "Both cannot be true, it is said".to_owned(),
+        "supersedes" => "A model says that the first takes the place of the second".to_owned(),
+        "contradicts" => "A model says that they cannot both be true".to_owned(),
         _ => format!("Likeness {:.3}", one.weight),
     };
     let (first, second) = (one.from.row.id.line(), one.to.row.id.line());
