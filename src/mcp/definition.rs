@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use super::work_tools;
 use cerebro_core::domain::Nature;
 use cerebro_core::operation::{Effect, Group, Operation};
 
@@ -274,7 +275,7 @@ const WORK_DEFINITIONS: [Definition; 4] = [
                       pull request) note intent with a key, afterwards confirmed or failed: the answer tells \
                       whether it was tried before.",
         arguments: &[
-            needs("event", Form::Choice(&WORK_EVENTS), "what happened"),
+            needs("event", Form::Choice(&work_tools::EVENTS), "what happened"),
             takes("text", Form::Text, "in a line"),
             takes("step", Form::Count, "number of the step, for step_…"),
             takes("key", Form::Text, "of the intent, the gate or the call"),
@@ -360,14 +361,6 @@ const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
         needs("verdict", Form::Choice(&["useful", "useless", "wrong"]), "wrong: also update or delete it"),
     ],
 }];
-
-/// The events that can be noted.
-/// The events that `work_note` takes.
-pub(super) const WORK_EVENTS: [&str; 18] = [
-    "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
-    "gate_pending", "gate_passed", "gate_failed", "intent", "confirmed", "failed", "call_started",
-    "call_done", "done", "abandoned",
-];
 
 impl Form {
     fn schema(self, description: &str) -> Value {

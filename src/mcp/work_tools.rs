@@ -6,7 +6,6 @@ use serde_json::json;
 use super::{
     arguments::{ArgumentError, DayEdge},
     call::{Answer, Call},
-    definition::WORK_EVENTS,
     fault::Fault,
     reply::Reply,
     work::{actor, closed, degraded, filter, pieces, resumed, row},
@@ -23,6 +22,13 @@ use cerebro_service::work::{
 const LIST_DEFAULT: usize = 10;
 /// Default for the size of a hint.
 const HINT_DEFAULT: usize = 4_096;
+
+/// The events that can be noted.
+pub(super) const EVENTS: [&str; 18] = [
+    "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
+    "gate_pending", "gate_passed", "gate_failed", "intent", "confirmed", "failed", "call_started",
+    "call_done", "done", "abandoned",
+];
 
 fn caller(call: &Call) -> Actor {
     actor(call, &call.caller, None)
@@ -168,7 +174,7 @@ fn step(call: &mut Call, event: &str, text: Option<String>) -> Result<Step, Faul
         },
         "call_done" => Step::ModelEnded { call: call.arguments.needed("key")?, ending: Ending::Passed },
         other => {
-            let problem = format!("it must be one of {}", WORK_EVENTS.join(", "));
+            let problem = format!("it must be one of {}", EVENTS.join(", "));
             return Err(ArgumentError::new("event", Some(other), problem).into());
         }
     })
