@@ -59,6 +59,9 @@ impl RestoreArgs {
 /// restore` brings deleted memories back. With `--hard` their texts leave the database, the index and unsaved edits for
 /// good; the command names files that may still contain them, such as backups.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "cerebro delete [OPTIONS] <ID>...\n       cerebro delete [OPTIONS] <CONDITION>..."
+)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
     .args(["ids", "project", "all_projects", "kind", "tags", "scope", "since", "until", "session", "agent"]))]
 pub struct DeleteArgs {

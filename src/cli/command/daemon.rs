@@ -65,7 +65,7 @@ pub struct LogsArgs {
     /// Show the last N lines
     #[arg(long, value_name = "N", default_value_t = 50)]
     lines: usize,
-    /// Go on showing new lines until interrupted (Ctrl-C)
+    /// Show new lines as they come, until interrupted (Ctrl-C)
     #[arg(short, long)]
     follow: bool,
 }

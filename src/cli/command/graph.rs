@@ -35,7 +35,7 @@ pub struct GraphArgs {
     /// The memory's id, or its first characters
     #[arg(required = true)]
     id: Option<String>,
-    /// Go N relations far, 1 to 4
+    /// Show memories up to N relations away, 1 to 4
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = within(1..=GRAPH_DEPTH_MAX))]
     depth: usize,
     /// Show at most N memories

@@ -11,7 +11,7 @@ use crate::view;
 /// Show what is stale, due, flagged or alike, and what to do
 ///
 /// All figures are computed now. Memories of the working folder's project are checked against the code in this folder.
-/// Only memories of what happened lose strength, and strength does not order anything. docs/health.md explains the
+/// Only episodic memories lose strength, and strength does not change the order of hits. docs/health.md explains the
 /// figures.
 #[derive(Debug, Args)]
 pub struct HealthArgs {

@@ -129,9 +129,9 @@ pub enum Command {
     Whatif(whatif::WhatIfCommand),
     /// Import past sessions, search them, and see what they did
     ///
-    /// Agents write down each session and delete it after some weeks. Cerebro reads these files and keeps prompts,
-    /// replies, commands and files, without secrets and without an agent's thoughts. They are evidence in
-    /// addition to the memories: none of it becomes a memory by itself. It is off until you answer `cerebro history
+    /// Agents record each session in files, which they delete after some weeks. Cerebro reads these files and keeps
+    /// prompts, replies, commands and file names, without secrets and without the agent's reasoning. This is evidence
+    /// in addition to the memories: none of it becomes a memory by itself. It is off until you answer `cerebro history
     /// import` with yes.
     #[command(subcommand)]
     History(history::HistoryCommand),

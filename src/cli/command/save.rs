@@ -46,6 +46,9 @@ pub struct SaveArgs {
 }
 
 /// Change a memory; its earlier text stays as a revision
+///
+/// What is not given stays as it is. An empty value of `--topic-key`, `--tag`, `--trigger`, `--valid-from` or
+/// `--valid-until` removes what is there.
 #[derive(Debug, Args)]
 #[command(override_usage = "cerebro update [OPTIONS] <ID>")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
@@ -84,31 +87,31 @@ struct Fields {
     /// The type: decision, architecture, bugfix, pattern, config, discovery, …
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// The project [default: that of the working folder]
+    /// The project [default: for a new memory, that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// `project` for all who work on it, or `personal` for you in every project
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// The topic key: a subject that changes, such as `architecture/auth-model`; an empty key removes it
+    /// The topic key: a subject that changes, such as `architecture/auth-model`
     #[arg(long, value_name = "KEY")]
     topic_key: Option<String>,
-    /// A tag; can be repeated. One empty tag removes all
+    /// A tag; can be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The id of a memory that it replaces; can be repeated. That memory stays and is marked as old
+    /// The id of a memory that it replaces; can be repeated. That memory stays and is marked `old`
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
-    /// The kind: episodic, semantic, procedural or prospective [default: by the type]
+    /// The kind: episodic, semantic, procedural or prospective [default: for a new memory, by the type]
     #[arg(long = "kind", value_name = "KIND")]
     nature: Option<String>,
-    /// Where to show a thing to be done: `path:FOLDER` or `branch:NAME`; an empty value means everywhere
+    /// Where to show a thing to be done: `path:FOLDER` or `branch:NAME` [default: everywhere]
     #[arg(long, value_name = "WHERE")]
     trigger: Option<String>,
-    /// The first date on which it is valid; an empty value removes it
+    /// The first date on which it is valid
     #[arg(long, value_name = "DATE")]
     valid_from: Option<String>,
-    /// The last date on which it is valid; an empty value removes it
+    /// The last date on which it is valid
     #[arg(long, value_name = "DATE")]
     valid_until: Option<String>,
 }

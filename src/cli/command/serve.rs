@@ -37,7 +37,7 @@ pub struct HttpArgs {
     /// Also answer requests to this host name, in addition to localhost and the address; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Let web pages of this origin call, such as <https://app.example.org>; can be repeated
+    /// Let web pages of this origin call, such as `https://app.example.org`; can be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Answer N requests per second on average, and bursts of four times as many

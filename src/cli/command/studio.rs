@@ -18,7 +18,7 @@ pub struct StudioArgs {
     /// Listen on this port [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Let web pages of this origin connect too, such as <https://db.example.org>; can be repeated
+    /// Let web pages of this origin connect too, such as `https://db.example.org`; can be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Close the endpoint that another command opened

@@ -68,7 +68,7 @@ pub struct UninstallArgs {
     /// Destroy the memory too, for good: the database, the models and the logs; `config.toml` and backups stay
     #[arg(long)]
     memory: bool,
-    /// Do not ask first. Only `--memory` asks
+    /// Do not ask first; only `--memory` asks
     #[arg(long)]
     yes: bool,
 }

@@ -62,7 +62,7 @@ enum Action {
     Sweep,
 }
 
-/// List pieces of work, the last active first
+/// List pieces of work, the latest activity first
 #[derive(Debug, Default, Args)]
 struct ListArgs {
     #[command(flatten)]
@@ -127,7 +127,7 @@ struct TailArgs {
     /// Show at most N, 1 to 500 [default: 20]
     #[arg(short, long, value_name = "N", value_parser = within(1..=EVENTS_MAX))]
     limit: Option<usize>,
-    /// Go on showing new events until interrupted (Ctrl-C)
+    /// Show new events as they come, until interrupted (Ctrl-C)
     #[arg(short, long)]
     follow: bool,
 }
@@ -176,10 +176,10 @@ struct ForkArgs {
 /// Remove texts and pieces of work that were closed long ago; this cannot be undone
 #[derive(Debug, Args)]
 struct PruneArgs {
-    /// Remove texts of work that was closed more than this many days ago [default: keep_texts of the settings]
+    /// Remove texts of work that was closed more than this many days ago [default: `keep_texts` in config.toml]
     #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
     texts: Option<usize>,
-    /// Remove work that was closed more than this many days ago [default: keep of the settings]
+    /// Remove work that was closed more than this many days ago [default: `keep` in config.toml]
     #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
     works: Option<usize>,
     /// Do not ask first; needed without a terminal

@@ -83,7 +83,7 @@ enum State {
 /// Compute all vectors again, with the model that is set
 ///
 /// Searches use the old vectors until all new ones are there. If the model has not changed, only missing vectors are
-/// computed. An interrupted run goes on by itself.
+/// computed. An interrupted run continues by itself.
 #[derive(Debug, Args)]
 pub struct ReindexArgs {
     /// Return at once, without waiting for the end

@@ -50,7 +50,7 @@ pub struct ShowArgs {
     full: bool,
 }
 
-/// Show which sessions changed a file, the last first
+/// Show which sessions changed a file, the latest first
 #[derive(Debug, Args)]
 pub struct FilesArgs {
     /// The file's name, or the end of its path

@@ -11,9 +11,9 @@ use cerebro_core::text;
 
 /// Destroy past sessions, or parts of them, for good
 ///
-/// Also destroys what hooks reported of them: prompts, summaries, and texts in the journal of work. Memories that were saved
-/// stay. No import brings them back, and a text alone comes back in no later session. `cerebro compact` then removes their
-/// last bytes from the database's files.
+/// Also destroys what hooks reported of them: prompts, summaries, and texts in the journal of work. Memories that were
+/// saved stay. No import brings any of it back; with `--text` alone, the text is also kept out of every later session.
+/// `cerebro compact` then removes the last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)

@@ -48,7 +48,7 @@ pub enum HistoryCommand {
 /// Import past sessions, the newest first, and keep them current from then on
 ///
 /// Asks before it begins. Only the sessions that `--agent` and `--project` choose are kept current from then on; a
-/// later import can widen the choice. You can interrupt it at any time, and it goes on by itself.
+/// later import can widen the choice. You can interrupt the command at any time: the import continues in the background.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
