@@ -267,18 +267,25 @@ pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
+    use crate::answer::portable::Memory;
 
     const ID: &str = "abcdefghij27";
 
-    fn memory(title: &str, content: &str) -> Value {
-        json!({"id": ID, "title": title, "content": content, "project": "acme/pay", "type": "manual", "revision": 1})
+    fn memory(title: &str, content: &str) -> Memory {
+        Memory {
+            id: ID.into(),
+            title: title.into(),
+            content: content.into(),
+            project: "acme/pay".into(),
+            kind: "manual".into(),
+            revision: 1,
+            ..Memory::default()
+        }
     }
 
     /// Exports one memory; gives the names of the files that were left alone, and how many were written.
-    fn export(root: &Path, memory: &Value) -> (Vec<String>, u64) {
+    fn export(root: &Path, memory: &Memory) -> (Vec<String>, u64) {
         let mut report = Report::default();
         Vault::open(root).unwrap().put_memory(ID, &note::render(memory, &[]), &mut report).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
