@@ -50,6 +50,7 @@ mod feedback;
 mod folders;
 mod forgetting;
 mod forgetting_doors;
+mod forgotten_backup;
 mod former;
 mod freshness;
 mod handbook;

@@ -237,6 +237,9 @@ impl Memories {
         self.may_purge(caller, id)?;
         let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+        if !self.base.is_indexed {
+            return Ok(DeleteOutcome::Purged);
+        }
         // So that no byte of the text stays in the index until the next search.
         self.index.ask(cerebro_search::lexical::Index::flush).await?;
         Box::pin(self.past.purge_past()).await?;
