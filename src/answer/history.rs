@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cerebro_core::domain::{PastCommit, Proven};
+use cerebro_core::{
+    domain::{PastCommit, Proven},
+    text,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Text;
@@ -215,7 +218,7 @@ pub struct Fix {
     pub changed: Vec<Text>,
 }
 
-/// `op_history_forget`
+/// `op_history_forget`; in the answer of `cerebro restore`, what is gone again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forgotten {
     /// Sessions without remaining exchanges. A dry run does not count them.
@@ -230,6 +233,37 @@ pub struct Forgotten {
     /// Texts in the journal of work.
     #[serde(default)]
     pub events: u64,
+    /// Memory files of agents; only a restore counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<u64>,
+}
+
+impl From<cerebro_service::Forgotten> for Forgotten {
+    fn from(forgotten: cerebro_service::Forgotten) -> Self {
+        Self {
+            sessions: forgotten.sessions as u64,
+            exchanges: forgotten.exchanges as u64,
+            prompts: forgotten.prompts as u64,
+            summaries: forgotten.summaries as u64,
+            events: forgotten.events as u64,
+            documents: (forgotten.documents > 0).then_some(forgotten.documents as u64),
+        }
+    }
+}
+
+impl Forgotten {
+    /// What it counts, in words, such as `3 exchanges, 1 prompt`; empty if it is nothing.
+    pub fn words(&self) -> String {
+        let parts = [
+            (self.exchanges, "exchange"),
+            (self.prompts, "prompt"),
+            (self.summaries, "summary"),
+            (self.events, "journal text"),
+            (self.documents.unwrap_or_default(), "memory file"),
+        ];
+        let counted = parts.into_iter().filter(|(count, _)| *count > 0);
+        counted.map(|(count, noun)| text::counted(count, noun)).collect::<Vec<_>>().join(", ")
+    }
 }
 
 #[cfg(test)]

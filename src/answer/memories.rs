@@ -137,6 +137,9 @@ pub struct Changed {
     /// What was done, such as `pinned`, or `unchanged`.
     pub outcome: Text,
     pub title: Text,
+    /// Of a memory that is back from the archive, or restored: another one that had this text and no longer says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noted: Option<Gone>,
 }
 
 /// `mem_save` and `mem_update`. What does not apply is left out.
@@ -154,7 +157,7 @@ pub struct Saved {
     pub flags: Vec<Text>,
     /// The text of another agent that it replaced.
     pub replaced: Option<Replaced>,
-    /// The memory that had this text before and was deleted, corrected or superseded.
+    /// Another memory that had this text and was deleted, corrected or superseded.
     pub noted: Option<Gone>,
     /// The memories whose place it took.
     pub superseded: Vec<Text>,
@@ -192,6 +195,9 @@ pub struct Deleted {
     /// Of a purged memory: those that were merged into it and still say so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<Text>,
+    /// Of a deleted memory that is kept: those in the archive that still say the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Text>,
     /// Of a purged memory: prompts that still say it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<Text>,

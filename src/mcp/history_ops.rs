@@ -311,12 +311,6 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
         what.session = Some(known_session(call, given).await?);
     }
     let forgotten = call.service.forget(&call.caller, &call.session, &what, dry_run).await?;
-    let answer = history::Forgotten {
-        sessions: forgotten.sessions as u64,
-        exchanges: forgotten.exchanges as u64,
-        prompts: forgotten.prompts as u64,
-        summaries: forgotten.summaries as u64,
-        events: forgotten.events as u64,
-    };
-    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange"))).answering(answer))
+    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
+        .answering(forgotten.into()))
 }

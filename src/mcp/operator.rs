@@ -10,7 +10,7 @@ use super::{
     fault::Fault,
     http, maintenance,
     reply::{Reply, moment},
-    rows::{memory_row, session_row},
+    rows::{gone, gone_line, memory_row, session_row},
     work,
 };
 use crate::answer::{
@@ -86,8 +86,10 @@ async fn set_pin(call: &mut Call, pinned: bool) -> Result<Updated, Fault> {
 pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply<Changed> {
     let outcome = if updated.changed { outcome } else { "unchanged" };
     let (id, title) = (&updated.memory.id, &updated.memory.title);
-    let answer = Changed { id: Text::of(id), outcome: outcome.into(), title: Text::of(title) };
-    Reply::saying(format!("{outcome} `{id}` {title}")).answering(answer)
+    let noted = updated.noted.as_ref();
+    let answer =
+        Changed { id: Text::of(id), outcome: outcome.into(), title: Text::of(title), noted: noted.map(gone) };
+    Reply::saying(format!("{outcome} `{id}` {title}")).lines(noted.map(gone_line)).answering(answer)
 }
 
 pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {

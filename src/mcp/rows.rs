@@ -9,6 +9,7 @@ use cerebro_core::operation::Operation;
 use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
+use cerebro_store::Tombstone;
 
 /// The name of a memory's project in replies.
 pub(super) fn shown_project(scope: &Scope) -> &str {
@@ -54,6 +55,21 @@ pub(super) fn memory_row(memory: &Memory) -> memories::Row {
         archived_at: memory.archived_at.map(|at| moment(at).into()),
         flag: (!memory.taint.flags.is_empty()).then(|| memory.taint.names().into()),
     }
+}
+
+/// The notice of another memory that no longer says a text.
+pub(super) fn gone(tombstone: &Tombstone) -> memories::Gone {
+    memories::Gone {
+        id: Text::of(tombstone.memory),
+        why: tombstone.why.as_str().into(),
+        at: moment(tombstone.at).into(),
+    }
+}
+
+/// The same as a line.
+pub(super) fn gone_line(tombstone: &Tombstone) -> String {
+    let (id, why, at) = (tombstone.memory, tombstone.why.as_str(), moment(tombstone.at));
+    format!("note: memory `{id}` with this text was {why} at {at}")
 }
 
 /// The marks of a memory, without its flag, which its row has.

@@ -9,7 +9,7 @@ use super::{
     call::{Answer, AnswerTo, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{follow_ups, marked_entry, match_name, shown_project},
+    rows::{follow_ups, gone, gone_line, marked_entry, match_name, shown_project},
 };
 use crate::answer::{Text, memories, of};
 use crate::edits;
@@ -28,6 +28,7 @@ use cerebro_service::{
     Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,
     SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
+use cerebro_store::Tombstone;
 
 /// The note on a write to a new project.
 fn new_project(reply: Reply, project: &str, near: Option<&[Project]>) -> Reply {
@@ -262,13 +263,7 @@ fn saved_reply(saved: &Saved) -> Reply {
             ))
             .fact("replaced", json!({ "title": title, "agent": by, "at": at }));
     }
-    if let Some(tombstone) = &saved.noted {
-        let (id, why, at) = (tombstone.memory, tombstone.why.as_str(), moment(tombstone.at));
-        reply = reply
-            .line(format!("note: memory `{id}` with this text was {why} at {at}"))
-            .fact("noted", json!({ "id": id.as_str(), "why": why, "at": at }));
-    }
-    reply = superseded(reply, &saved.superseded);
+    reply = superseded(noted(reply, saved.noted.as_ref()), &saved.superseded);
     if !saved.similar.is_empty() {
         let similar = saved.similar.iter().map(|near| {
             let (by, date) = (agent(&near.agent), day(near.at));
@@ -284,6 +279,12 @@ fn saved_reply(saved: &Saved) -> Reply {
             }));
     }
     new_project(reply, memory.scope.project_name(), saved.new_project.as_deref())
+}
+
+/// Adds the notice of another memory that no longer says the same, if there is one.
+fn noted(reply: Reply, tombstone: Option<&Tombstone>) -> Reply {
+    let Some(tombstone) = tombstone else { return reply };
+    reply.line(gone_line(tombstone)).fact("noted", json!(gone(tombstone)))
 }
 
 /// Adds the memories that a memory superseded.
@@ -330,8 +331,8 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     .fact("outcome", outcome)
     .fact("revision", updated.memory.revision)
     .fact("project", project);
-    let reply =
-        freshness::of_update(call, &updated, verified, superseded(reply, &updated.superseded)).await?;
+    let reply = superseded(noted(reply, updated.noted.as_ref()), &updated.superseded);
+    let reply = freshness::of_update(call, &updated, verified, reply).await?;
     Ok(new_project(reply, updated.memory.scope.project_name(), updated.new_project.as_deref()))
 }
 
@@ -365,6 +366,7 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // Before the purge, which removes these edges.
     let merged = if hard { call.service.memories.merged_into(&id).await? } else { Vec::new() };
+    let copies = if hard { Vec::new() } else { call.service.memories.archived_copies(&id).await? };
     let prompts = if hard { call.service.memories.prompts_with(&id).await? } else { Vec::new() };
     let outcome = if hard {
         call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
@@ -376,6 +378,7 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
         forget_edits(call, id);
     }
     let lines = merged.iter().map(|id| format!("`{id}` was merged into it and still says so, archived"));
+    let lines = lines.chain(copies.iter().map(|id| format!("`{id}` still says so, archived")));
     let quoted = (!prompts.is_empty()).then(|| {
         let ids: Vec<&str> = prompts.iter().map(PromptId::as_str).collect();
         format!("prompts still say it: {}", ids.join(", "))
@@ -385,6 +388,7 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
         id: Text::of(id),
         outcome: outcome.into(),
         merged: merged.iter().map(Text::of).collect(),
+        copies: copies.iter().map(Text::of).collect(),
         prompts: prompts.iter().map(Text::of).collect(),
     };
     Ok(reply.answering(answer))

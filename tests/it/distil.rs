@@ -2,6 +2,7 @@
 
 use cerebro_core::domain::{ExchangeId, SessionId};
 
+use crate::backup::backed_up;
 use crate::support::transcripts::Claude;
 use crate::support::{Home, Provider, Scene, Value, json, wait_for};
 
@@ -161,6 +162,30 @@ fn supported_claims_wait_for_a_person_and_are_removed_with_their_evidence() {
     }
     assert_eq!(home.run(&["distil", "show", &works]).code(), 1);
     assert_eq!(home.run(&["doctor"]).code(), 0);
+    assert_eq!(llm.requests().len(), 1, "nothing is asked again");
+}
+
+#[test]
+fn an_older_backup_brings_back_no_claim_whose_evidence_was_forgotten() {
+    let llm = Provider::start(vec![answer(&honest())]);
+    let home = furnished(&llm, "");
+    distilled(&home);
+    let waiting = candidates(&home);
+    let accepted = home.json(&["distil", "accept", &id_of(&waiting, "works")]);
+    let memory = accepted["candidates"][0]["memory"].as_str().unwrap().to_owned();
+    let (file, _) = backed_up(&home, &[]);
+    home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    let restored = home.json(&["restore", "--replace", &file.to_string_lossy()]);
+    assert_eq!(
+        (&restored["forgotten"]["exchanges"], &restored["said_again"]),
+        (&json!(3), &json!([])),
+        "{restored}"
+    );
+    assert_eq!(candidates(&home), Vec::<Value>::new());
+    let refusal = home.agent().refused("mem_get_observation", json!({ "id": memory }));
+    assert!(refusal.contains("deleted"), "{refusal}");
+    assert!(home.export().iter().all(|line| line["kind"] != "candidate"));
+    home.run(&["doctor"]).success();
     assert_eq!(llm.requests().len(), 1, "nothing is asked again");
 }
 

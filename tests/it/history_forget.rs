@@ -10,7 +10,7 @@ use crate::work_hooks::context_at_start;
 const SECRET: &str = "zanzibar ledger port 54321";
 
 /// A home in which hooks and a transcript have reported the same session.
-fn furnished() -> Home {
+pub fn furnished() -> Home {
     let home = Home::new();
     // A hook does not wait for the store to open.
     home.json(&["projects"]);
@@ -33,7 +33,7 @@ fn furnished() -> Home {
 }
 
 /// The commands whose output has a word.
-fn shown_by(home: &Home, word: &str) -> Vec<&'static str> {
+pub fn shown_by(home: &Home, word: &str) -> Vec<&'static str> {
     let commands = ["prompts", "context", "export", "sessions", "history show", "work list --state all"];
     let shows = |command: &&str| home.run(&command.split(' ').collect::<Vec<_>>()).stdout.contains(word);
     commands.into_iter().filter(shows).collect()

@@ -49,6 +49,7 @@ mod feedback;
 mod folders;
 mod forgetting;
 mod forgetting_doors;
+mod forgotten_backup;
 mod former_names;
 mod freshness;
 mod handbook;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::backup::backed_up;
+use crate::cycle::untidy;
 use crate::hooks::report;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
@@ -335,4 +336,116 @@ fn an_older_backup_reports_what_it_brings_back() {
     let refused = agent.refused("mem_update", json!({ "id": other, "title": "Ledger", "content": text }));
     assert!(refused.contains(&id), "{refused}");
     home.run(&["doctor"]).success();
+}
+
+/// A home in which a consolidation merged the first memory into the second, which has been corrected since.
+fn merged_and_corrected() -> (Home, String, String) {
+    let (home, copy, stays) = (untidy(), "aaaaaaaaaaaa".to_owned(), "baaaaaaaaaaa".to_owned());
+    home.json(&["consolidate", "--plan"]);
+    home.json(&["consolidate", "--apply"]);
+    home.json(&["update", &stays, "--content", "The upload worker gives up at once."]);
+    (home, copy, stays)
+}
+
+/// Whether a memory is in the archive.
+fn is_archived(home: &Home, id: &str) -> bool {
+    let line = home.export().into_iter().find(|line| line["kind"] == "memory" && line["id"] == id).unwrap();
+    line["archived_at"].is_string()
+}
+
+#[test]
+fn whoever_takes_a_copy_of_a_corrected_text_out_of_the_archive_is_told() {
+    let (home, copy, stays) = merged_and_corrected();
+    for (command, back) in [("unarchive", "archive"), ("pin", "unpin")] {
+        let told = home.json(&[command, &copy]);
+        assert_eq!(
+            (&told["noted"]["id"], &told["noted"]["why"]),
+            (&json!(stays), &json!("corrected")),
+            "{told}"
+        );
+        assert!(!is_archived(&home, &copy), "somebody wants it");
+        // It is said once, and not when the memory was not in the archive.
+        assert_eq!(home.json(&[command, &copy])["noted"], Value::Null);
+        home.json(&[back, &copy]);
+        home.run(&["archive", &copy]).success();
+        assert!(is_archived(&home, &copy));
+    }
+    let told = home.run(&["unarchive", &copy]);
+    let words = format!("memory {stays} with this text was corrected");
+    assert!(format!("{}{}", told.stdout, told.stderr).contains(&words), "{told:?}");
+    // One that nobody corrected comes back without a word.
+    let other = home.json(&["unarchive", "h2aaaaaaaaaa"]);
+    assert_eq!((&other["outcome"], &other["noted"]), (&json!("unarchived"), &Value::Null), "{other}");
+    home.run(&["doctor"]).success();
+}
+
+#[test]
+fn no_update_of_its_tags_and_no_note_takes_a_copy_of_a_corrected_text_out_of_the_archive_unnoticed() {
+    let (home, copy, stays) = merged_and_corrected();
+    let refused = home.run(&["update", &copy, "--tag", "net2"]);
+    assert!(refused.code() != 0 && refused.stderr.contains(&stays), "{refused:?}");
+    let refused = home.agent().refused("mem_update", json!({ "id": copy, "tags": ["net2"] }));
+    assert!(refused.contains(&stays) && refused.contains("revive"), "{refused}");
+    let text = home.json(&["get", &copy])["content"].as_str().unwrap().to_owned();
+    let folder = home.folder("notes/demo");
+    let note = format!("---\nid: {copy}\ntitle: Upload\ntags: [net3]\nproject: demo\n---\n\n{text}\n");
+    fs::write(folder.join("note.md"), note).unwrap();
+    home.run(&["import", &folder.parent().unwrap().to_string_lossy()]);
+    assert!(is_archived(&home, &copy));
+    home.json(&["consolidate", "--undo"]);
+    home.json(&["consolidate", "--plan"]);
+    home.json(&["consolidate", "--apply"]);
+    assert!(is_archived(&home, &copy));
+    let revived = home.json(&["update", &copy, "--tag", "net2", "--revive"]);
+    assert_eq!(
+        (&revived["outcome"], &revived["noted"]["id"]),
+        (&json!("updated"), &json!(stays)),
+        "{revived}"
+    );
+    assert!(!is_archived(&home, &copy));
+}
+
+#[test]
+fn a_deleted_memory_names_its_copies_in_the_archive() {
+    let home = untidy();
+    home.json(&["consolidate", "--plan"]);
+    home.json(&["consolidate", "--apply"]);
+    let deleted = home.json(&["delete", "baaaaaaaaaaa"]);
+    assert_eq!((&deleted["outcome"], &deleted["copies"]), (&json!("deleted"), &json!(["aaaaaaaaaaaa"])));
+    let told = home.json(&["unarchive", "aaaaaaaaaaaa"]);
+    assert_eq!(told["noted"]["why"], "deleted", "{told}");
+    // One that a person archived is a copy, too.
+    let mut agent = home.agent();
+    let (title, text) = ("Gateway", "The gateway of the northern office listens on port 80.");
+    let copy = agent.save(title, text);
+    home.json(&["archive", &copy]);
+    let stays = agent.ok("mem_save", json!({ "title": title, "content": text, "type": "config" }));
+    home.json(&["update", stays.str("id"), "--type", "manual"]);
+    let deleted = home.run(&["delete", stays.str("id")]);
+    let said = format!("{copy} still says so, in the archive");
+    assert!(format!("{}{}", deleted.stdout, deleted.stderr).contains(&said), "{deleted:?}");
+    // Who deletes both need not be told.
+    let both = home.run(&["delete", "caaaaaaaaaaa", &copy]);
+    assert!(!both.stderr.contains("still says so"), "{both:?}");
+}
+
+#[test]
+fn whoever_restores_a_memory_is_told_that_another_one_corrected_its_text() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let (title, text) = ("Ledger", "The ledger of the northern office listens on port 5432.");
+    let first = agent.save(title, text);
+    agent.ok("mem_delete", json!({ "id": first }));
+    let second = agent.save(title, text);
+    agent.ok("mem_update", json!({ "id": second, "content": "It is 6432." }));
+    let restored = home.json(&["restore", &first]);
+    assert_eq!(
+        (&restored["outcome"], &restored["noted"]["id"], &restored["noted"]["why"]),
+        (&json!("restored"), &json!(second), &json!("corrected")),
+        "{restored}"
+    );
+    // One that was only deleted comes back without a word.
+    agent.ok("mem_delete", json!({ "id": second }));
+    let restored = home.run(&["restore", &second]);
+    assert!(!format!("{}{}", restored.stdout, restored.stderr).contains("with this text"), "{restored:?}");
 }

@@ -39,6 +39,8 @@ pub(crate) struct Base {
     pub(crate) store: Arc<Store>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tasks: Tasks,
+    /// Whether indexes are kept of the store. None is of a database that is being restored: the next daemon makes them.
+    pub(crate) is_indexed: bool,
     _open: Arc<TaskTrackerToken>,
 }
 
@@ -46,7 +48,13 @@ impl Base {
     pub(crate) fn new(store: Store, settings: Settings) -> Self {
         let tasks = Tasks::default();
         let token = Arc::new(tasks.token());
-        Self { store: Arc::new(store), settings: Arc::new(settings), tasks, _open: token }
+        let (store, settings) = (Arc::new(store), Arc::new(settings));
+        Self { store, settings, tasks, is_indexed: true, _open: token }
+    }
+
+    /// The same over a database of which no index is kept.
+    pub(crate) fn unindexed(store: Store, settings: Settings) -> Self {
+        Self { is_indexed: false, ..Self::new(store, settings) }
     }
 
     /// The present moment, by the clock that was given at opening.

@@ -1,8 +1,14 @@
 //! Forgetting past sessions: what transcripts and hooks recorded of them. Memories that an agent or a person saved stay.
 
-use cerebro_core::domain::SessionId;
+use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, SessionId};
 
-use crate::{Caller, Forget, Forgotten, Service, ServiceError};
+use crate::{
+    Caller, Forget, Forgotten, Service, ServiceError, agent_name,
+    history::{Carried, Meant},
+};
+
+/// How many documents are read at once.
+const PAGE: usize = 200;
 
 impl Service {
     /// Destroys the exchanges that meet all conditions, and with them what hooks reported of these sessions: prompts,
@@ -18,9 +24,56 @@ impl Service {
         what: &Forget,
         dry_run: bool,
     ) -> Result<Forgotten, ServiceError> {
+        self.forget_meant(caller, session, what.into(), dry_run).await
+    }
+
+    /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
+    /// files of agents.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn forget_again(&self, carried: &Carried) -> Result<Forgotten, ServiceError> {
+        let caller = Caller { project: Project::general(), agent: agent_name("cerebro"), person: true };
+        let forgotten =
+            self.forget_meant(&caller, &SessionId::random(), Meant::Carried(carried), false).await?;
+        Ok(Forgotten { documents: self.forget_documents(carried).await?, ..forgotten })
+    }
+
+    async fn forget_meant(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        what: Meant<'_>,
+        dry_run: bool,
+    ) -> Result<Forgotten, ServiceError> {
         let forgotten = self.history.forget(what, dry_run).await?;
         let reported = self.memories.forget_reported(caller, session, what, dry_run).await?;
         let events = self.journal.forget(what, dry_run).await?;
         Ok(Forgotten { prompts: reported.prompts, summaries: reported.summaries, events, ..forgotten })
+    }
+
+    /// Destroys memory files of agents that were forgotten before, and returns their number.
+    async fn forget_documents(&self, carried: &Carried) -> Result<usize, ServiceError> {
+        let is_meant = |document: &Document| {
+            let tombstone = HistoryTombstone::of_memory_file(&document.path);
+            !document.loaded_by.is_empty() && carried.tombstones.contains(&tombstone)
+        };
+        let mut forgotten = 0;
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.base.store.documents().page(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(forgotten) };
+            after = Some(last.clone());
+            let meant: Vec<DocumentId> = page
+                .iter()
+                .map(|(_, document)| document)
+                .filter(|document| is_meant(document))
+                .map(|document| document.id)
+                .collect();
+            forgotten += meant.len();
+            for id in meant {
+                self.documents.forget(id).await?;
+            }
+        }
     }
 }

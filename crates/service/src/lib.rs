@@ -19,7 +19,7 @@
 //! | [`base`], [`settings`] | the open store, the tasks and the clock; what the user can set |
 //!
 //! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
-//! [`portable`], [`forget`], and what other homes write to the same database ([`peers`]).
+//! [`portable`], [`forget`], [`mod@restore`], and what other homes write to the same database ([`peers`]).
 
 pub mod backup;
 mod base;
@@ -46,6 +46,7 @@ mod projects;
 mod recall;
 #[cfg(test)]
 mod replay;
+mod restore;
 mod sessions;
 mod settings;
 mod spending;
@@ -96,6 +97,7 @@ pub use recall::{
     PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, SessionContents, Stats,
     Timeline, TimelineRequest, Within,
 };
+pub use restore::{Restored, restore};
 pub use sessions::{Sessions, StartRequest, Started};
 pub use settings::{
     BackupPlan, Consolidate, DistilOptions, DistilSettings, Embedding, InferenceSettings, Opener, Retention,
@@ -189,6 +191,19 @@ struct Followers {
 }
 
 impl Followers {
+    fn new(index: Index, index_dir: &Path, embedding: Embedding) -> Self {
+        Self {
+            index: Arc::new(Follower::new(index, index_dir)),
+            vectors: Arc::new(Vectors::new(embedding)),
+            jobs: Arc::new(Jobs::new()),
+            exchange_backlog: Arc::default(),
+            claims: Arc::default(),
+            succession: Arc::default(),
+            footings: Arc::default(),
+            census: Arc::default(),
+        }
+    }
+
     fn follow(&self, committed: &Committed) {
         self.index.follow(committed);
         // The commit is done, and its caller must get the answer.
@@ -228,16 +243,7 @@ impl Service {
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
         let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
         let (index, _) = Index::open(&index_dir)?;
-        let followers = Followers {
-            index: Arc::new(Follower::new(index, &index_dir)),
-            vectors: Arc::new(Vectors::new(embedding)),
-            jobs: Arc::new(Jobs::new()),
-            exchange_backlog: Arc::default(),
-            claims: Arc::default(),
-            succession: Arc::default(),
-            footings: Arc::default(),
-            census: Arc::default(),
-        };
+        let followers = Followers::new(index, &index_dir, embedding);
         let notified = followers.clone();
         let follow = move |committed: &Committed| notified.follow(committed);
         let (secret, is_new_secret) = guard::secret(&index_dir).map_err(LexicalError::Io)?;
@@ -257,6 +263,22 @@ impl Service {
         service.start_jobs();
         service.journal.keep();
         Ok(service)
+    }
+
+    /// The use cases over a store that is being restored and that nothing else has open: nothing runs in the background, and
+    /// no index is kept. `scratch` is an empty folder for those that there must be. The journal is off, so its keys stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// When an index cannot be created, or the keys of the journal cannot be read.
+    pub(crate) fn unindexed(store: Store, store_dir: &Path, scratch: &Path) -> Result<Self, ServiceError> {
+        let index_dir = scratch.join("index");
+        let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
+        let (index, _) = Index::open(&index_dir)?;
+        let followers = Followers::new(index, &index_dir, Embedding::none());
+        let journal = work::Held::open(store_dir, store.id(), None)?;
+        let settings = Settings { journal: None, ..Settings::default() };
+        Ok(Self::compose(Base::unindexed(store, settings), followers, &index_dir, past, journal))
     }
 
     /// Makes the capabilities, each with those that it uses.

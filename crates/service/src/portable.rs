@@ -11,8 +11,8 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EndReason, EventKind, FullExchange, Kind, Memory, MemoryId, Origin, Project, Prompt, Revision, Scope,
-    Session, SessionId, Timestamp, WorkId,
+    EndReason, EventKind, FullExchange, HistoryTombstone, Kind, Memory, MemoryId, Origin, Project, Prompt,
+    Revision, Scope, Session, SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
@@ -336,7 +336,11 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
     if let Some(summary) = &session.summary {
         // What was written in the session still refers to it, so the session comes even without its summary.
         let scope = Scope::Project(session.project.clone());
-        session.summary = guard::still_held(write, &scope, summary, Origin::Import).await?;
+        let held = guard::still_held(write, &scope, summary, Origin::Import).await?;
+        let tombstone = HistoryTombstone::of_summary(&session.id);
+        let is_forgotten =
+            history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(summary)).await?;
+        session.summary = held.filter(|_| !is_forgotten);
     }
     write.import_session(&session);
     Ok(Ok(Taken::Created))
@@ -453,6 +457,10 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
     };
     if write.has_prompt(&prompt.id).await? {
         return Ok(Ok(Taken::Unchanged));
+    }
+    let tombstone = HistoryTombstone::of_prompt(&prompt.id);
+    if history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(&prompt.content)).await? {
+        return Ok(Err(format!("prompt `{}` was forgotten here", prompt.id)));
     }
     ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;
     write.import_prompt(&prompt);

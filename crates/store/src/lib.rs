@@ -80,7 +80,8 @@ pub use error::StoreError;
 pub use event::Events;
 pub use footing::{Footing, Footings};
 pub use history::{
-    ExchangeVectors, Exchanges, ForgottenTexts, History, HistoryCounts, PastSessions, SourceCounts, Sources,
+    ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts, PastSessions,
+    SourceCounts, Sources,
 };
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};

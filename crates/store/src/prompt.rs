@@ -12,7 +12,7 @@ use super::{
     },
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptId, SessionId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
@@ -95,9 +95,11 @@ impl Write<'_> {
         self.put_prompt(EventKind::PromptImported, prompt);
     }
 
-    /// The prompt is removed for good.
+    /// The prompt is removed for good. A tombstone stays, so that neither an import nor a restore brings it back.
     pub fn forget_prompt(&mut self, prompt: &Prompt) {
-        self.record(NewEvent::about_prompt(EventKind::PromptForgotten, prompt)).prompts.gone.push(prompt.id);
+        let tables = self.record(NewEvent::about_prompt(EventKind::PromptForgotten, prompt));
+        tables.prompts.gone.push(prompt.id);
+        tables.history.bury([HistoryTombstone::of_prompt(&prompt.id)]);
     }
 
     fn put_prompt(&mut self, kind: EventKind, prompt: &Prompt) {

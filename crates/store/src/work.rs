@@ -391,9 +391,12 @@ impl Write<'_> {
         self.record_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
     }
 
-    /// An artifact came with an export.
+    /// An artifact came with an export. It stays only if an event with a text refers to it: the text of its event may have
+    /// been purged here.
     pub fn import_artifact(&mut self, artifact: Artifact) {
-        self.record_work(EventKind::WorkImported, None).artifacts.push(artifact);
+        let works = self.record_work(EventKind::WorkImported, None);
+        works.gone_artifacts.push(artifact.id.clone());
+        works.artifacts.push(artifact);
     }
 
     /// The piece of work as it will be after this commit.

@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::{CommandContext, Leftover, Outcome, daemon, some_of};
-use crate::answer::{Received, backup::Made, of};
+use crate::answer::{Received, backup::Made, history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes, shown};
@@ -262,17 +262,23 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     let progress = move |bytes| moving.set_position(bytes);
     let (store, index) = (home.store_dir(), home.index_dir());
     let restored =
-        backup::restore(&file, home.root(), &store, &index, args.replace, Timestamp::now, progress).await;
+        cerebro_service::restore(&file, home.root(), &store, &index, args.replace, Timestamp::now, progress)
+            .await;
     owned.hold_until_exit();
     bar.finish_and_clear();
     let restored = restored?;
     let kept = restored.kept.map(|path| path.display().to_string());
     let rows: u64 = restored.end.rows.values().sum();
-    let result = json!({
+    let forgotten = Forgotten::from(restored.forgotten);
+    let mut result = json!({
         "file": file.display().to_string(), "home": home.root().display().to_string(),
         "at": restored.head.at.to_string(), "rows": restored.end.rows, "kept": kept,
         "said_again": restored.said_again.iter().map(MemoryId::as_str).collect::<Vec<_>>(),
+        "forgotten": forgotten,
     });
+    if restored.is_unread {
+        result["unread"] = json!(true);
+    }
     if !context.output.json(&result)? {
         context.output.facts(&[
             ("restored", home.root().display().to_string()),
@@ -285,8 +291,17 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
                 "what was here before is in {kept}; remove that folder when you no longer need it"
             ));
         }
+        if restored.is_unread {
+            context.output.note(
+                "what was here before cannot be read, so what was corrected or forgotten since the backup may be back",
+            );
+        }
         if let Some(words) = said_again(&restored.said_again) {
             context.output.note(&words);
+        }
+        let words = forgotten.words();
+        if !words.is_empty() {
+            context.output.note(&format!("forgotten since the backup, and gone again: {words}"));
         }
     }
     Ok(Outcome::Done)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::remains::Remains;
 use super::selection::{self, Chosen, Conditions};
-use super::{CommandContext, Outcome, backup, some_of, suggest};
+use super::{CommandContext, Outcome, backup, save, some_of, suggest};
 use crate::answer::{
     Ask, Received, Text,
     memories::{Changed, Deleted},
@@ -96,9 +96,10 @@ where
     }
     daemon.close().await;
     if !print_json(context, changed.iter().map(Received::raw))? {
-        for Changed { id, outcome, title } in changed.iter().map(|one| &**one) {
+        for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
             let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
             context.output.outcome(id.raw(), outcome.raw(), &detail)?;
+            save::print_noted(context, noted.as_ref());
         }
     }
     Ok(Outcome::Done)
@@ -202,7 +203,14 @@ pub async fn delete_each(
     bar.finish_and_clear();
     let mut results: Vec<Value> = deleted.iter().map(|one| one.raw().clone()).collect();
     if !hard {
-        return print_deleted(context, &results, &deleted);
+        print_deleted(context, &results, &deleted)?;
+        let copies = deleted.iter().flat_map(|one| &one.copies).map(Text::raw);
+        for id in copies.filter(|id| ids.iter().all(|deleted| deleted != id)) {
+            context
+                .output
+                .note(&format!("{id} still says so, in the archive; `cerebro delete {id}` deletes it too"));
+        }
+        return Ok(Outcome::Done);
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(home) };

@@ -257,10 +257,7 @@ fn print_details(context: &CommandContext, saved: &Saved) {
             context.output.note(&format!("{name}: {value}"));
         }
     }
-    if let Some(Gone { id, why, at }) = &saved.noted {
-        let at = context.output.moment(at);
-        context.output.note(&format!("memory {} with this text was {} {at}", id.raw(), why.raw()));
-    }
+    print_noted(context, saved.noted.as_ref());
     if !saved.flags.is_empty() {
         let flags = shown(&saved.flags);
         context
@@ -278,6 +275,13 @@ fn print_details(context: &CommandContext, saved: &Saved) {
     for similar in &saved.similar {
         context.output.note(&format!("similar: {} {}", similar.id.raw(), similar.title.raw()));
     }
+}
+
+/// Names another memory that had this text and no longer says it.
+pub fn print_noted(context: &CommandContext, noted: Option<&Gone>) {
+    let Some(Gone { id, why, at }) = noted else { return };
+    let at = context.output.moment(at);
+    context.output.note(&format!("memory {} with this text was {} {at}", id.raw(), why.raw()));
 }
 
 #[cfg(test)]

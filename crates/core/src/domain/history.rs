@@ -1,7 +1,7 @@
 //! History: past sessions of agents, as their own transcripts record them. They are evidence beside the memories
 //! and never become memories by themselves.
 
-use super::{ExchangeId, Project, Proven, SessionId, Timestamp};
+use super::{ExchangeId, Project, PromptId, Proven, SessionId, Timestamp, WorkId};
 use crate::redact::RedactedText;
 
 /// A past session, read from its agent's transcript. If hooks or tools reported the session while it was live, that
@@ -258,7 +258,8 @@ source_states! {
     Excluded = "excluded",
 }
 
-/// A history tombstone: the digest of something forgotten, so that no import brings it back. It contains no text.
+/// A history tombstone: the digest of something forgotten, so that neither an import nor the restore of an older backup
+/// brings it back. It contains no text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HistoryTombstone(String);
 
@@ -296,6 +297,26 @@ impl HistoryTombstone {
     /// it is imported for a session from which anything was forgotten.
     pub fn of_typed(session: &SessionId) -> Self {
         Self(digest(&["typed", session.as_str()]))
+    }
+
+    /// Of a prompt that a hook reported.
+    pub fn of_prompt(id: &PromptId) -> Self {
+        Self(digest(&["prompt", id.as_str()]))
+    }
+
+    /// Of the summary that hooks left of a session.
+    pub fn of_summary(session: &SessionId) -> Self {
+        Self(digest(&["summary", session.as_str()]))
+    }
+
+    /// Of the text of an event in the journal of work, by the salted commitment to that text, in hex.
+    pub fn of_event(commitment: &str) -> Self {
+        Self(digest(&["event", commitment]))
+    }
+
+    /// Of the title of a piece of work.
+    pub fn of_work_title(id: &WorkId) -> Self {
+        Self(digest(&["work", id.as_str()]))
     }
 
     /// Of a memory file of an agent, by its path.

@@ -4,7 +4,6 @@
 //! events, jobs, vectors, the schema and the list of its migrations. The JSON Lines export leaves out what is valid in one
 //! store only. A backup is that one store, so its numbers continue after a restore.
 
-mod carry;
 mod file;
 mod kept;
 mod schedule;
@@ -34,7 +33,7 @@ use file::LogPosition;
 use kept::Owner;
 
 use super::{Clock, ServiceError, lock, looks};
-use cerebro_core::domain::{MemoryId, Timestamp};
+use cerebro_core::domain::Timestamp;
 use cerebro_durable as durable;
 use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
 
@@ -48,7 +47,7 @@ const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 pub const MAKING: &str = "store.restoring";
 /// The beginning of the names of databases that a restore has put aside.
 pub const REPLACED: &str = "store.replaced-";
-/// Where a database is made to compare a restored one with.
+/// Where a restore has what it needs for a while only: a database to compare with, and indexes.
 pub const SCRATCH: &str = "store.compared";
 
 /// A request for a backup.
@@ -146,12 +145,15 @@ pub enum BackupError {
     /// The folder may be on a mount whose server is gone.
     #[error("{0} does not answer")]
     Silent(PathBuf),
+    /// What was forgotten since the backup could not be taken out of it.
+    #[error("what was forgotten since the backup could not be taken out of it again: {0}")]
+    NotForgotten(String),
     /// A part of the work ended without an answer.
     #[error("the backup broke off: {0}")]
     Broken(String),
 }
 
-/// The use cases of backups of an open store. [`restore`] needs none.
+/// The use cases of backups of an open store. [`restore`](crate::restore()) needs none.
 #[derive(Clone)]
 pub struct Backups {
     base: Base,
@@ -308,33 +310,31 @@ pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End),
     })
 }
 
-/// The result of a restore.
+/// A database that was made from a backup, beside its final place.
 #[derive(Debug)]
-pub struct Restored {
+pub(crate) struct MadeStore {
     pub head: Head,
     pub end: End,
-    /// The database that was there, if it was to be replaced and held anything.
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Where the database that it replaces will be kept, if there is one that holds anything.
     pub kept: Option<PathBuf>,
-    /// The memories that are live again although their text was corrected, superseded or deleted since the backup.
-    pub said_again: Vec<MemoryId>,
 }
 
-/// Makes the database of a home from a backup: of an empty one or, with `replace`, of any, whose database is
-/// then kept beside the new one. The caller owns the home: no other process may have its database open. The
-/// index is removed, and built by the next daemon.
+/// Makes the database of a home from a backup: of an empty one or, with `replace`, of any. The home's own database stays in its
+/// place. The caller owns the home: no other process may have its database open.
 ///
 /// # Errors
 /// [`BackupError::NotEmpty`] for a home with anything in it that is not to be replaced; after any error the
-/// home's database is as it was.
-pub async fn restore(
+/// home's database is as it was, and nothing is beside it.
+pub(crate) async fn make(
     path: &Path,
     home: &Path,
     store_dir: &Path,
-    index_dir: &Path,
     replace: bool,
     clock: Clock,
     progress: impl Fn(u64) + Send + 'static,
-) -> Result<Restored, BackupError> {
+) -> Result<MadeStore, BackupError> {
     let kept = match check_empty(store_dir, clock).await {
         Ok(()) => None,
         Err(error @ BackupError::Store(StoreError::Engine(EngineError::Locked(_)))) => return Err(error),
@@ -342,33 +342,44 @@ pub async fn restore(
         Err(_) if replace => Some(home.join(format!("{REPLACED}{}", kept::moment(clock())))),
         Err(error) => return Err(error),
     };
-    let (making, scratch) = (home.join(MAKING), home.join(SCRATCH));
-    remove(&making)?;
+    let (dir, scratch) = (home.join(MAKING), home.join(SCRATCH));
+    remove(&dir)?;
     remove(&scratch)?;
     // The file is read once to its end before anything is written.
     let checked = path.to_path_buf();
     let (head, end) = blocking(move || Ok(file::read(&checked, |_| true)?)).await?;
-    let made = fill(path, &making, &scratch, &end.rows, progress).await;
+    let filled = fill(path, &dir, &scratch, &end.rows, progress).await;
     remove(&scratch)?;
-    if let Err(error) = made {
-        remove(&making)?;
+    if let Err(error) = filled {
+        remove(&dir)?;
         return Err(error);
     }
-    let said_again = match &kept {
-        Some(_) => carry::tombstones(store_dir, &making, index_dir, clock).await?,
-        None => Vec::new(),
-    };
-    remove(index_dir)?;
-    let placed = place(&making, store_dir, kept.as_deref());
-    placed.map_err(|source| BackupError::Folder {
-        verb: "move the restored database to",
-        path: store_dir.to_path_buf(),
-        source,
-    })?;
-    if let Err(error) = durable::sync_folder(home) {
-        tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
+    Ok(MadeStore { head, end, dir, kept })
+}
+
+impl MadeStore {
+    /// Moves it to its final place. The index is removed, and built by the next daemon.
+    ///
+    /// # Errors
+    /// [`BackupError::Folder`]; the home's database is then as it was.
+    pub(crate) fn take_place(
+        &self,
+        home: &Path,
+        store_dir: &Path,
+        index_dir: &Path,
+    ) -> Result<(), BackupError> {
+        remove(index_dir)?;
+        let placed = place(&self.dir, store_dir, self.kept.as_deref());
+        placed.map_err(|source| BackupError::Folder {
+            verb: "move the restored database to",
+            path: store_dir.to_path_buf(),
+            source,
+        })?;
+        if let Err(error) = durable::sync_folder(home) {
+            tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
+        }
+        Ok(())
     }
-    Ok(Restored { head, end, kept, said_again })
 }
 
 /// Moves a new database into place. It changes places with the one to be kept in one step, so that there is one at every
@@ -442,7 +453,7 @@ async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> 
     Ok(())
 }
 
-fn remove(dir: &Path) -> Result<(), BackupError> {
+pub(crate) fn remove(dir: &Path) -> Result<(), BackupError> {
     remove_all(dir).map_err(|source| BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
 }
 

@@ -15,7 +15,7 @@ mod plan;
 mod retract;
 mod session;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use arrange::HandbookPlan;
 pub use decide::Decided;

@@ -12,12 +12,12 @@ use cerebro_core::redact::redact_text;
 
 const MODEL: &str = "test/model";
 
-fn caller() -> Caller {
+pub(crate) fn caller() -> Caller {
     Caller { project: project(), agent: agent_name("cli"), person: true }
 }
 
 /// A session of three exchanges, and the candidates of four claims about it, of which one cites what has changed.
-async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>) {
+pub(crate) async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>) {
     let exchanges: Vec<_> = (0..3)
         .map(|seq| exchange(seq, &format!("prompt number {seq}"), &format!("reply number {seq}")))
         .collect();

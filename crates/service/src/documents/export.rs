@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ServiceError, moment::storable};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
-    limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project,
+    Timestamp, limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_text};
 use cerebro_core::taint;
@@ -84,6 +84,10 @@ pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Takin
     }
     if let Some(here) = write.store().documents().by_path(&document.project, &document.path).await? {
         return Ok(Err(format!("a document was read from its path already: `{}`", here.id)));
+    }
+    let tombstone = HistoryTombstone::of_memory_file(&document.path);
+    if !document.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
+        return Ok(Err(format!("document `{}` was forgotten here", document.id)));
     }
     write.import_document(&document);
     Ok(Ok(true))

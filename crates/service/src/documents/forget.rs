@@ -28,7 +28,7 @@ impl Decision for RemoveDocument {
             Removal::Forgotten => {
                 // The intake would find a memory file again and import it.
                 if !document.loaded_by.is_empty() {
-                    write.import_history_tombstone(HistoryTombstone::of_memory_file(&document.path));
+                    write.put_history_tombstones(vec![HistoryTombstone::of_memory_file(&document.path)]);
                 }
                 write.forget_document(&document);
             }

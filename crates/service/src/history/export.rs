@@ -10,7 +10,7 @@ use cerebro_core::domain::{
     limits::{AGENT_NAME_CHARS_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
-use cerebro_store::Write;
+use cerebro_store::{ForgottenTexts, Write};
 
 /// Most files, commands or errors of a line.
 const ITEMS_MAX: usize = 256;
@@ -85,25 +85,41 @@ pub(crate) struct HistoryTombstoneLine {
 /// Whether a line brought something new, or why it was refused.
 type Taking = Result<Result<bool, String>, ServiceError>;
 
+/// Whether what an export brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
+/// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
+/// by itself.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn is_forgotten(
+    write: &Write<'_>,
+    tombstone: Option<HistoryTombstone>,
+    any_text: impl FnOnce(&ForgottenTexts) -> bool,
+) -> Result<bool, ServiceError> {
+    if write.has_history_tombstone(tombstone.as_slice()).await? {
+        return Ok(true);
+    }
+    let forgotten = write.store().history().forgotten_texts().await?;
+    Ok(!forgotten.is_empty() && any_text(&forgotten))
+}
+
 /// Imports a past session.
 pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
     let mut session = match PastSession::try_from(line) {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
     };
-    let tombstone = HistoryTombstone::of_session(&session.id);
-    if write.has_history_tombstone(&[tombstone]).await? {
+    if write.has_history_tombstone(&HistoryTombstone::of_whole(&session.id)).await? {
         return Ok(Err(format!("session `{}` was forgotten here", session.id)));
     }
     if write.past_session(&session.id).await?.is_some() {
         return Ok(Ok(false));
     }
     let id = session.id.clone();
-    let forgotten = write.store().history().forgotten_texts().await?;
     for (name, text) in session.names() {
         let Some(named) = text.as_deref() else { continue };
-        let is_buried = write.has_history_tombstone(&[HistoryTombstone::of_name(&id, name)]).await?;
-        if is_buried || forgotten.are_in(named) {
+        let tombstone = HistoryTombstone::of_name(&id, name);
+        if is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(named)).await? {
             *text = None;
         }
     }
@@ -124,10 +140,9 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
         Ok(full) => full,
         Err(why) => return Ok(Err(why)),
     };
-    let forgotten = write.store().history().forgotten_texts().await?;
-    if write.has_history_tombstone(&[HistoryTombstone::of_exchange(&full.exchange)]).await?
-        || !forgotten.is_empty() && full.any_text(|text| forgotten.are_in(text))
-    {
+    let tombstone = HistoryTombstone::of_exchange(&full.exchange);
+    let holds = |forgotten: &ForgottenTexts| full.any_text(|text| forgotten.are_in(text));
+    if is_forgotten(write, Some(tombstone), holds).await? {
         return Ok(Err(format!("exchange `{}` was forgotten here", full.exchange.id)));
     }
     if let Some(here) = write.exchange_digest(&full.exchange.id).await? {
@@ -149,7 +164,7 @@ pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine)
     if write.has_history_tombstone(std::slice::from_ref(&tombstone)).await? {
         return Ok(Ok(false));
     }
-    write.import_history_tombstone(tombstone);
+    write.put_history_tombstones(vec![tombstone]);
     Ok(Ok(true))
 }
 

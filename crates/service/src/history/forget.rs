@@ -1,34 +1,15 @@
 //! Forgetting: exchanges and sessions are destroyed, and a tombstone of each keeps imports from bringing them back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::meant::{IsMeant, Meant, Thing};
 use crate::{History, ServiceError, distil::retract, index::Evidence};
-use cerebro_core::domain::{
-    Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp,
-};
-use cerebro_core::text::comparable;
+use cerebro_core::domain::{Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
-/// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison: a shorter one stands in
-/// too many of them.
-const KEPT_OUT_CHARS_MIN: usize = 8;
-
-/// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Forget {
-    /// Of this session, and of those of its sub-agents.
-    pub session: Option<SessionId>,
-    /// Of this project.
-    pub project: Option<Project>,
-    /// Begun at or after.
-    pub since: Option<Timestamp>,
-    /// Begun before.
-    pub before: Option<Timestamp>,
-    /// With this in their text, as [`comparable`] reads both.
-    pub text: Option<String>,
-}
 
 /// What was forgotten, or would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,46 +24,8 @@ pub struct Forgotten {
     pub summaries: usize,
     /// Texts in the journal of work.
     pub events: usize,
-}
-
-impl Forget {
-    /// Whether it names whole sessions, including later exchanges.
-    fn is_whole(&self) -> bool {
-        self.since.is_none() && self.before.is_none() && self.text.is_none()
-    }
-
-    /// Whether it covers a session of a project; a session that is not known is not the one to forget.
-    pub(crate) fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
-        let is_of = |meant: &SessionId| session.is_some_and(|session| session.is_part_of(meant));
-        self.session.as_ref().is_none_or(is_of) && self.project.as_ref().is_none_or(|meant| meant == project)
-    }
-
-    /// Whether it covers a moment.
-    pub(crate) fn is_at(&self, at: Timestamp) -> bool {
-        self.since.is_none_or(|since| at >= since) && self.before.is_none_or(|before| at < before)
-    }
-
-    /// Whether it covers something of a session at this moment.
-    fn is_about(&self, session: &PastSession, at: Timestamp) -> bool {
-        self.is_of(Some(&session.id), &session.project) && self.is_at(at)
-    }
-
-    /// Whether a text contains the text to forget; always true if none is given.
-    pub(crate) fn holds(&self, text: &str) -> bool {
-        self.text.as_ref().is_none_or(|needle| comparable(text).contains(&comparable(needle)))
-    }
-
-    fn is_met_by(&self, full: &FullExchange) -> bool {
-        full.any_text(|text| self.holds(text))
-    }
-
-    /// The text that is to be forgotten wherever it is, also in sessions that are read later: it is the only condition, and
-    /// long enough to mean one thing.
-    fn everywhere(&self) -> Option<&str> {
-        let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
-        let text = self.text.as_deref().filter(|_| alone)?;
-        (comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
-    }
+    /// Memory files of agents. Only a restore counts them: each is forgotten by itself.
+    pub documents: usize,
 }
 
 impl History {
@@ -94,17 +37,24 @@ impl History {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
-    pub(crate) async fn forget(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
-        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| comparable(text).is_empty()) {
-            let problem = "say what to forget: a session, a project, a time or a text";
-            return Err(ServiceError::invalid("text", "", problem));
-        }
-        if let (false, Some(text)) = (dry_run, what.everywhere()) {
-            // First, so that no session that is read meanwhile brings it back.
-            self.base.store.transact(&KeepOut { text }).await?;
+    pub(crate) async fn forget<'a>(
+        &self,
+        what: impl Into<Meant<'a>>,
+        dry_run: bool,
+    ) -> Result<Forgotten, ServiceError> {
+        let what = what.into();
+        if let Meant::Asked(asked) = what {
+            if asked.is_empty() {
+                let problem = "say what to forget: a session, a project, a time or a text";
+                return Err(ServiceError::invalid("text", "", problem));
+            }
+            if let (false, Some(text)) = (dry_run, asked.everywhere()) {
+                // First, so that no session that is read meanwhile brings it back.
+                self.base.store.transact(&KeepOut { text }).await?;
+            }
         }
         let mut forgotten = Forgotten::default();
-        let mut projects = std::collections::BTreeSet::new();
+        let mut projects = BTreeSet::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.base.store.exchanges().page(after.as_deref(), PAGE).await?;
@@ -122,8 +72,8 @@ impl History {
                 }
             }
         }
-        if what.text.is_some() {
-            self.forget_names(what, dry_run).await?;
+        if what.may_be_names() && !dry_run {
+            self.forget_names(what).await?;
         }
         // Claims may have been removed with the exchanges that they rested on.
         for project in projects {
@@ -132,20 +82,20 @@ impl History {
         Ok(forgotten)
     }
 
-    /// Forgets the names of sessions that hold the text while none of their exchanges does.
-    async fn forget_names(&self, what: &Forget, dry_run: bool) -> Result<(), ServiceError> {
+    /// Forgets the names of sessions that are meant while none of their exchanges is.
+    async fn forget_names(&self, what: Meant<'_>) -> Result<(), ServiceError> {
         let mut after: Option<String> = None;
         loop {
             let page = self.base.store.past_sessions().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             for (_, mut session) in page {
-                let is_named = session
-                    .names()
-                    .into_iter()
-                    .any(|(_, text)| text.as_ref().is_some_and(|text| what.holds(text)));
-                if is_named && what.is_about(&session, session.started_at) && !dry_run {
-                    let batch = ForgetBatch { session: session.id, exchanges: Vec::new(), what };
+                let id = session.id.clone();
+                let is_meant = |(name, text): (&str, &mut Option<RedactedText>)| {
+                    text.as_ref().is_some_and(|text| what.is_name(&id, name, text))
+                };
+                if what.covers(&session) && session.names().into_iter().any(is_meant) {
+                    let batch = ForgetBatch { session: id, exchanges: Vec::new(), what };
                     self.base.store.transact(&batch).await?;
                 }
             }
@@ -155,27 +105,43 @@ impl History {
     /// Those of a page that are to be forgotten, by session.
     async fn met(
         &self,
-        what: &Forget,
+        what: Meant<'_>,
         page: Vec<Exchange>,
     ) -> Result<BTreeMap<SessionId, Vec<Exchange>>, ServiceError> {
-        let ids: std::collections::BTreeSet<SessionId> =
-            page.iter().map(|exchange| exchange.session.clone()).collect();
+        let ids: BTreeSet<SessionId> = page.iter().map(|exchange| exchange.session.clone()).collect();
         let sessions = self.base.store.past_sessions().by_ids(&Vec::from_iter(ids)).await?;
-        let session_of = |exchange: &Exchange| sessions.iter().find(|session| session.id == exchange.session);
-        let met = |exchange: &Exchange| {
-            session_of(exchange).is_some_and(|session| what.is_about(session, exchange.at))
+        let of = |exchange: &Exchange| {
+            let session = sessions.iter().find(|session| session.id == exchange.session);
+            session.map_or(IsMeant::No, |session| what.of(&thing(session, exchange)))
         };
-        let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
-        if what.text.is_some() {
-            let full = self.base.store.exchanges().with_texts(exchanges).await?;
-            exchanges =
-                full.into_iter().filter(|full| what.is_met_by(full)).map(|full| full.exchange).collect();
+        let (mut met, mut uncertain) = (Vec::new(), Vec::new());
+        for exchange in page {
+            match of(&exchange) {
+                IsMeant::Yes => met.push(exchange),
+                IsMeant::IfHolding => uncertain.push(exchange),
+                IsMeant::No => {}
+            }
+        }
+        if !uncertain.is_empty() {
+            let full = self.base.store.exchanges().with_texts(uncertain).await?;
+            met.extend(full.into_iter().filter(|full| what.is_in(full)).map(|full| full.exchange));
         }
         let mut by_session: BTreeMap<SessionId, Vec<Exchange>> = BTreeMap::new();
-        for exchange in exchanges {
+        for exchange in met {
             by_session.entry(exchange.session.clone()).or_default().push(exchange);
         }
         Ok(by_session)
+    }
+}
+
+/// An exchange of a session, as something that may be meant.
+fn thing<'a>(session: &'a PastSession, exchange: &Exchange) -> Thing<'a> {
+    Thing {
+        session: Some(&session.id),
+        project: &session.project,
+        at: exchange.at,
+        reported: true,
+        tombstone: HistoryTombstone::of_exchange(exchange),
     }
 }
 
@@ -198,7 +164,7 @@ impl Decision for KeepOut<'_> {
 struct ForgetBatch<'a> {
     session: SessionId,
     exchanges: Vec<Exchange>,
-    what: &'a Forget,
+    what: Meant<'a>,
 }
 
 impl Decision for ForgetBatch<'_> {
@@ -223,17 +189,13 @@ impl Decision for ForgetBatch<'_> {
         if self.what.is_whole() {
             tombstones.push(HistoryTombstone::of_session(&self.session));
         }
-        if self.what.text.is_some() {
-            // The session's own names may contain the text.
-            for (name, text) in session.names() {
-                if text.as_ref().is_some_and(|text| self.what.holds(text)) {
-                    *text = None;
-                    tombstones.push(HistoryTombstone::of_name(&self.session, name));
-                }
+        for (name, text) in session.names() {
+            if text.as_ref().is_some_and(|text| self.what.is_name(&self.session, name, text)) {
+                *text = None;
+                tombstones.push(HistoryTombstone::of_name(&self.session, name));
             }
         }
-        let tells = |text: &str| self.what.text.is_some() && self.what.holds(text);
-        retract(write, &session, &going, tells).await?;
+        retract(write, &session, &going, |text| self.what.holds(text)).await?;
         write.forget_history(&session, before, going, tombstones);
         Ok((session.exchanges == 0, Some(session.project)))
     }

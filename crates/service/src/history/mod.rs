@@ -11,17 +11,20 @@ mod facts;
 mod find;
 mod forget;
 mod fork;
+mod meant;
 mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
 
 pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
-    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
+    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, tombstone,
 };
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
-pub use forget::{Forget, Forgotten};
+pub use forget::Forgotten;
+pub use meant::Forget;
+pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
 pub use prepare::agent_slug;
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};

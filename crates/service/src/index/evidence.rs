@@ -135,6 +135,9 @@ impl EvidenceIndexes {
 
     /// Makes the index follow the log in the background, soon.
     pub(crate) fn changed(&self, of: Evidence) {
+        if !self.base.is_indexed {
+            return;
+        }
         let evidence = self.evidence(of);
         evidence.has_any.store(true, Ordering::SeqCst);
         evidence.changes.fetch_add(1, Ordering::SeqCst);

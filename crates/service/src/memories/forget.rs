@@ -1,13 +1,16 @@
-//! Forgetting: what hooks reported of past sessions that a person forgets. Memories that somebody saved stay.
+//! Forgetting: what hooks reported of past sessions that are forgotten. Memories that somebody saved stay.
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{Memory, MemoryId, Prompt, PromptId, Scope, Session, SessionId};
+use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Scope, Session, SessionId};
 use cerebro_core::hygiene::summary_key;
 use cerebro_store::{Decision, Write};
 
 use super::agent_hooks;
-use crate::{Caller, Forget, Memories, ServiceError};
+use crate::{
+    Caller, Memories, ServiceError,
+    history::{IsMeant, Meant, Thing},
+};
 
 /// Most rows that are read, and prompts that are removed, at once.
 const PAGE: usize = 200;
@@ -22,7 +25,8 @@ pub(crate) struct Reported {
 }
 
 impl Memories {
-    /// Destroys the prompts and summaries that hooks reported and that meet all conditions. With `dry_run` it only counts.
+    /// Destroys the prompts and summaries that hooks reported and that are meant, and keeps a tombstone of each. With
+    /// `dry_run` it only counts.
     ///
     /// # Errors
     /// A failing store.
@@ -30,7 +34,7 @@ impl Memories {
         &self,
         caller: &Caller,
         session: &SessionId,
-        what: &Forget,
+        what: Meant<'_>,
         dry_run: bool,
     ) -> Result<Reported, ServiceError> {
         let prompts = self.forget_prompts(what, dry_run).await?;
@@ -40,28 +44,35 @@ impl Memories {
             let page = self.base.store.sessions().page(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
+            let mut buried = Vec::new();
             for (_, past) in page {
-                if !what.is_of(Some(&past.id), &past.project) || !what.is_at(past.started_at) {
+                let meant = what.of(&thing(&past));
+                if meant == IsMeant::No {
                     continue;
                 }
-                let Some(summary) = self.summary_to_forget(&past, what).await? else { continue };
-                summaries += 1;
-                match summary {
-                    _ if dry_run => {}
-                    // This takes it from the session, too.
-                    Summary::OfCompaction(memory) => {
-                        self.delete(caller, session, &memory, true).await?;
-                    }
-                    Summary::LastMessage => {
-                        self.base.store.transact(&ForgetLastMessage { session: &past.id }).await?;
-                    }
+                if what.is_whole() {
+                    // Its transcript may be read only later.
+                    buried.push(HistoryTombstone::of_session(&past.id));
                 }
+                let Some(summary) = self.summary_to_forget(&past, what, meant).await? else { continue };
+                summaries += 1;
+                if !dry_run {
+                    let with_it = matches!(summary, Summary::LastMessage);
+                    self.base.store.transact(&ForgetSummary { session: &past.id, with_it }).await?;
+                }
+                if let (false, Summary::OfCompaction(memory)) = (dry_run, summary) {
+                    // This takes it from the session, too.
+                    self.delete(caller, session, &memory, true).await?;
+                }
+            }
+            if !dry_run && !buried.is_empty() {
+                self.base.store.transact(&Bury { buried: &buried }).await?;
             }
         }
         Ok(Reported { prompts, summaries })
     }
 
-    async fn forget_prompts(&self, what: &Forget, dry_run: bool) -> Result<usize, ServiceError> {
+    async fn forget_prompts(&self, what: Meant<'_>, dry_run: bool) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
         let mut after: Option<String> = None;
         loop {
@@ -69,9 +80,14 @@ impl Memories {
             let Some((last, _)) = page.last() else { return Ok(forgotten) };
             after = Some(last.clone());
             let is_met = |prompt: &Prompt| {
-                what.is_of(Some(&prompt.session), &prompt.project)
-                    && what.is_at(prompt.created_at)
-                    && what.holds(&prompt.content)
+                let thing = Thing {
+                    session: Some(&prompt.session),
+                    project: &prompt.project,
+                    at: prompt.created_at,
+                    reported: true,
+                    tombstone: HistoryTombstone::of_prompt(&prompt.id),
+                };
+                what.is(&thing, [prompt.content.as_str()])
             };
             let met: Vec<PromptId> =
                 page.iter().map(|(_, prompt)| prompt).filter(|one| is_met(one)).map(|one| one.id).collect();
@@ -82,21 +98,23 @@ impl Memories {
         }
     }
 
-    /// The summary that hooks left of a session, if it has the text to forget.
+    /// The summary that hooks left of a session which is meant, if it is meant, too.
     async fn summary_to_forget(
         &self,
         past: &Session,
-        what: &Forget,
+        what: Meant<'_>,
+        meant: IsMeant,
     ) -> Result<Option<Summary>, ServiceError> {
+        let is_met = |text: &str| meant == IsMeant::Yes || what.holds(text);
         let scope = Scope::Project(past.project.clone());
         let Some(memory) = self.base.store.topics().holder(&scope, &summary_key(&past.id)).await? else {
-            let is_met = past.summary.as_ref().is_some_and(|message| what.holds(message));
+            let is_met = past.summary.as_ref().is_some_and(|message| is_met(message));
             return Ok(is_met.then_some(Summary::LastMessage));
         };
         if !agent_hooks::is_of_compaction(&memory) {
             return Ok(None);
         }
-        let is_met = self.texts_of(&memory).await?.iter().any(|text| what.holds(text));
+        let is_met = self.texts_of(&memory).await?.iter().any(|text| is_met(text));
         Ok(is_met.then_some(Summary::OfCompaction(memory.id)))
     }
 
@@ -112,6 +130,17 @@ impl Memories {
                 _ => return Ok(texts),
             }
         }
+    }
+}
+
+/// The summary of a session, as something that may be meant.
+fn thing(past: &Session) -> Thing<'_> {
+    Thing {
+        session: Some(&past.id),
+        project: &past.project,
+        at: past.started_at,
+        reported: true,
+        tombstone: HistoryTombstone::of_summary(&past.id),
     }
 }
 
@@ -141,19 +170,38 @@ impl Decision for ForgetPrompts<'_> {
     }
 }
 
-struct ForgetLastMessage<'a> {
+struct ForgetSummary<'a> {
     session: &'a SessionId,
+    /// Whether it goes now. If not, its memory goes afterwards.
+    with_it: bool,
 }
 
-impl Decision for ForgetLastMessage<'_> {
+impl Decision for ForgetSummary<'_> {
     type Output = ();
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if let Some(mut session) = write.session(self.session).await? {
+        write.put_history_tombstones(vec![HistoryTombstone::of_summary(self.session)]);
+        if self.with_it
+            && let Some(mut session) = write.session(self.session).await?
+        {
             session.summary = None;
             write.summarise_session(&session);
         }
+        Ok(())
+    }
+}
+
+struct Bury<'a> {
+    buried: &'a [HistoryTombstone],
+}
+
+impl Decision for Bury<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        write.put_history_tombstones(self.buried.to_vec());
         Ok(())
     }
 }

@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 use crate::{Caller, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Origin, Scope, SessionId};
+use cerebro_core::domain::{Memory, MemoryId, Origin, Scope, SessionId, Timestamp};
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::sameness::{self, Part};
 use cerebro_durable as durable;
-use cerebro_store::{SaidText, Tombstone, Why, Write};
+use cerebro_store::{SaidText, TextTombstones, Tombstone, Why, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
@@ -81,26 +81,51 @@ pub(crate) async fn admit(
     own: Option<&Memory>,
     door: Door,
 ) -> Result<Admitted, ServiceError> {
-    let found = write.tombstones(saying, own).await?;
-    let most_telling = |tombstone: &&Tombstone| (tombstone.why.is_correction(), tombstone.at);
+    // What lies in the archive is not said now: the update that takes it out says it again.
+    let saying_now = own.filter(|own| !own.is_archived());
+    let found = write.tombstones(saying, saying_now).await?;
     if door.is_automatic() {
-        let mut against = found.against_unasked().max_by_key(most_telling).cloned();
+        let mut against = found.against_unasked().max_by_key(|tombstone| most_telling(tombstone)).cloned();
         if against.is_none() {
-            against = outdated_within(write, saying, own).await?;
+            against = outdated_within(write, saying, saying_now).await?;
         }
         return match against {
             Some(tombstone) => Err(ServiceError::Corrected(Box::new(tombstone))),
             None => Ok(Admitted { lifted: found.into_lifted(), noted: None }),
         };
     }
-    let is_own = |tombstone: &&Tombstone| own.is_some_and(|own| own.id == tombstone.memory);
-    let noted = found.here.iter().filter(|tombstone| !is_own(tombstone)).max_by_key(most_telling).cloned();
-    match noted {
+    match noted(&found, own) {
         Some(tombstone) if tombstone.why.is_correction() && door == Door::EXPLICIT => {
             Err(ServiceError::Corrected(Box::new(tombstone)))
         }
         noted => Ok(Admitted { lifted: found.into_lifted(), noted }),
     }
+}
+
+/// The notice for whoever takes a memory out of the archive, or restores it: what another memory that said the same no
+/// longer says.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn notice(write: &Write<'_>, memory: &Memory) -> Result<Option<Tombstone>, ServiceError> {
+    let found = write.tombstones(SaidText::from(memory), None).await?;
+    Ok(noted(&found, Some(memory)))
+}
+
+/// The most telling of a text's tombstones that are not of the memory that gets it.
+fn noted(found: &TextTombstones, own: Option<&Memory>) -> Option<Tombstone> {
+    let is_own = |tombstone: &&Tombstone| own.is_some_and(|own| own.id == tombstone.memory);
+    found
+        .here
+        .iter()
+        .filter(|tombstone| !is_own(tombstone))
+        .max_by_key(|tombstone| most_telling(tombstone))
+        .cloned()
+}
+
+/// A correction tells more than a deletion, and the latest most.
+fn most_telling(tombstone: &Tombstone) -> (bool, Timestamp) {
+    (tombstone.why.is_correction(), tombstone.at)
 }
 
 /// Whether a text that nobody decided on is let in.

@@ -1,13 +1,16 @@
 //! Superseding memories within a write's transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
-use cerebro_core::domain::{Memory, MemoryId, Scope, SessionId};
-use cerebro_core::truth;
+use cerebro_core::domain::{Memory, MemoryId, Scope, SessionId, Timestamp};
+use cerebro_core::{hygiene, truth};
 use cerebro_store::{Supersession, Write};
 
 use crate::{Caller, Memories, ServiceError};
+
+/// Most memories of the same type, title and content that are read.
+const COPIES_MAX: usize = 20;
 
 impl Memories {
     /// The memories that a consolidation merged into one, and into these, and that still hold what they said: whoever
@@ -29,6 +32,24 @@ impl Memories {
         }
         let memories = self.base.store.memories().by_ids(&found).await?;
         Ok(memories.into_iter().filter(|memory| !memory.purged).map(|memory| memory.id).collect())
+    }
+
+    /// The memories in the archive that still say what a memory says: those that were merged into it, and those of the same
+    /// type, title and content. Whoever deletes that one may want them deleted too. At most [`COPIES_MAX`] of the latter.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn archived_copies(&self, id: &MemoryId) -> Result<Vec<MemoryId>, ServiceError> {
+        let Some(memory) = self.base.store.memories().by_id(id).await?.filter(Memory::is_live) else {
+            return Ok(Vec::new());
+        };
+        let memories = self.base.store.memories();
+        let mut copies = memories.by_ids(&self.merged_into(id).await?).await?;
+        let identity = hygiene::identity(&memory.scope, &memory.kind, &memory.title);
+        copies.extend(memories.twins(&identity, &memory.content, Timestamp::UNIX_EPOCH, COPIES_MAX).await?);
+        copies.retain(|copy| copy.id != *id && copy.is_live() && copy.is_archived());
+        let ids: BTreeSet<MemoryId> = copies.into_iter().map(|copy| copy.id).collect();
+        Ok(ids.into_iter().collect())
     }
 }
 

@@ -15,7 +15,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
-use cerebro_store::{Decision, SaidText, Write};
+use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
 /// Most prompts that are named because they contain the text of a purged memory.
 const PROMPTS_NAMED_MAX: usize = 20;
@@ -94,6 +94,8 @@ pub struct Updated {
     pub superseded: Vec<Memory>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// The notice if the memory is back from the archive, or restored, while another one that said the same no longer says it.
+    pub noted: Option<Tombstone>,
     /// How many secrets were taken out.
     pub redacted: usize,
 }
@@ -199,12 +201,12 @@ impl Memories {
         let mut fields = Fields::default();
         let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.projects.leads_elsewhere(patch.project.as_ref(), caller).await?;
-        let Edited { memory, changed, corrected, superseded, .. } =
+        let Edited { memory, changed, corrected, superseded, noted, .. } =
             self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         self.feedback.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
-        Ok(Updated { memory, changed, superseded, new_project, redacted: fields.redacted() })
+        Ok(Updated { memory, changed, superseded, new_project, noted, redacted: fields.redacted() })
     }
 
     /// Hides a memory, or with `hard` destroys its text and revisions.
@@ -237,6 +239,9 @@ impl Memories {
         self.may_purge(caller, id)?;
         let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+        if !self.base.is_indexed {
+            return Ok(DeleteOutcome::Purged);
+        }
         // So that no byte of the text stays in the index until the next search.
         self.index.ask(cerebro_search::lexical::Index::flush).await?;
         Box::pin(self.past.purge_past()).await?;
@@ -316,8 +321,8 @@ impl Memories {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<Updated, ServiceError> {
-        let Edited { memory, changed, superseded, .. } = self.edit(caller, session, id, edit).await?;
-        Ok(Updated { memory, changed, superseded, new_project: None, redacted: 0 })
+        let Edited { memory, changed, superseded, noted, .. } = self.edit(caller, session, id, edit).await?;
+        Ok(Updated { memory, changed, superseded, new_project: None, noted, redacted: 0 })
     }
 
     async fn edit(
@@ -396,6 +401,8 @@ struct Edited {
     corrected: bool,
     /// The memories whose place it took.
     superseded: Vec<Memory>,
+    /// As in [`Updated`].
+    noted: Option<Tombstone>,
     /// Its scope before.
     home: Scope,
 }
@@ -416,6 +423,9 @@ impl Decision for EditMemory<'_> {
         let Self { memories, caller, session, id, edit } = self;
         let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(**id))?;
         let before = memory.clone();
+        let is_out = |memory: &Memory| !memory.is_live() || memory.is_archived();
+        // Before its tombstones may go.
+        let notice = if is_out(&before) { guard::notice(write, &before).await? } else { None };
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => memories.patch(write, caller, session, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
@@ -437,7 +447,10 @@ impl Decision for EditMemory<'_> {
         changed |= !superseded.is_empty();
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
-        Ok(Edited { memory, changed, corrected, superseded, home: before.body.scope })
+        let is_restored = !before.is_live() && memory.is_live();
+        let is_back = is_restored || (is_out(&before) && !is_out(&memory));
+        let noted = notice.filter(|_| is_back && before.content == memory.content);
+        Ok(Edited { memory, changed, corrected, superseded, noted, home: before.body.scope })
     }
 }
 

@@ -7,16 +7,21 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::draft::{packed, unpacked};
+use super::{
+    draft::{packed, unpacked},
+    forget::holds_json,
+};
 use crate::{
-    Journal, ServiceError,
+    Journal, ServiceError, history,
     moment::{storable, storable_if_any},
 };
-use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX};
+use cerebro_core::domain::{
+    HistoryTombstone, Project, SessionId, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX,
+};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
 use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
-use cerebro_store::{Artifact, StoredEvent, StoredWork, Write};
+use cerebro_store::{Artifact, ForgottenTexts, StoredEvent, StoredWork, Write};
 
 /// Longest owner or name of a holder, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -292,6 +297,11 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
         }
         stored.work.name = Some(name);
     }
+    let tombstone = HistoryTombstone::of_work_title(&stored.work.id);
+    let holds = |forgotten: &ForgottenTexts| forgotten.are_in(&stored.work.title);
+    if history::is_forgotten(write, Some(tombstone), holds).await? {
+        stored.work.title = RedactedText::default();
+    }
     write.import_work(&stored);
     Ok(Ok(true))
 }
@@ -304,7 +314,7 @@ fn name_of(work: &Work) -> Option<String> {
 
 /// Imports an event of a piece of work that is in the store.
 pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking {
-    let StoredEvent { work, kept } = match StoredEvent::try_from(line) {
+    let StoredEvent { work, mut kept } = match StoredEvent::try_from(line) {
         Ok(event) => event,
         Err(why) => return Ok(Err(why)),
     };
@@ -327,11 +337,18 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
     {
         return Ok(Err(format!("event {} of work `{work}` is here under another number", kept.seq)));
     }
+    let tombstone = HistoryTombstone::of_event(&kept.commitment.hex());
+    let holds = |forgotten: &ForgottenTexts| {
+        kept.body.as_ref().is_some_and(|body| holds_json(body, |text| forgotten.are_in(text)))
+    };
+    if history::is_forgotten(write, Some(tombstone), holds).await? {
+        (kept.body, kept.salt) = (None, None);
+    }
     write.import_work_event(&owner, kept);
     Ok(Ok(true))
 }
 
-/// Imports an artifact.
+/// Imports an artifact of an event that is in the store.
 pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Taking {
     if chain::artifact_id(line.text.as_bytes()) != line.id || line.text.len() > limits::ARTIFACT_BYTES_MAX {
         return Ok(Err("an artifact is not what its name says".to_owned()));
@@ -342,6 +359,10 @@ pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Takin
     let Some(whole) = unchanged(&line.text) else {
         return Ok(Err(format!("artifact `{}` has something secret in it", line.id)));
     };
+    let holds = |forgotten: &ForgottenTexts| holds_json(&whole, |text| forgotten.are_in(text));
+    if history::is_forgotten(write, None, holds).await? {
+        return Ok(Err(format!("artifact `{}` was forgotten here", line.id)));
+    }
     write.import_artifact(packed(whole.as_bytes())?);
     Ok(Ok(true))
 }

@@ -1,25 +1,27 @@
 //! Forgetting: the texts of events that belong to past sessions which a person forgets.
 
-use cerebro_core::domain::WorkId;
+use cerebro_core::domain::{HistoryTombstone, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry, Kind};
+use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::draft::unpacked;
-use crate::{Forget, Journal, ServiceError};
+use crate::{
+    Journal, ServiceError,
+    history::{IsMeant, Meant, Thing},
+};
 
 /// Most pieces of work that are read at once.
 const PAGE: usize = 100;
 
 impl Journal {
-    /// Purges the texts of events that hooks reported and that meet all conditions, or of any events with the text to forget;
-    /// and the title of work of which nothing else is left, or whose
-    /// title has the text. The events stay, without their texts, so the chain still verifies. Returns their number; with
-    /// `dry_run` it only counts.
+    /// Purges the texts of events that hooks reported and that are meant, or of any events with a text to forget; and the
+    /// title of work of which nothing else is left, or whose title has the text. The events stay, without their texts, so
+    /// the chain still verifies, and a tombstone of each text stays. Returns their number; with `dry_run` it only counts.
     ///
     /// # Errors
     /// A failing store.
-    pub(crate) async fn forget(&self, what: &Forget, dry_run: bool) -> Result<usize, ServiceError> {
+    pub(crate) async fn forget(&self, what: Meant<'_>, dry_run: bool) -> Result<usize, ServiceError> {
         let mut purged = 0;
         let mut after: Option<String> = None;
         loop {
@@ -39,64 +41,95 @@ impl Journal {
 
     async fn forget_in(
         &self,
-        what: &Forget,
+        what: Meant<'_>,
         stored: StoredWork,
         dry_run: bool,
     ) -> Result<usize, ServiceError> {
         let work = &stored.work;
         // Work that an agent began by a tool is no part of what hooks reported; only a text is forgotten there, too.
-        let is_meant = Kind::of(&work.kind) == Kind::Session || what.text.is_some();
-        if !is_meant || !what.is_of(work.session.as_ref(), &work.project) {
+        if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
             return Ok(0);
         }
         let mut with_texts = self.all_events(&work.id, u64::MAX).await?;
         with_texts.retain(|event| event.body.is_some());
-        let mut numbers = Vec::new();
+        let (mut numbers, mut buried) = (Vec::new(), Vec::new());
         for event in &with_texts {
-            if what.is_at(Entry::from(event).happened) && self.says(event, what).await? {
+            let tombstone = HistoryTombstone::of_event(&event.commitment.hex());
+            let thing = thing(work, Entry::from(event).happened, tombstone);
+            if self.is_meant(event, what, &thing).await? {
                 numbers.push(event.seq);
+                buried.push(thing.tombstone);
             }
         }
+        let thing = thing(work, work.created_at, HistoryTombstone::of_work_title(&work.id));
         let untitled = !work.title.is_empty()
-            && what.is_at(work.created_at)
-            && if what.text.is_some() { what.holds(&work.title) } else { numbers.len() == with_texts.len() };
-        let purged = numbers.len() + usize::from(untitled);
+            && match what.of(&thing) {
+                IsMeant::Yes => what.is_carried() || numbers.len() == with_texts.len(),
+                IsMeant::IfHolding => what.holds(&work.title),
+                IsMeant::No => false,
+            };
+        buried.extend(untitled.then_some(thing.tombstone));
+        let purged = buried.len();
         if purged > 0 && !dry_run {
-            self.base.store.transact(&PurgeEvents { work: &work.id, numbers: &numbers, untitled }).await?;
+            let purge = PurgeEvents { work: &work.id, numbers: &numbers, untitled, buried: &buried };
+            self.base.store.transact(&purge).await?;
         }
         Ok(purged)
     }
 
-    /// Whether the whole text of an event has the text to forget; always true if none is given.
-    async fn says(&self, event: &ChainedEvent, what: &Forget) -> Result<bool, ServiceError> {
-        if what.text.is_none() || event.body.as_ref().is_some_and(|body| holds_json(what, body)) {
+    /// Whether an event is meant, by itself or for its whole text.
+    async fn is_meant(
+        &self,
+        event: &ChainedEvent,
+        what: Meant<'_>,
+        thing: &Thing<'_>,
+    ) -> Result<bool, ServiceError> {
+        match what.of(thing) {
+            IsMeant::Yes => return Ok(true),
+            IsMeant::No => return Ok(false),
+            IsMeant::IfHolding => {}
+        }
+        if event.body.as_ref().is_some_and(|body| holds_json(body, |text| what.holds(text))) {
             return Ok(true);
         }
         let Some(name) = &event.artifact else { return Ok(false) };
         let artifact = self.base.store.artifacts().by_id(name).await?;
         let whole = artifact.as_ref().and_then(unpacked).and_then(|bytes| String::from_utf8(bytes).ok());
-        Ok(whole.is_some_and(|whole| holds_json(what, &whole)))
+        Ok(whole.is_some_and(|whole| holds_json(&whole, |text| what.holds(text))))
     }
 }
 
-/// Whether a body has the text to forget. A body is JSON, which spells line breaks and quotes in its own way; one that is
-/// cut is read as it is.
-fn holds_json(what: &Forget, body: &str) -> bool {
-    fn any(what: &Forget, value: &serde_json::Value) -> bool {
+/// Whether hooks reported a piece of work.
+fn is_reported(work: &Work) -> bool {
+    Kind::of(&work.kind) == Kind::Session
+}
+
+/// A text of a piece of work, as something that may be meant.
+fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
+    let (session, reported) = (work.session.as_ref(), is_reported(work));
+    Thing { session, project: &work.project, at, reported, tombstone }
+}
+
+/// Whether some text in a body meets a condition. A body is JSON, which spells line breaks and quotes in its own way; one
+/// that is cut is read as it is.
+pub(super) fn holds_json(body: &str, holds: impl Fn(&str) -> bool + Copy) -> bool {
+    fn any(value: &serde_json::Value, holds: impl Fn(&str) -> bool + Copy) -> bool {
         match value {
-            serde_json::Value::String(text) => what.holds(text),
-            serde_json::Value::Array(items) => items.iter().any(|item| any(what, item)),
-            serde_json::Value::Object(fields) => fields.values().any(|field| any(what, field)),
+            serde_json::Value::String(text) => holds(text),
+            serde_json::Value::Array(items) => items.iter().any(|item| any(item, holds)),
+            serde_json::Value::Object(fields) => fields.values().any(|field| any(field, holds)),
             _ => false,
         }
     }
-    serde_json::from_str(body).map_or_else(|_| what.holds(body), |value| any(what, &value))
+    serde_json::from_str(body).map_or_else(|_| holds(body), |value| any(&value, holds))
 }
 
 struct PurgeEvents<'a> {
     work: &'a WorkId,
     numbers: &'a [u64],
     untitled: bool,
+    /// The tombstones of what is purged.
+    buried: &'a [HistoryTombstone],
 }
 
 impl Decision for PurgeEvents<'_> {
@@ -110,6 +143,7 @@ impl Decision for PurgeEvents<'_> {
             }
             let forks = write.store().checkpoints().forks().await?;
             write.purge_texts(&stored, self.numbers, &forks);
+            write.put_history_tombstones(self.buried.to_vec());
         }
         Ok(())
     }

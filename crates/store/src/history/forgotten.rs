@@ -13,7 +13,7 @@ use crate::{
     StoreError, Write,
     changes::NewEvent,
     read::{Vars, take},
-    row::{datetime, malformed, unsigned},
+    row::{datetime, malformed, timestamp, unsigned},
     statement,
     tombstone::KeyMaker,
 };
@@ -37,20 +37,30 @@ pub(super) struct Row {
 }
 
 /// A forgotten text, as it is recorded.
-pub(super) struct ForgottenText {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenText {
     key: String,
     chars: usize,
     sum: u32,
+    /// When it was forgotten; `None` before it is recorded.
+    at: Option<Timestamp>,
 }
 
 impl ForgottenText {
     fn of(key_maker: &KeyMaker, text: &str) -> Self {
         let chars = folded(text);
         let sum = Rolling::new(key_maker, chars.len()).sum_of(&chars);
-        Self { key: key_of(key_maker, &chars), chars: chars.len(), sum }
+        Self { key: key_of(key_maker, &chars), chars: chars.len(), sum, at: None }
     }
 
-    pub fn row(&self, at: Timestamp) -> Row {
+    /// Its key, which the secret of a home made.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The row, recorded at a moment unless it was recorded before.
+    pub(super) fn row(&self, now: Timestamp) -> Row {
+        let at = self.at.unwrap_or(now);
         Row {
             id: Some(RecordId::new(TABLE, self.key.as_str())),
             chars: i64::try_from(self.chars).unwrap_or(i64::MAX),
@@ -68,7 +78,8 @@ impl TryFrom<Row> for ForgottenText {
             return Err(malformed(TABLE, "missing", "id"));
         };
         let sum = u32::try_from(row.sum).map_err(|_| malformed(TABLE, "sum", &row.sum.to_string()))?;
-        Ok(Self { key, chars: usize::try_from(unsigned(row.chars)).unwrap_or(usize::MAX), sum })
+        let chars = usize::try_from(unsigned(row.chars)).unwrap_or(usize::MAX);
+        Ok(Self { key, chars, sum, at: Some(timestamp(row.at)) })
     }
 }
 
@@ -81,6 +92,14 @@ pub struct ForgottenTexts {
 }
 
 impl ForgottenTexts {
+    fn of(key_maker: &KeyMaker, texts: Vec<ForgottenText>) -> Self {
+        let mut by_length: BTreeMap<usize, BTreeMap<u32, BTreeSet<String>>> = BTreeMap::new();
+        for ForgottenText { key, chars, sum, .. } in texts {
+            by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
+        }
+        Self { key_maker: key_maker.clone(), by_length }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_length.is_empty()
@@ -160,9 +179,12 @@ impl Write<'_> {
     /// No session that is read from now on brings this text.
     pub fn forget_text(&mut self, text: &str) {
         let forgotten = ForgottenText::of(&self.store().key_maker, text);
-        let event =
-            NewEvent { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
-        self.record(event).history.forgotten.push(forgotten);
+        self.take_over_forgotten_texts(vec![forgotten]);
+    }
+
+    /// The same for texts that another database of this home has recorded; existing records stay.
+    pub fn take_over_forgotten_texts(&mut self, texts: Vec<ForgottenText>) {
+        self.record(NewEvent::about_nothing(EventKind::HistoryForgotten)).history.forgotten.extend(texts);
     }
 }
 
@@ -175,19 +197,27 @@ impl History<'_> {
         if let Some(known) = self.0.forgotten_texts.held() {
             return Ok(known);
         }
-        let vars = Vars::new().limit(TEXTS_MAX);
-        let mut results = self.0.engine()?.run(statement::FORGOTTEN_TEXT_LIST, vars.0).await?;
-        let mut by_length: BTreeMap<usize, BTreeMap<u32, BTreeSet<String>>> = BTreeMap::new();
-        for row in take::<Row>(TABLE, &mut results, 0)? {
-            let ForgottenText { key, chars, sum } = row.try_into()?;
-            by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
-        }
-        let texts = Arc::new(ForgottenTexts { key_maker: self.0.key_maker.clone(), by_length });
+        let texts = Arc::new(self.recognising(self.records_of_forgotten_texts().await?));
         // Another home may forget a text at any time.
         if !self.0.is_shared() {
             self.0.forgotten_texts.hold(&texts);
         }
         Ok(texts)
+    }
+
+    /// What is recorded of them, whichever secret made it, the latest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn records_of_forgotten_texts(self) -> Result<Vec<ForgottenText>, StoreError> {
+        let vars = Vars::new().limit(TEXTS_MAX);
+        let mut results = self.0.engine()?.run(statement::FORGOTTEN_TEXT_LIST, vars.0).await?;
+        take::<Row>(TABLE, &mut results, 0)?.into_iter().map(ForgottenText::try_from).collect()
+    }
+
+    /// Recognises some of them by the secret of this home.
+    pub fn recognising(self, texts: Vec<ForgottenText>) -> ForgottenTexts {
+        ForgottenTexts::of(&self.0.key_maker, texts)
     }
 }
 
@@ -196,12 +226,9 @@ mod tests {
     use super::*;
 
     fn texts(forgotten: &[&str]) -> ForgottenTexts {
-        let mut texts = ForgottenTexts { key_maker: KeyMaker::new(b"secret"), by_length: BTreeMap::new() };
-        for text in forgotten {
-            let ForgottenText { key, chars, sum } = ForgottenText::of(&texts.key_maker, text);
-            texts.by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
-        }
-        texts
+        let key_maker = KeyMaker::new(b"secret");
+        let texts = forgotten.iter().map(|text| ForgottenText::of(&key_maker, text));
+        ForgottenTexts::of(&key_maker, texts.collect())
     }
 
     #[test]

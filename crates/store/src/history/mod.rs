@@ -7,7 +7,7 @@ mod source;
 mod vector;
 
 pub use exchange::Exchanges;
-pub use forgotten::ForgottenTexts;
+pub use forgotten::{ForgottenText, ForgottenTexts};
 pub use session::PastSessions;
 pub use source::Sources;
 pub use vector::ExchangeVectors;
@@ -41,7 +41,7 @@ pub(super) struct HistoryChanges {
     gone_exchanges: Vec<ExchangeId>,
     sources: Vec<Source>,
     tombstones: Vec<HistoryTombstone>,
-    forgotten: Vec<forgotten::ForgottenText>,
+    forgotten: Vec<ForgottenText>,
 }
 
 impl HistoryChanges {
@@ -53,6 +53,11 @@ impl HistoryChanges {
     /// Whether a text is forgotten in all sessions.
     pub fn forgets_texts(&self) -> bool {
         !self.forgotten.is_empty()
+    }
+
+    /// Records that something was forgotten.
+    pub fn bury(&mut self, tombstones: impl IntoIterator<Item = HistoryTombstone>) {
+        self.tombstones.extend(tombstones);
     }
 
     /// Writes a session. If it is written twice, the last state counts, together with the first `before`.
@@ -148,11 +153,9 @@ impl Write<'_> {
         self.take_in(session, before).exchanges.push(full);
     }
 
-    /// A history tombstone came with an export.
-    pub fn import_history_tombstone(&mut self, tombstone: HistoryTombstone) {
-        let event =
-            NewEvent { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
-        self.record(event).history.tombstones.push(tombstone);
+    /// What these tombstones stand for was forgotten, here or where an export comes from.
+    pub fn put_history_tombstones(&mut self, tombstones: Vec<HistoryTombstone>) {
+        self.record(NewEvent::about_nothing(EventKind::HistoryForgotten)).history.bury(tombstones);
     }
 
     fn take_in(&mut self, session: &PastSession, before: u32) -> &mut HistoryChanges {
@@ -210,7 +213,7 @@ impl Write<'_> {
         if session.exchanges == 0 || !tombstones.is_empty() {
             history.unread.push(session.id.clone());
         }
-        history.tombstones.extend(tombstones);
+        history.bury(tombstones);
         if session.exchanges == 0 {
             history.gone_sessions.push(session.id.clone());
         } else {

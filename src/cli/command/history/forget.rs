@@ -7,7 +7,6 @@ use crate::answer::{history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
-use cerebro_core::text;
 
 /// Destroy past sessions, or parts of them, for good
 ///
@@ -82,18 +81,8 @@ fn counts(forgotten: &Forgotten) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn question(preview: &Forgotten) -> String {
-    let parts = [
-        (preview.exchanges, "exchange"),
-        (preview.prompts, "prompt"),
-        (preview.summaries, "summary"),
-        (preview.events, "journal text"),
-    ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, noun)| text::counted(count, noun))
-        .collect();
-    let parts = if parts.is_empty() { "what later sessions bring".to_owned() } else { parts.join(", ") };
+fn question(meant: &Forgotten) -> String {
+    let parts = meant.words();
+    let parts = if parts.is_empty() { "what later sessions bring" } else { &parts };
     format!("Destroy {parts}? It cannot be undone, and no import brings it back.")
 }

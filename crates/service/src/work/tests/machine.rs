@@ -284,7 +284,7 @@ async fn backed_up(service: Service, folder: &Path) {
     let path = service.backups.back_up(request).await.unwrap().path;
     service.close().await.unwrap();
     let (store, index) = (folder.join("store"), folder.join("index"));
-    backup::restore(&path, folder, &store, &index, true, clock, |_| {}).await.unwrap();
+    crate::restore(&path, folder, &store, &index, true, clock, |_| {}).await.unwrap();
 }
 
 impl StateMachineTest for Journal {

@@ -1,0 +1,202 @@
+//! What is to be forgotten: what meets a person's conditions, or what was forgotten before and came back with an older
+//! database.
+
+use std::collections::BTreeSet;
+
+use cerebro_core::domain::{FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp};
+use cerebro_core::text::comparable;
+use cerebro_store::ForgottenTexts;
+
+/// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison: a shorter one stands in
+/// too many of them.
+const KEPT_OUT_CHARS_MIN: usize = 8;
+
+/// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forget {
+    /// Of this session, and of those of its sub-agents.
+    pub session: Option<SessionId>,
+    /// Of this project.
+    pub project: Option<Project>,
+    /// Begun at or after.
+    pub since: Option<Timestamp>,
+    /// Begun before.
+    pub before: Option<Timestamp>,
+    /// With this in their text, as [`comparable`] reads both.
+    pub text: Option<String>,
+}
+
+impl Forget {
+    /// Whether nothing meets it: no condition is given, or a text without a character that counts.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default() || self.text.as_ref().is_some_and(|text| comparable(text).is_empty())
+    }
+
+    /// Whether it names whole sessions, including later exchanges.
+    fn is_whole(&self) -> bool {
+        self.since.is_none() && self.before.is_none() && self.text.is_none()
+    }
+
+    /// Whether it covers a session of a project; a session that is not known is not the one to forget.
+    fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
+        let is_of = |meant: &SessionId| session.is_some_and(|session| session.is_part_of(meant));
+        self.session.as_ref().is_none_or(is_of) && self.project.as_ref().is_none_or(|meant| meant == project)
+    }
+
+    /// Whether it covers a moment.
+    fn is_at(&self, at: Timestamp) -> bool {
+        self.since.is_none_or(|since| at >= since) && self.before.is_none_or(|before| at < before)
+    }
+
+    /// Whether a text contains the text to forget; `false` if none is given.
+    fn holds(&self, text: &str) -> bool {
+        self.text.as_ref().is_some_and(|needle| comparable(text).contains(&comparable(needle)))
+    }
+
+    /// The text that is to be forgotten wherever it is, also in sessions that are read later: it is the only condition, and
+    /// long enough to mean one thing.
+    pub(super) fn everywhere(&self) -> Option<&str> {
+        let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
+        let text = self.text.as_deref().filter(|_| alone)?;
+        (comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
+    }
+}
+
+/// What was forgotten since an older database that is restored.
+pub(crate) struct Carried {
+    /// The tombstones that it does not have.
+    pub tombstones: BTreeSet<HistoryTombstone>,
+    /// The texts that were forgotten in all sessions, and that it does not know.
+    pub texts: ForgottenTexts,
+}
+
+/// What is to be forgotten.
+#[derive(Clone, Copy)]
+pub(crate) enum Meant<'a> {
+    /// What meets the conditions of a person.
+    Asked(&'a Forget),
+    /// What was forgotten before.
+    Carried(&'a Carried),
+}
+
+impl<'a> From<&'a Forget> for Meant<'a> {
+    fn from(what: &'a Forget) -> Self {
+        Self::Asked(what)
+    }
+}
+
+/// Something that may be meant.
+pub(crate) struct Thing<'a> {
+    /// Its session, if it is known.
+    pub session: Option<&'a SessionId>,
+    pub project: &'a Project,
+    /// When it was said or begun.
+    pub at: Timestamp,
+    /// Whether a transcript or a hook reported it. What an agent wrote by a tool is forgotten for its text only.
+    pub reported: bool,
+    /// The tombstone that it gets when it is forgotten.
+    pub tombstone: HistoryTombstone,
+}
+
+/// Whether something is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IsMeant {
+    Yes,
+    /// If its text holds one that is to be forgotten ([`Meant::holds`]).
+    IfHolding,
+    No,
+}
+
+impl Meant<'_> {
+    /// Whether something is meant.
+    pub(crate) fn of(self, thing: &Thing<'_>) -> IsMeant {
+        match self {
+            Self::Asked(what) if !what.is_of(thing.session, thing.project) || !what.is_at(thing.at) => {
+                IsMeant::No
+            }
+            Self::Asked(what) if what.text.is_some() => IsMeant::IfHolding,
+            Self::Asked(_) if thing.reported => IsMeant::Yes,
+            Self::Asked(_) => IsMeant::No,
+            Self::Carried(carried) => {
+                let is_whole = thing.session.is_some_and(|session| self.has_whole(session));
+                if carried.tombstones.contains(&thing.tombstone) || thing.reported && is_whole {
+                    IsMeant::Yes
+                } else if carried.texts.is_empty() {
+                    IsMeant::No
+                } else {
+                    IsMeant::IfHolding
+                }
+            }
+        }
+    }
+
+    /// Whether something with these texts is meant.
+    pub(crate) fn is<'t>(self, thing: &Thing<'_>, texts: impl IntoIterator<Item = &'t str>) -> bool {
+        match self.of(thing) {
+            IsMeant::Yes => true,
+            IsMeant::IfHolding => texts.into_iter().any(|text| self.holds(text)),
+            IsMeant::No => false,
+        }
+    }
+
+    /// Whether a text holds one that is to be forgotten.
+    pub(crate) fn holds(self, text: &str) -> bool {
+        match self {
+            Self::Asked(what) => what.holds(text),
+            Self::Carried(carried) => carried.texts.are_in(text),
+        }
+    }
+
+    /// Whether an exchange holds a text that is to be forgotten.
+    pub(super) fn is_in(self, full: &FullExchange) -> bool {
+        full.any_text(|text| self.holds(text))
+    }
+
+    /// Whether something in a session of a project may be meant. `reported` as in [`Thing`].
+    pub(crate) fn may_be_of(self, session: Option<&SessionId>, project: &Project, reported: bool) -> bool {
+        match self {
+            Self::Asked(what) => (reported || what.text.is_some()) && what.is_of(session, project),
+            Self::Carried(_) => true,
+        }
+    }
+
+    /// Whether the session itself covers the conditions, so that its names may be meant.
+    pub(super) fn covers(self, session: &PastSession) -> bool {
+        match self {
+            Self::Asked(what) => {
+                what.is_of(Some(&session.id), &session.project) && what.is_at(session.started_at)
+            }
+            Self::Carried(_) => true,
+        }
+    }
+
+    /// Whether a name of a session, such as its title, is meant apart from its exchanges.
+    pub(super) fn is_name(self, session: &SessionId, name: &str, text: &str) -> bool {
+        let was = |carried: &Carried| carried.tombstones.contains(&HistoryTombstone::of_name(session, name));
+        self.holds(text) || matches!(self, Self::Carried(carried) if was(carried))
+    }
+
+    /// Whether names of sessions may be meant apart from their exchanges.
+    pub(super) fn may_be_names(self) -> bool {
+        match self {
+            Self::Asked(what) => what.text.is_some(),
+            Self::Carried(_) => true,
+        }
+    }
+
+    /// Whether sessions are meant as a whole, including what is read of them later.
+    pub(crate) fn is_whole(self) -> bool {
+        matches!(self, Self::Asked(what) if what.is_whole())
+    }
+
+    /// Whether it was forgotten before.
+    pub(crate) fn is_carried(self) -> bool {
+        matches!(self, Self::Carried(_))
+    }
+
+    /// Whether a whole session was forgotten before.
+    fn has_whole(self, session: &SessionId) -> bool {
+        let Self::Carried(carried) = self else { return false };
+        HistoryTombstone::of_whole(session).iter().any(|whole| carried.tombstones.contains(whole))
+    }
+}
