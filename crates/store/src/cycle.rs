@@ -14,6 +14,7 @@ use super::{
     statement,
 };
 use cerebro_core::domain::{CycleId, EventKind, MemoryId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::pace::Spent;
 use cerebro_core::truth::{Action, Insight, Step};
 
@@ -23,58 +24,29 @@ const KEPT: usize = 400;
 /// Most old consolidations that are removed when a new plan is written.
 const OLD_MAX: usize = 50;
 
-/// The state of a consolidation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CycleState {
-    /// Nothing is done yet.
-    Planned,
-    /// It was carried out.
-    Applied,
-    /// It was carried out and undone.
-    Undone,
-}
-
-impl CycleState {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Applied => "applied",
-            Self::Undone => "undone",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Planned, Self::Applied, Self::Undone].into_iter().find(|state| state.as_str() == name)
+named! {
+    /// The state of a consolidation.
+    pub enum CycleState {
+        /// Nothing is done yet.
+        Planned = "planned",
+        /// It was carried out.
+        Applied = "applied",
+        /// It was carried out and undone.
+        Undone = "undone",
     }
 }
 
-/// The result of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepOutcome {
-    /// It was carried out.
-    Done,
-    /// It was skipped: the memory, or the one that stays for it, had changed, or its vectors were not ready.
-    Skipped,
-    /// It was undone.
-    Undone,
-    /// It was not undone, because the memory has changed since.
-    Left,
-}
-
-impl StepOutcome {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Skipped => "skipped",
-            Self::Undone => "undone",
-            Self::Left => "left",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Done, Self::Skipped, Self::Undone, Self::Left].into_iter().find(|one| one.as_str() == name)
+named! {
+    /// The result of a step.
+    pub enum StepOutcome {
+        /// It was carried out.
+        Done = "done",
+        /// It was skipped: the memory, or the one that stays for it, had changed, or its vectors were not ready.
+        Skipped = "skipped",
+        /// It was undone.
+        Undone = "undone",
+        /// It was not undone, because the memory has changed since.
+        Left = "left",
     }
 }
 

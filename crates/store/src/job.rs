@@ -17,37 +17,27 @@ use super::{
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
+use cerebro_core::named;
+use cerebro_core::text;
 
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
 
-/// What a job does. The kinds are defined here; the schema does not list them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobKind {
-    /// Computes a memory's vectors and its relations by likeness and mentions.
-    Embed,
-    /// Asks a language model how a memory relates to others.
-    InferRelations,
-    /// Asks a language model what is worth keeping of a past session.
-    Distil,
-    /// Asks a language model for insights, for a plan of consolidation.
-    Derive,
+named! {
+    /// What a job does. Its name also begins the ids of the jobs; the schema does not list them.
+    pub enum JobKind {
+        /// Computes a memory's vectors and its relations by likeness and mentions.
+        Embed = "embed",
+        /// Asks a language model how a memory relates to others.
+        InferRelations = "claim",
+        /// Asks a language model what is worth keeping of a past session.
+        Distil = "distil",
+        /// Asks a language model for insights, for a plan of consolidation.
+        Derive = "derive",
+    }
 }
 
 impl JobKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Embed, Self::InferRelations, Self::Distil, Self::Derive];
-
-    /// The stored name, which also begins the job's id. Stored names never change.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Embed => "embed",
-            Self::InferRelations => "claim",
-            Self::Distil => "distil",
-            Self::Derive => "derive",
-        }
-    }
-
     /// The row of this kind of job for a subject.
     pub(super) fn record(self, subject: &Subject) -> RecordId {
         let kind = self.as_str();

@@ -17,6 +17,7 @@ use super::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::{
     sameness::{self, Part as TextPart, Place, keyed},
     text,
@@ -27,36 +28,21 @@ const SINCE_MAX: usize = 10_000;
 /// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
 
-/// Why a text no longer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// An update replaced it.
-    Corrected,
-    /// Another memory superseded its memory.
-    Superseded,
-    /// Its memory was deleted.
-    Deleted,
-    /// Its memory was purged.
-    Purged,
+named! {
+    /// Why a text no longer holds.
+    pub enum Why {
+        /// An update replaced it.
+        Corrected = "corrected",
+        /// Another memory superseded its memory.
+        Superseded = "superseded",
+        /// Its memory was deleted.
+        Deleted = "deleted",
+        /// Its memory was purged.
+        Purged = "purged",
+    }
 }
 
 impl Why {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Corrected => "corrected",
-            Self::Superseded => "superseded",
-            Self::Deleted => "deleted",
-            Self::Purged => "purged",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Corrected, Self::Superseded, Self::Deleted, Self::Purged]
-            .into_iter()
-            .find(|why| why.as_str() == name)
-    }
-
     /// Whether something else holds in its place, of which a caller who says the text again must be told.
     pub fn is_correction(self) -> bool {
         matches!(self, Self::Corrected | Self::Superseded)

@@ -164,7 +164,7 @@ impl Distilling {
         let sources = HandbookSources::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
-            latest.extend(self.base.store.arrangements().in_state(*state, LOOKED_MAX).await?);
+            latest.extend(self.base.store.arrangements().in_state(state, LOOKED_MAX).await?);
         }
         let handbooks = sources.projects().cloned().map(Some).chain([None]);
         let mut due = Vec::new();
