@@ -6,10 +6,10 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, one, take},
+    read::{Page, Vars, Walk, one},
     row::{
-        Guarded, datetime, held, key, malformed, memory_id, memory_record, parse, project, signed, small,
-        timestamp, unsigned,
+        Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, small, timestamp,
+        unsigned,
     },
     statement,
 };
@@ -317,7 +317,7 @@ impl Write<'_> {
             CycleState::Applied => EventKind::CycleApplied,
             CycleState::Undone => EventKind::CycleUndone,
         };
-        let cycles = &mut self.record(NewEvent { kind, memory: None, session: None, project: None }).cycles;
+        let cycles = &mut self.record(NewEvent::about_nothing(kind)).cycles;
         cycles.put.push(cycle.clone());
         cycles.gone.extend(replaced);
     }
@@ -334,16 +334,16 @@ impl Store {
     }
 }
 
-impl Cycles<'_> {
+impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
+        Ok(one(self.0.select::<Row, _>(CYCLE, statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
+        self.0.select::<Row, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
@@ -354,20 +354,24 @@ impl Cycles<'_> {
             id: RecordId,
         }
         let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
-        let mut results = self.0.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
-        take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
+        let old: Vec<Old> = self.0.values(CYCLE, statement::CYCLE_OLD, vars).await?;
+        old.into_iter().map(|old| cycle_id(old.id)).collect()
     }
 
     /// The memories that were derived from this one by plans carried out.
     pub async fn derived_from(self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        let mut results = self.0.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;
-        let derived: Vec<RecordId> = take(CYCLE, &mut results, 0)?;
+        let derived: Vec<RecordId> = self.0.values(CYCLE, statement::CYCLE_DERIVED, vars).await?;
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
     }
 
     /// A page of all consolidations in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredCycle>, StoreError> {
         self.0.page_of::<Row, _>(CYCLE, after, limit).await
+    }
+
+    /// All consolidations in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
+        Walk::over::<Row>(self.0, CYCLE, limit)
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use surrealdb::{
     IndexedResults,
-    types::{RecordId, SurrealValue, ToSql, Value, Variables},
+    types::{RecordId, SurrealValue, ToSql},
 };
 
 use super::{
     Store, StoreError, model,
-    row::{datetime, memory_id, memory_record},
+    read::{Vars, take},
+    row::{memory_id, memory_record},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
@@ -84,31 +85,14 @@ pub struct FaultyJobs {
 /// The vectors of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelVectors {
-    /// ModelVectors of memories that are not live.
+    /// Vectors of memories that are not live.
     pub orphans: Faulty,
     /// The newest revision of each memory that has any.
     pub revisions: BTreeMap<MemoryId, i64>,
 }
 
-fn bounded() -> Variables {
-    let mut vars = Variables::new();
-    vars.insert("limit", i64::try_from(FAULTS_MAX).unwrap_or(i64::MAX));
-    vars
-}
-
-fn rows<T: SurrealValue>(
-    statement: Statement,
-    results: &mut IndexedResults,
-    index: usize,
-) -> Result<Vec<T>, StoreError> {
-    let malformed =
-        |error: surrealdb::Error| StoreError::Row { table: statement.name, reason: error.to_string() };
-    let values: Vec<Value> = results.take(index).map_err(malformed)?;
-    let read = |value| {
-        T::from_value(value)
-            .map_err(|error| StoreError::Row { table: statement.name, reason: error.to_string() })
-    };
-    values.into_iter().map(read).collect()
+fn bounded() -> Vars {
+    Vars::new().limit(FAULTS_MAX)
 }
 
 /// Checks over the whole store, and their repairs.
@@ -123,29 +107,24 @@ impl Store {
 }
 
 impl Integrity<'_> {
-    async fn ask(self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
-        Ok(self.0.engine()?.run(statement, vars).await?)
+    async fn ask(self, statement: Statement, vars: Vars) -> Result<IndexedResults, StoreError> {
+        Ok(self.0.engine()?.run(statement, vars.0).await?)
     }
 
-    async fn ask_rows<T: SurrealValue>(
-        self,
-        statement: Statement,
-        vars: Variables,
-    ) -> Result<Vec<T>, StoreError> {
-        rows(statement, &mut self.ask(statement, vars).await?, 0)
+    async fn ask_rows<T: SurrealValue>(self, statement: Statement, vars: Vars) -> Result<Vec<T>, StoreError> {
+        self.0.values(statement.name, statement, vars).await
     }
 
     /// The extent of each writer's log.
     pub async fn log_extents(self) -> Result<Vec<LogExtent>, StoreError> {
-        self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
+        self.ask_rows(statement::DOCTOR_EVENTS, Vars::new()).await
     }
 
     /// Edges of any relation that lack an end, and names whose memory is missing.
     pub async fn dangling_edges(self) -> Result<Faulty, StoreError> {
         let mut loose = Faulty::default();
         for table in RELATIONS {
-            let mut vars = bounded();
-            vars.insert("table", table);
+            let vars = bounded().with("table", table);
             loose = loose.and(Faulty(self.ask_rows(statement::DOCTOR_EDGES, vars).await?));
         }
         Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
@@ -155,7 +134,7 @@ impl Integrity<'_> {
     pub async fn dangling_rows(self) -> Result<[Faulty; 3], StoreError> {
         let statement = statement::DOCTOR_BESIDE;
         let mut results = self.ask(statement, bounded()).await?;
-        let mut of = |index| rows(statement, &mut results, index).map(Faulty);
+        let mut of = |index| take(statement.name, &mut results, index).map(Faulty);
         Ok([of(0)?, of(1)?, of(2)?])
     }
 
@@ -165,7 +144,7 @@ impl Integrity<'_> {
         let mut results = self.ask(statement, bounded()).await?;
         let mut loose = Faulty::default();
         for index in 0..3 {
-            loose = loose.and(Faulty(rows(statement, &mut results, index)?));
+            loose = loose.and(Faulty(take(statement.name, &mut results, index)?));
         }
         Ok(loose)
     }
@@ -180,7 +159,7 @@ impl Integrity<'_> {
             first: i64,
             last: i64,
         }
-        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Variables::new()).await?;
+        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Vars::new()).await?;
         let span = |row: Row| {
             let Row { memory, rows, first, last } = row;
             Ok((memory_id("revision", memory)?, RevisionExtent { rows, first, last }))
@@ -191,18 +170,16 @@ impl Integrity<'_> {
     /// Jobs that need attention; a lease that ended before `before` counts as lost.
     pub async fn faulty_jobs(self, before: Timestamp) -> Result<FaultyJobs, StoreError> {
         let statement = statement::DOCTOR_JOBS;
-        let mut vars = bounded();
-        vars.insert("before", datetime(before));
-        let mut results = self.ask(statement, vars).await?;
-        let mut take = |index| Ok::<_, StoreError>(Faulty(rows(statement, &mut results, index)?));
-        Ok(FaultyJobs { orphans: take(0)?, stuck: take(1)?, dead: take(2)? })
+        let mut results = self.ask(statement, bounded().at("before", before)).await?;
+        let mut of = |index| take(statement.name, &mut results, index).map(Faulty);
+        Ok(FaultyJobs { orphans: of(0)?, stuck: of(1)?, dead: of(2)? })
     }
 
     /// The tables of vectors, and whether searches use them.
     pub async fn vector_tables(self) -> Result<Vec<(String, bool)>, StoreError> {
         let tables = self.0.row_counts().await?;
         let active: Vec<String> = if tables.contains_key("model") {
-            self.ask_rows(statement::DOCTOR_MODELS, Variables::new()).await?
+            self.ask_rows(statement::DOCTOR_MODELS, Vars::new()).await?
         } else {
             Vec::new()
         };
@@ -219,11 +196,9 @@ impl Integrity<'_> {
             revision: i64,
         }
         let statement = statement::DOCTOR_VECTORS;
-        let mut vars = bounded();
-        vars.insert("table", table);
-        let mut results = self.ask(statement, vars).await?;
-        let orphans = Faulty(rows(statement, &mut results, 0)?);
-        let found: Vec<Row> = rows(statement, &mut results, 1)?;
+        let mut results = self.ask(statement, bounded().with("table", table)).await?;
+        let orphans = Faulty(take(statement.name, &mut results, 0)?);
+        let found: Vec<Row> = take(statement.name, &mut results, 1)?;
         let newest = |row: Row| Ok((memory_id("vector", row.memory)?, row.revision));
         let revisions = found.into_iter().map(newest).collect::<Result<_, StoreError>>()?;
         Ok(ModelVectors { orphans, revisions })
@@ -231,7 +206,7 @@ impl Integrity<'_> {
 
     /// The memories of waiting jobs, in order of id.
     pub async fn queued(self) -> Result<Vec<MemoryId>, StoreError> {
-        let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
+        let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Vars::new()).await?;
         let mut ids =
             records.into_iter().map(|id| memory_id("job", id)).collect::<Result<Vec<_>, StoreError>>()?;
         ids.sort();

@@ -15,7 +15,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Table, Vars, one, take},
+    read::{Page, Table, Vars, Walk, one},
     row::{
         BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, parse, session_id,
         session_record, signed, small, taint, timestamp, unsigned, validity,
@@ -365,15 +365,35 @@ impl Store {
     }
 }
 
-impl Memories<'_> {
+impl<'a> Memories<'a> {
     /// A memory, deleted or not.
     pub async fn by_id(self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Memories by id, in no order; missing ones are left out.
-    pub async fn by_ids(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
-        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+    pub async fn by_ids<'i>(
+        self,
+        ids: impl IntoIterator<Item = &'i MemoryId>,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let ids: Vec<RecordId> = ids.into_iter().map(memory_record).collect();
+        if ids.is_empty() {
+    /// The same, each memory by its id.
+    pub async fn map_of<'i>(
+        self,
+        ids: impl IntoIterator<Item = &'i MemoryId>,
+    ) -> Result<BTreeMap<MemoryId, Memory>, StoreError> {
+        Ok(self.by_ids(ids).await?.into_iter().map(|memory| (memory.id, memory)).collect())
+    }
+
+    /// The same, in the order of the ids, each once.
+    pub async fn in_order(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
+        let mut found = self.map_of(ids).await?;
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+    }
+
+            return Ok(Vec::new());
+        }
         self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
     }
 
@@ -390,8 +410,7 @@ impl Memories<'_> {
             id: RecordId,
             title: String,
         }
-        let mut results = self.0.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
-        let named: Vec<Named> = take("memory", &mut results, 0)?;
+        let named: Vec<Named> = self.0.values("memory", statement::MEMORY_BY_PREFIX, vars).await?;
         named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
     }
 
@@ -493,13 +512,9 @@ impl Memories<'_> {
         let statement =
             if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
         // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
-        let moments = moments(self.0.rows("CREATED_IN", statement, vars).await?)?;
-        if moments.is_empty() {
-            return Ok(Vec::new());
-        }
+        let moments = moments(self.0.values("CREATED_IN", statement, vars).await?)?;
         let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
-        let mut memories: BTreeMap<MemoryId, Memory> =
-            self.by_ids(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
+        let mut memories = self.map_of(&ids).await?;
         Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
@@ -527,7 +542,7 @@ impl Memories<'_> {
             related_from: Vec<Relation>,
         }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(row) = one(self.0.rows("memory", statement::OBSERVATION, vars).await?) else {
+        let Some(row) = one(self.0.values::<Value>("memory", statement::OBSERVATION, vars).await?) else {
             return Ok(None);
         };
         let edges = Edges::from_value(row.clone())
@@ -544,13 +559,9 @@ impl Memories<'_> {
         let mut met = BTreeSet::new();
         found.retain(|(id, kind, _)| met.insert((*id, kind.clone())));
         found.truncate(limit);
-        if found.is_empty() {
-            return Ok(Some((memory, Vec::new())));
-        }
-        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| *id).collect();
-        let live = self.by_ids(&ids).await?;
+        let memories = self.map_of(found.iter().map(|(id, ..)| id)).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
-            let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
+            let neighbour = memories.get(&id).filter(|memory| memory.is_live())?;
             Some(Neighbour { id, title: neighbour.title.to_string(), kind, weight })
         });
         Ok(Some((memory, near.collect())))
@@ -570,9 +581,14 @@ impl Memories<'_> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
         Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
+    /// All memories in order of id, deleted ones included, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
+        Walk::over::<MemoryRow>(self.0, "memory", limit)
+    }
+
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        parse::<MemoryRow, _>("memory", self.0.rows("memory", statement, vars).await?)
+        self.0.select::<MemoryRow, _>("memory", statement, vars).await
     }
 }
 

@@ -12,7 +12,7 @@ use super::History;
 use crate::{
     StoreError, Write,
     changes::NewEvent,
-    read::{Vars, take},
+    read::Vars,
     row::{datetime, malformed, unsigned},
     statement,
     tombstone::KeyMaker,
@@ -160,9 +160,8 @@ impl Write<'_> {
     /// No session that is read from now on brings this text.
     pub fn forget_text(&mut self, text: &str) {
         let forgotten = ForgottenText::of(&self.store().key_maker, text);
-        let event =
-            NewEvent { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
-        self.record(event).history.forgotten.push(forgotten);
+        let tables = self.record(NewEvent::about_nothing(EventKind::HistoryForgotten));
+        tables.history.forgotten.push(forgotten);
     }
 }
 
@@ -176,9 +175,8 @@ impl History<'_> {
             return Ok(known);
         }
         let vars = Vars::new().limit(TEXTS_MAX);
-        let mut results = self.0.engine()?.run(statement::FORGOTTEN_TEXT_LIST, vars.0).await?;
         let mut by_length: BTreeMap<usize, BTreeMap<u32, BTreeSet<String>>> = BTreeMap::new();
-        for row in take::<Row>(TABLE, &mut results, 0)? {
+        for row in self.0.values::<Row>(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await? {
             let ForgottenText { key, chars, sum } = row.try_into()?;
             by_length.entry(chars).or_default().entry(sum).or_default().insert(key);
         }
