@@ -6,7 +6,7 @@ use cerebro_core::domain::{Kind, Project, Scope, ScopeName};
 
 use super::*;
 use cerebro_core::domain::{Body, MemoryId, limits};
-use cerebro_core::recall::{Match, Weights};
+use cerebro_core::recall::Match;
 
 pub(super) fn text(text: &str) -> RedactedText {
     RedactedText::from_store(text.to_owned())
@@ -35,23 +35,7 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
 }
 
 fn query(words: &str) -> Query {
-    Query {
-        text: text(words),
-        projects: Projects::All,
-        scope: None,
-        kind: None,
-        tags: Vec::new(),
-        since: None,
-        until: None,
-        limit: 10,
-        offset: 0,
-        valid_at: None,
-        held_at: None,
-        archived: Archived::Without,
-        weights: Weights::default(),
-        successors: Arc::default(),
-        external: Arc::default(),
-    }
+    Query { limit: 10, ..Query::of(text(words), Projects::All) }
 }
 
 const A: &str = "aaaaaaaaaaaa";

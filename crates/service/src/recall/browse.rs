@@ -8,7 +8,6 @@ use std::{
 
 use crate::{Recall, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, SessionId, Timestamp};
-use cerebro_core::recall::Weights;
 use cerebro_core::redact::RedactedText;
 use cerebro_core::text;
 use cerebro_search::lexical::{Archived, Projects, Query};
@@ -257,21 +256,13 @@ impl Selection {
         let of = |project: Project| Projects::Of { project, with_personal: false };
         let project = self.project.clone().filter(|_| self.scope != Some(ScopeName::Personal));
         Query {
-            text: RedactedText::default(),
-            projects: project.map_or(Projects::All, of),
             scope: self.scope,
             kind: self.kind.clone(),
             tags: Fields::default().words(&self.tags),
             since: self.since,
             until: self.until,
-            limit: 0,
-            offset: 0,
-            valid_at: None,
-            held_at: None,
             archived: if self.archived { Archived::Only } else { Archived::With },
-            weights: Weights::default(),
-            successors: Arc::default(),
-            external: Arc::default(),
+            ..Query::of(RedactedText::default(), project.map_or(Projects::All, of))
         }
     }
 }
