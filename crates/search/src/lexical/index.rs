@@ -56,7 +56,7 @@ pub struct Index {
     tantivy: tantivy::Index,
     reader: IndexReader,
     queue: Mutex<Queue>,
-    /// `None` once closed. PassageMatch during a flush; taken before the others.
+    /// `None` once closed. Held during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
     /// A commit may not be visible to the reader yet. Read only while holding `writer`.
     unseen: AtomicBool,
@@ -267,20 +267,12 @@ impl Index {
             let known = searcher.doc_freq(&memory)? > 0;
             if known {
                 writer.delete_term(memory);
-            }
-            match change {
-                // Goes through the writer, which knows that it comes after the deletion.
-                Change::Put(doc) if known => {
+                // These go through the writer, which knows that they come after the deletion.
+                for doc in change.docs() {
                     writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
                 }
-                Change::Past(_, docs) if known => {
-                    for doc in docs {
-                        writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
-                    }
-                }
-                Change::Put(doc) => new.push(&**doc),
-                Change::Past(_, docs) => new.extend(docs),
-                Change::Remove(_) | Change::Erase(_) => {}
+            } else {
+                new.extend(change.docs());
             }
         }
         drop(searcher);
