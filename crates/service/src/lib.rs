@@ -227,7 +227,7 @@ impl Service {
         let index_dir =
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
         let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
-        let (index, _) = Index::open(&index_dir)?;
+        let index = Index::open(&index_dir)?;
         let followers = Followers {
             index: Arc::new(Follower::new(index, &index_dir)),
             vectors: Arc::new(Vectors::new(embedding)),
