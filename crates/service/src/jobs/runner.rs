@@ -17,7 +17,7 @@ use crate::{ServiceError, base::Base, traffic::Traffic};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
-use cerebro_store::{Job, JobKind};
+use cerebro_store::{Job, JobKind, StoreError};
 
 /// How long a lease lasts; it is renewed well before, while a step is under way too.
 const LEASE: Duration = Duration::from_secs(120);
@@ -162,6 +162,12 @@ pub(crate) enum JobError {
     /// The store failed. That does not count as an attempt.
     #[error(transparent)]
     Store(#[from] ServiceError),
+}
+
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl From<ProviderError> for JobError {

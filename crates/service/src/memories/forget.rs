@@ -35,12 +35,9 @@ impl Memories {
     ) -> Result<Reported, ServiceError> {
         let prompts = self.forget_prompts(what, dry_run).await?;
         let mut summaries = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.sessions().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            for (_, past) in page {
+        let mut pages = self.base.store.sessions().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for past in page {
                 if !what.is_of(Some(&past.id), &past.project) || !what.is_at(past.started_at) {
                     continue;
                 }
@@ -63,23 +60,21 @@ impl Memories {
 
     async fn forget_prompts(&self, what: &Forget, dry_run: bool) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.prompts().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(forgotten) };
-            after = Some(last.clone());
+        let mut pages = self.base.store.prompts().walk(PAGE);
+        while let Some(page) = pages.next().await? {
             let is_met = |prompt: &Prompt| {
                 what.is_of(Some(&prompt.session), &prompt.project)
                     && what.is_at(prompt.created_at)
                     && what.holds(&prompt.content)
             };
             let met: Vec<PromptId> =
-                page.iter().map(|(_, prompt)| prompt).filter(|one| is_met(one)).map(|one| one.id).collect();
+                page.iter().filter(|prompt| is_met(prompt)).map(|prompt| prompt.id).collect();
             forgotten += met.len();
             if !met.is_empty() && !dry_run {
                 self.base.store.transact(&ForgetPrompts { prompts: &met }).await?;
             }
         }
+        Ok(forgotten)
     }
 
     /// The summary that hooks left of a session, if it has the text to forget.

@@ -1,10 +1,7 @@
 //! Lists: pages of memories in order of time, the memories that meet conditions, and how many texts were written each
 //! day.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Recall, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, SessionId, Timestamp};
@@ -146,10 +143,7 @@ impl Recall {
         let query = Query { offset, limit, ..selection.conditions() };
         let listing = self.index.ask(move |index| index.browse(&query)).await?;
         let ids: Vec<MemoryId> = listing.ids.into_iter().map(MemoryId::from).collect();
-        let mut rows: BTreeMap<_, Memory> = BTreeMap::new();
-        for memory in self.base.store.memories().by_ids(&ids).await? {
-            rows.insert(memory.id, memory);
-        }
+        let mut rows = self.base.store.memories().map_of(&ids).await?;
         Ok((ids.iter().map(|id| rows.remove(id)).collect(), listing.total))
     }
 
