@@ -162,10 +162,13 @@ impl Service {
 
     /// Rows beside memories belong to memories that exist: anchors, signs and tombstones.
     async fn beside_checked(&self, fix: bool) -> Vec<Check> {
-        const NAMES: [(&str, &str); 3] = [
-            ("anchors", "of memories that are not there"),
-            ("feedback", "of memories that are not there"),
-            ("tombstones", "without a key"),
+        const OF_MEMORIES: [&str; 2] =
+            ["of memories that are not there", "all are of memories that are there"];
+        /// The checks, each with what is wrong with a row and what is said if nothing is.
+        const NAMES: [(&str, [&str; 2]); 3] = [
+            ("anchors", OF_MEMORIES),
+            ("feedback", OF_MEMORIES),
+            ("tombstones", ["without a key", "all have a key"]),
         ];
         let found = match self.base.store.integrity().dangling_rows().await {
             Ok(found) => found,
@@ -175,12 +178,12 @@ impl Service {
             }
         };
         let mut checks = Vec::new();
-        for ((name, what), loose) in NAMES.into_iter().zip(&found) {
+        for ((name, [wrong, sound]), loose) in NAMES.into_iter().zip(&found) {
             if loose.is_empty() {
-                checks.push(Check::sound(name, "all are of memories that are there"));
+                checks.push(Check::sound(name, sound));
                 continue;
             }
-            let check = Check::failed(name, many(loose, "row", what));
+            let check = Check::failed(name, many(loose, "row", wrong));
             let is_repaired = fix && self.base.store.integrity().remove(loose).await.is_ok();
             checks.push(if is_repaired { check.repaired() } else { check });
         }
@@ -406,15 +409,15 @@ impl Entry {
     }
 }
 
-fn gap(counted: &LogExtent) -> Option<String> {
-    let LogExtent { writer, rows, first, last } = counted;
-    (*first != 1 || *last != *rows).then(|| {
 /// Reads all rows, to see that each can be.
 async fn readable<T>(mut rows: Walk<'_, T>) -> Result<(), StoreError> {
     while rows.next().await?.is_some() {}
     Ok(())
 }
 
+fn gap(counted: &LogExtent) -> Option<String> {
+    let LogExtent { writer, rows, first, last } = counted;
+    (*first != 1 || *last != *rows).then(|| {
         format!("writer `{writer}`: {}, numbered from {first} to {last}", text::counted(*rows, "event"))
     })
 }

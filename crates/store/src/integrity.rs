@@ -19,6 +19,8 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
 const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
+/// The other tables, beside those of vectors, whose rows are worth nothing without what they are about.
+const BESIDE: [&str; 5] = ["anchor", "entity", "feedback", "job", "tombstone"];
 
 /// Rows that break an invariant.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -223,15 +225,13 @@ impl Integrity<'_> {
         self.repair(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
     }
 
-    /// Removes rows that lack their subject: edges, jobs, vectors. It removes nothing that was saved.
+    /// Removes rows that lack their subject: edges, vectors, and rows beside memories. It removes nothing that was saved.
     pub async fn remove(self, rows: &Faulty) -> Result<(), StoreError> {
-        let derived = |id: &RecordId| {
+        let may_go = |id: &&RecordId| {
             let table = id.table.as_str();
-            RELATIONS.contains(&table)
-                || ["job", "entity"].contains(&table)
-                || table.starts_with(model::PREFIX)
+            RELATIONS.contains(&table) || BESIDE.contains(&table) || table.starts_with(model::PREFIX)
         };
-        let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
+        let rows = rows.0.iter().filter(may_go).cloned().collect();
         self.repair(statement::DOCTOR_REMOVE, rows).await
     }
 
@@ -241,8 +241,33 @@ impl Integrity<'_> {
         }
         // Decisions read these rows while they hold the writer.
         let _pause = self.0.pause().await;
-        let mut vars = Variables::new();
-        vars.insert("ids", ids);
-        self.ask(statement, vars).await.map(drop)
+        self.ask(statement, Vars::new().with("ids", ids)).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use surrealdb::types::Variables;
+
+    use super::*;
+    use crate::tests::{open, run};
+
+    #[test]
+    fn rows_beside_memories_that_are_not_there_are_found_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let store = open(dir.path()).await;
+            let rows = "
+                CREATE anchor:a SET memory = memory:gone, revision = 1, at = time::now(), anchors = [];
+                CREATE feedback:f SET memory = memory:gone, session = session:gone, source = 'read', rank = 1, at = time::now();
+                CREATE tombstone:short SET memory = memory:gone, why = 'deleted', at = time::now();";
+            store.engine().unwrap().script("test", rows, Variables::new()).await.unwrap();
+            for found in store.integrity().dangling_rows().await.unwrap() {
+                assert_eq!(found.len(), 1, "{found:?}");
+                store.integrity().remove(&found).await.unwrap();
+            }
+            assert!(store.integrity().dangling_rows().await.unwrap().iter().all(Faulty::is_empty));
+            store.close().await.unwrap();
+        });
     }
 }
