@@ -426,20 +426,9 @@ impl<'a> Memories<'a> {
         self.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
-    /// The live memories of a project (of all, when `None`) written last before a moment, newest first.
-    pub async fn latest(
-        self,
-        project: Option<&Project>,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().at("before", before).limit(limit);
-        match project {
-            Some(project) => {
-                self.select(statement::MEMORY_RECENT, vars.with("project", project.as_str())).await
-            }
-            None => self.select(statement::MEMORY_RECENT_EVERYWHERE, vars).await,
-        }
+    /// Live memories of a project, in no order.
+    pub async fn live(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+        self.of_project(project, true, limit).await
     }
 
     /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
@@ -448,10 +437,19 @@ impl<'a> Memories<'a> {
         self.select(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
-    /// Memories of a project that are not live, purged ones included.
+    /// Memories of a project that are not live, purged ones included, in no order.
     pub async fn deleted(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.select(statement::MEMORY_GONE, vars).await
+        self.of_project(project, false, limit).await
+    }
+
+    async fn of_project(
+        self,
+        project: &Project,
+        live: bool,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).with("live", live).limit(limit);
+        self.select(statement::MEMORY_OF_PROJECT, vars).await
     }
 
     /// The live memories of a scope made before a moment, nearest first.
