@@ -303,11 +303,6 @@ impl Write<'_> {
         }
     }
 
-    /// Something happened to the memory that changes no row of it.
-    pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
-        self.record(NewEvent::about_memory(kind, memory, Some(session)));
-    }
-
     /// Common to all of these: records the event and writes the row.
     fn put_memory(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> &mut Tables {
         let tables = self.record(NewEvent::about_memory(kind, memory, session));
@@ -378,6 +373,11 @@ impl<'a> Memories<'a> {
     ) -> Result<Vec<Memory>, StoreError> {
         let ids: Vec<RecordId> = ids.into_iter().map(memory_record).collect();
         if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+    }
+
     /// The same, each memory by its id.
     pub async fn map_of<'i>(
         self,
@@ -390,11 +390,6 @@ impl<'a> Memories<'a> {
     pub async fn in_order(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
         let mut found = self.map_of(ids).await?;
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
-    }
-
-            return Ok(Vec::new());
-        }
-        self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
     }
 
     /// Ids and titles of memories whose id begins with `prefix`, which is part of a valid id.
@@ -459,8 +454,7 @@ impl<'a> Memories<'a> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement::MEMORY_BEFORE, vars).await
+        self.created(statement::MEMORY_BEFORE, scope, at, limit).await
     }
 
     /// The live memories of a scope made after a moment, nearest first.
@@ -470,24 +464,43 @@ impl<'a> Memories<'a> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement::MEMORY_SINCE, vars).await
+        self.created(statement::MEMORY_SINCE, scope, at, limit).await
     }
 
-    /// The live memories that a session wrote before (`forward` false) or after a moment, nearest first,
-    /// with the moment of their writing.
-    pub async fn written_in(
+    async fn created(
+        self,
+        statement: Statement,
+        scope: &Scope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
+        self.select(statement, vars).await
+    }
+
+    /// The live memories that a session wrote after a moment, nearest first, with the moment of their writing.
+    pub async fn written_since(
         self,
         session: &SessionId,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
+        self.written(statement::SESSION_MEMORIES_SINCE, session, at, limit).await
+    }
+
+    /// The live ones of the memories that a statement finds on one side of a moment, nearest first.
+    pub(super) async fn written(
+        self,
+        statement: Statement,
+        session: &SessionId,
         mut at: Timestamp,
-        forward: bool,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let mut found = Vec::new();
         // Deleted ones are filtered out here: as a condition of the statement they would defeat its index. The
         // bound on pages keeps a session of deleted memories only from being read through.
         for _ in 0..DELETED_PAGES_MAX {
-            let page = self.page_written_in(session, at, forward, limit).await?;
+            let page = self.written_page(statement, session, at, limit).await?;
             let is_last = page.len() < limit;
             at = page.last().map_or(at, |(_, at)| *at);
             found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
@@ -499,16 +512,14 @@ impl<'a> Memories<'a> {
         Ok(found)
     }
 
-    async fn page_written_in(
+    async fn written_page(
         self,
+        statement: Statement,
         session: &SessionId,
         at: Timestamp,
-        forward: bool,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        let statement =
-            if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
         // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
         let moments = moments(self.0.values("CREATED_IN", statement, vars).await?)?;
         let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
@@ -570,6 +581,11 @@ impl<'a> Memories<'a> {
         self.0.page::<MemoryRow, _>(Table::Memory, after, limit).await
     }
 
+    /// All memories in order of id, deleted ones included, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
+        Walk::over::<MemoryRow>(self.0, "memory", limit)
+    }
+
     /// A live memory that a session wrote and that has this content.
     pub async fn with_content(
         self,
@@ -579,11 +595,6 @@ impl<'a> Memories<'a> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
         Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
-    /// All memories in order of id, deleted ones included, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
-        Walk::over::<MemoryRow>(self.0, "memory", limit)
-    }
-
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
         self.0.select::<MemoryRow, _>("memory", statement, vars).await

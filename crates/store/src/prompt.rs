@@ -145,18 +145,15 @@ impl<'a> Prompts<'a> {
         self.select(statement, vars).await
     }
 
-    /// The prompts of a session given before (`forward` false) or after a moment, nearest first.
+    /// The prompts of a session given after a moment, oldest first.
     pub async fn of_session(
         self,
         session: &SessionId,
-        at: Timestamp,
-        forward: bool,
+        after: Timestamp,
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
-        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        let statement =
-            if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
-        self.select(statement, vars).await
+        let vars = Vars::new().with("sid", session_record(session)).at("at", after).limit(limit);
+        self.select(statement::PROMPT_SESSION_SINCE, vars).await
     }
 
     /// The prompts of a project given after a moment, oldest first.
@@ -190,12 +187,12 @@ impl<'a> Prompts<'a> {
 
     /// A page of all prompts in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Prompt>, StoreError> {
+        self.0.page::<PromptRow, _>(Table::Prompt, after, limit).await
+    }
+
     /// All prompts in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
         Walk::over::<PromptRow>(self.0, "prompt", limit)
-    }
-
-        self.0.page::<PromptRow, _>(Table::Prompt, after, limit).await
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {

@@ -188,7 +188,6 @@ statements! {
     PROMPT_LATEST = "prompt_latest",
     PROMPT_LATEST_EVERYWHERE = "prompt_latest_everywhere",
     PROMPT_SAME = "prompt_same",
-    PROMPT_SESSION_BEFORE = "prompt_session_before",
     PROMPT_SESSION_SINCE = "prompt_session_since",
     PROMPT_SINCE = "prompt_since",
     PROMPT_WITH = "prompt_with",
