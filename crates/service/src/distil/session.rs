@@ -54,8 +54,7 @@ impl Distilling {
         llm: &Llm,
         settings: &DistilSettings,
     ) -> Result<bool, JobError> {
-        let Some(session) = self.base.store.past_sessions().by_id(id).await.map_err(ServiceError::from)?
-        else {
+        let Some(session) = self.base.store.past_sessions().by_id(id).await? else {
             return Ok(false);
         };
         let model = llm.name();
