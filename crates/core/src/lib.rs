@@ -2,6 +2,9 @@
 //!
 //! No two modules use each other; those of a paragraph may use those of the paragraphs above it.
 
+#[macro_use]
+mod named;
+
 pub mod sync;
 pub mod taint;
 pub mod text;

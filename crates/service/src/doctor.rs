@@ -11,7 +11,7 @@ use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;
-use cerebro_store::{CycleState, Faulty, LogExtent, RevisionExtent, Store, StoreError};
+use cerebro_store::{CycleState, Faulty, LogExtent, RevisionExtent, Store, StoreError, Table, Walk};
 
 /// The checks of this module, in the order in which they are shown.
 pub const CHECKS: [&str; 16] = [
@@ -83,13 +83,11 @@ impl Service {
 
     async fn roll(&self) -> Result<Roll, StoreError> {
         let mut known = BTreeMap::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(Roll { known }) };
-            after = Some(last.clone());
-            known.extend(page.into_iter().map(|(_, memory)| (memory.id, Entry::of(&memory))));
+        let mut pages = self.base.store.memories().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            known.extend(page.iter().map(|memory| (memory.id, Entry::of(memory))));
         }
+        Ok(Roll { known })
     }
 
     /// Every row can be read back as what it was written as.
@@ -104,24 +102,18 @@ impl Service {
     }
 
     async fn other_rows(&self) -> Result<u64, StoreError> {
-        use cerebro_store::Table::{CreatedIn, Follows};
-        macro_rules! walk {
-            ($noun:ident $(, $table:expr)?) => {{
-                let mut after: Option<String> = None;
-                loop {
-                    let page = self.base.store.$noun().page($($table,)? after.as_deref(), PAGE).await?;
-                    let Some((last, _)) = page.last() else { break };
-                    after = Some(last.clone());
-                }
-            }};
+        let store = &self.base.store;
+        readable(store.revisions().walk(PAGE)).await?;
+        readable(store.sessions().walk(PAGE)).await?;
+        readable(store.prompts().walk(PAGE)).await?;
+        readable(store.supersessions().walk(PAGE)).await?;
+        for table in [Table::CreatedIn, Table::Follows] {
+            let mut after: Option<String> = None;
+            while let Some((last, _)) = store.edges().page(table, after.as_deref(), PAGE).await?.pop() {
+                after = Some(last);
+            }
         }
-        walk!(revisions);
-        walk!(sessions);
-        walk!(prompts);
-        walk!(edges, CreatedIn);
-        walk!(edges, Follows);
-        walk!(supersessions);
-        Ok(self.base.store.row_counts().await?.values().sum())
+        Ok(store.row_counts().await?.values().sum())
     }
 
     /// The numbers of a writer's events have no gaps.
@@ -170,10 +162,13 @@ impl Service {
 
     /// Rows beside memories belong to memories that exist: anchors, signs and tombstones.
     async fn beside_checked(&self, fix: bool) -> Vec<Check> {
-        const NAMES: [(&str, &str); 3] = [
-            ("anchors", "of memories that are not there"),
-            ("feedback", "of memories that are not there"),
-            ("tombstones", "without a key"),
+        const OF_MEMORIES: [&str; 2] =
+            ["of memories that are not there", "all are of memories that are there"];
+        /// The checks, each with what is wrong with a row and what is said if nothing is.
+        const NAMES: [(&str, [&str; 2]); 3] = [
+            ("anchors", OF_MEMORIES),
+            ("feedback", OF_MEMORIES),
+            ("tombstones", ["without a key", "all have a key"]),
         ];
         let found = match self.base.store.integrity().dangling_rows().await {
             Ok(found) => found,
@@ -183,12 +178,12 @@ impl Service {
             }
         };
         let mut checks = Vec::new();
-        for ((name, what), loose) in NAMES.into_iter().zip(&found) {
+        for ((name, [wrong, sound]), loose) in NAMES.into_iter().zip(&found) {
             if loose.is_empty() {
-                checks.push(Check::sound(name, "all are of memories that are there"));
+                checks.push(Check::sound(name, sound));
                 continue;
             }
-            let check = Check::failed(name, many(loose, "row", what));
+            let check = Check::failed(name, many(loose, "row", wrong));
             let is_repaired = fix && self.base.store.integrity().remove(loose).await.is_ok();
             checks.push(if is_repaired { check.repaired() } else { check });
         }
@@ -197,13 +192,11 @@ impl Service {
 
     /// Consolidations can be read, at most one waits, and those that were carried out have a moment and hold no text.
     async fn cycles_checked(&self) -> Found {
-        let (mut after, mut all, mut waiting) = (None::<String>, 0_usize, 0_usize);
-        loop {
-            let page = self.base.store.cycles().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let (mut all, mut waiting) = (0_usize, 0_usize);
+        let mut pages = self.base.store.cycles().walk(PAGE);
+        while let Some(page) = pages.next().await? {
             all += page.len();
-            for (_, cycle) in &page {
+            for cycle in &page {
                 let is_planned = cycle.state == CycleState::Planned;
                 waiting += usize::from(is_planned);
                 let has_text = cycle
@@ -414,6 +407,12 @@ impl Entry {
         }
         (span.first > 1 && !limited).then(|| format!("the revisions before {} are not there", span.first))
     }
+}
+
+/// Reads all rows, to see that each can be.
+async fn readable<T>(mut rows: Walk<'_, T>) -> Result<(), StoreError> {
+    while rows.next().await?.is_some() {}
+    Ok(())
 }
 
 fn gap(counted: &LogExtent) -> Option<String> {

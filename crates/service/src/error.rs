@@ -16,7 +16,7 @@ use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
 use cerebro_store::{EngineError, StoreError, Tombstone};
 
-/// What went wrong. The caller can act on all but the last two.
+/// What went wrong. The caller can act on all but the last three.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// A field breaks a bound or a form.
@@ -105,6 +105,14 @@ pub enum ServiceError {
     /// There is no backup.
     #[error("{0}")]
     Backup(String),
+    /// Work on a thread of its own panicked.
+    #[error("{work} broke off: {reason}")]
+    BrokeOff {
+        /// What it was.
+        work: &'static str,
+        /// What the thread left.
+        reason: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -159,7 +167,7 @@ impl ServiceError {
             Self::StudioOpen(_) => Code::StudioOpen,
             Self::IndexBusy => Code::IndexBusy,
             Self::Backup(_) => Code::BackupFailed,
-            Self::Store(_) => Code::StoreFailed,
+            Self::BrokeOff { .. } | Self::Store(_) => Code::StoreFailed,
             Self::Index(_) => Code::IndexFailed,
         }
     }
@@ -195,6 +203,7 @@ impl ServiceError {
             | Self::Backup(_)
             | Self::Journal(_)
             | Self::JournalBusy
+            | Self::BrokeOff { .. }
             | Self::Store(_)
             | Self::Index(_) => Value::Null,
         };

@@ -59,21 +59,15 @@ impl Service {
             !document.loaded_by.is_empty() && carried.tombstones.contains(&tombstone)
         };
         let mut forgotten = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.documents().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(forgotten) };
-            after = Some(last.clone());
-            let meant: Vec<DocumentId> = page
-                .iter()
-                .map(|(_, document)| document)
-                .filter(|document| is_meant(document))
-                .map(|document| document.id)
-                .collect();
+        let mut pages = self.base.store.documents().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            let meant: Vec<DocumentId> =
+                page.iter().filter(|document| is_meant(document)).map(|document| document.id).collect();
             forgotten += meant.len();
             for id in meant {
                 self.documents.forget(id).await?;
             }
         }
+        Ok(forgotten)
     }
 }

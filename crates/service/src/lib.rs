@@ -242,7 +242,7 @@ impl Service {
         let index_dir =
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
         let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
-        let (index, _) = Index::open(&index_dir)?;
+        let index = Index::open(&index_dir)?;
         let followers = Followers::new(index, &index_dir, embedding);
         let notified = followers.clone();
         let follow = move |committed: &Committed| notified.follow(committed);
@@ -274,7 +274,7 @@ impl Service {
     pub(crate) fn unindexed(store: Store, store_dir: &Path, scratch: &Path) -> Result<Self, ServiceError> {
         let index_dir = scratch.join("index");
         let past = PastIndex::new(&index_dir).map_err(LexicalError::Io)?;
-        let (index, _) = Index::open(&index_dir)?;
+        let index = Index::open(&index_dir)?;
         let followers = Followers::new(index, &index_dir, Embedding::none());
         let journal = work::Held::open(store_dir, store.id(), None)?;
         let settings = Settings { journal: None, ..Settings::default() };

@@ -16,7 +16,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
-use cerebro_store::{Decision, SaidText, StoredEvent, Supersession, Table, Write};
+use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
@@ -248,10 +248,12 @@ impl Decision for Import<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
         let mut imported = Imported::default();
         for (number, line) in self.lines.iter().enumerate() {
-            match take_line(write, &self.journal, line).await? {
-                Taken::Created => imported.created += 1,
-                Taken::Unchanged => imported.unchanged += 1,
-                Taken::Skipped(why) => imported.skipped.push((number, why)),
+            match take_line(write, &self.journal, line).await {
+                Ok(true) => imported.created += 1,
+                Ok(false) => imported.unchanged += 1,
+                // The reason may quote the line.
+                Err(NotImported::Refused(why)) => imported.skipped.push((number, redact_secrets(&why))),
+                Err(NotImported::Failed(error)) => return Err(error),
             }
         }
         Ok(imported)
@@ -275,63 +277,64 @@ fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
     Some((part, begun, (!after.is_empty()).then(|| after.to_owned())))
 }
 
-enum Taken {
-    Created,
-    Unchanged,
-    Skipped(String),
+/// Why a line was not imported.
+pub(crate) enum NotImported {
+    /// The line has no place here; the others have.
+    Refused(String),
+    /// The import as a whole failed.
+    Failed(ServiceError),
 }
 
-impl Taken {
-    fn new(is_new: bool) -> Self {
-        if is_new { Self::Created } else { Self::Unchanged }
+impl From<String> for NotImported {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
     }
 }
 
-async fn take_line(
-    write: &mut Write<'_>,
-    known: &journal::KnownJournal,
-    line: &str,
-) -> Result<Taken, ServiceError> {
-    let parsed = match serde_json::from_str::<Line>(line) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            let why = redact_secrets(&error.to_string());
-            return Ok(Taken::Skipped(format!("not a line of an export: {why}")));
-        }
-    };
-    let taken = match parsed {
-        Line::Header { format, version } if format == "cerebro" && version <= VERSION => Ok(Taken::Unchanged),
-        Line::Header { format, version } => {
-            Err(format!("format `{format}` version {version} is not known here"))
-        }
-        Line::Session(line) => session(write, line).await?,
-        Line::Memory(line) => memory(write, line).await?,
-        Line::Revision(line) => revision(write, line).await?,
-        Line::Prompt(line) => prompt(write, line).await?,
-        Line::Edge(line) => edge(write, line).await?,
-        Line::HistoryTombstone(line) => history::tombstone(write, line).await?.map(Taken::new),
-        Line::PastSession(line) => history::past_session(write, line).await?.map(Taken::new),
-        Line::Exchange(line) => history::exchange(write, line).await?.map(Taken::new),
-        Line::Candidate(line) => distil::candidate(write, line).await?.map(Taken::new),
-        Line::Work(line) => journal::work(write, known, line).await?.map(Taken::new),
-        Line::WorkEvent(line) => journal::event(write, line).await?.map(Taken::new),
-        Line::Artifact(line) => journal::artifact(write, line).await?.map(Taken::new),
-        Line::Document(line) => documents::document(write, line).await?.map(Taken::new),
-        Line::Chunk(line) => documents::chunk(write, line).await?.map(Taken::new),
-    };
-    // The reason why a line is refused may quote it.
-    Ok(taken.unwrap_or_else(|why| Taken::Skipped(redact_secrets(&why))))
+impl From<ServiceError> for NotImported {
+    fn from(error: ServiceError) -> Self {
+        Self::Failed(error)
+    }
 }
 
-type Taking = Result<Result<Taken, String>, ServiceError>;
+impl From<StoreError> for NotImported {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Whether a line brought something new.
+pub(crate) type Taking = Result<bool, NotImported>;
+
+async fn take_line(write: &mut Write<'_>, known: &journal::KnownJournal, line: &str) -> Taking {
+    let parsed = serde_json::from_str::<Line>(line)
+        .map_err(|error| NotImported::Refused(format!("not a line of an export: {error}")))?;
+    match parsed {
+        Line::Header { format, version } if format == "cerebro" && version <= VERSION => Ok(false),
+        Line::Header { format, version } => {
+            Err(NotImported::Refused(format!("format `{format}` version {version} is not known here")))
+        }
+        Line::Session(line) => session(write, line).await,
+        Line::Memory(line) => memory(write, line).await,
+        Line::Revision(line) => revision(write, line).await,
+        Line::Prompt(line) => prompt(write, line).await,
+        Line::Edge(line) => edge(write, line).await,
+        Line::HistoryTombstone(line) => history::tombstone(write, line).await,
+        Line::PastSession(line) => history::past_session(write, line).await,
+        Line::Exchange(line) => history::exchange(write, line).await,
+        Line::Candidate(line) => distil::candidate(write, line).await,
+        Line::Work(line) => Ok(journal::work(write, known, line).await??),
+        Line::WorkEvent(line) => Ok(journal::event(write, line).await??),
+        Line::Artifact(line) => Ok(journal::artifact(write, line).await??),
+        Line::Document(line) => documents::document(write, line).await,
+        Line::Chunk(line) => documents::chunk(write, line).await,
+    }
+}
 
 async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
-    let mut session = match Session::try_from(line) {
-        Ok(session) => session,
-        Err(why) => return Ok(Err(why)),
-    };
+    let mut session = Session::try_from(line)?;
     if write.session(&session.id).await?.is_some() {
-        return Ok(Ok(Taken::Unchanged));
+        return Ok(false);
     }
     if let Some(summary) = &session.summary {
         // What was written in the session still refers to it, so the session comes even without its summary.
@@ -343,7 +346,7 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         session.summary = held.filter(|_| !is_forgotten);
     }
     write.import_session(&session);
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }
 
 /// Makes the session that a row names and that is not here, because a part of an export may lack its line: a row always
@@ -377,22 +380,19 @@ async fn ensure_session(
 }
 
 async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
-    let mut memory = match Memory::try_from(line) {
-        Ok(memory) => memory,
-        Err(why) => return Ok(Err(why)),
-    };
+    let mut memory = Memory::try_from(line)?;
     if let Some(present) = write.memory(&memory.id).await? {
-        // Origin and flags are this home.s own and are not compared.
+        // Origin and flags are this home's own and are not compared.
         let (version, taint) = (present.version, present.taint.clone());
         let same = Memory { version, taint, ..memory.clone() } == present;
         let why =
             format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
-        return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
+        return if same { Ok(false) } else { Err(why.into()) };
     }
     if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
         && let Some(holder) = write.topic_holder(&memory.scope, key).await?
     {
-        return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
+        return Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id).into());
     }
     if memory.is_live()
         && memory.kind == Kind::session_summary()
@@ -407,56 +407,51 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         && let Err(error) =
             guard::admit(write, SaidText::from(&memory), None, Door::Brought(Origin::Import)).await
     {
-        return match error {
-            ServiceError::Corrected(_) => Ok(Err(error.to_string())),
-            error => Err(error),
-        };
+        return Err(match error {
+            ServiceError::Corrected(_) => error.to_string().into(),
+            error => error.into(),
+        });
     }
     if let Some(session) = &memory.session {
         ensure_session(write, session, (memory.scope.project(), &memory.agent), memory.created_at).await?;
     }
     write.import_memory(&memory);
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }
 
 async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
-    let revision = match Revision::try_from(line) {
-        Ok(revision) => revision,
-        Err(why) => return Ok(Err(why)),
-    };
+    let revision = Revision::try_from(line)?;
     let Some(owner) = write.memory(&revision.memory).await? else {
-        return Ok(Err(format!("memory `{}` of the revision is not here", revision.memory)));
+        return Err(format!("memory `{}` of the revision is not here", revision.memory).into());
     };
     if write.has_revision(&revision.memory, revision.revision).await? {
-        return Ok(Ok(Taken::Unchanged));
+        return Ok(false);
     }
     if revision.revision >= owner.revision || owner.purged {
-        return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
+        return Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision).into());
     }
     // What the memory itself said before is its own past.
     let said = SaidText { scope: &revision.scope, title: &revision.title, content: &revision.content };
     let found = write.tombstones(said, None).await?;
     if let Some(other) = found.here.iter().find(|tombstone| tombstone.memory != owner.id) {
         let (number, id) = (revision.revision, owner.id);
-        return Ok(Err(format!(
+        return Err(format!(
             "revision {number} of memory `{id}` says what memory `{}` no longer says",
             other.memory
-        )));
+        )
+        .into());
     }
     if let Some(session) = &revision.session {
         ensure_session(write, session, (owner.scope.project(), &revision.agent), revision.at).await?;
     }
     write.import_revision(&owner, revision);
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }
 
 async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
-    let prompt = match Prompt::try_from(line) {
-        Ok(prompt) => prompt,
-        Err(why) => return Ok(Err(why)),
-    };
+    let prompt = Prompt::try_from(line)?;
     if write.has_prompt(&prompt.id).await? {
-        return Ok(Ok(Taken::Unchanged));
+        return Ok(false);
     }
     let tombstone = HistoryTombstone::of_prompt(&prompt.id);
     if history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(&prompt.content)).await? {
@@ -464,7 +459,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
     }
     ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;
     write.import_prompt(&prompt);
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
@@ -475,62 +470,62 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         return working(write, line).await;
     }
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
-    let Ok(to) = session_id(&line.to) else { return Ok(Err(bad_end())) };
+    let Ok(to) = session_id(&line.to) else { return Err(bad_end().into()) };
     if write.session(&to).await?.is_none() {
-        return Ok(Err(format!("session `{to}` of an edge is not here")));
+        return Err(format!("session `{to}` of an edge is not here").into());
     }
     if line.name == Table::CreatedIn.name() {
-        let Ok(from) = MemoryId::parse(&line.from) else { return Ok(Err(bad_end())) };
+        let Ok(from) = MemoryId::parse(&line.from) else { return Err(bad_end().into()) };
         let Some(memory) = write.memory(&from).await? else {
-            return Ok(Err(format!("memory `{from}` of an edge is not here")));
+            return Err(format!("memory `{from}` of an edge is not here").into());
         };
         if write.is_written_in(&from, &to).await? {
-            return Ok(Ok(Taken::Unchanged));
+            return Ok(false);
         }
         write.import_writing(&memory, to, line.at);
-        return Ok(Ok(Taken::Created));
+        return Ok(true);
     }
     if line.name == Table::Follows.name() {
-        let Ok(from) = session_id(&line.from) else { return Ok(Err(bad_end())) };
+        let Ok(from) = session_id(&line.from) else { return Err(bad_end().into()) };
         if write.session(&from).await?.is_none() {
-            return Ok(Err(format!("session `{from}` of an edge is not here")));
+            return Err(format!("session `{from}` of an edge is not here").into());
         }
         if write.follows(&from, &to).await? {
-            return Ok(Ok(Taken::Unchanged));
+            return Ok(false);
         }
         write.import_following(from, to, line.at);
-        return Ok(Ok(Taken::Created));
+        return Ok(true);
     }
-    Ok(Err(format!("edge `{}` is not known here", line.name)))
+    Err(format!("edge `{}` is not known here", line.name).into())
 }
 
 async fn working(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     let (Ok(from), Ok(to)) = (MemoryId::parse(&line.from), WorkId::parse(&line.to)) else {
         let why = format!("`{}` -{}-> `{}` names no memory and work", line.from, line.name, line.to);
-        return Ok(Err(why));
+        return Err(why.into());
     };
     let (Some(memory), Some(_)) = (write.memory(&from).await?, write.work(&to).await?) else {
-        return Ok(Err(format!("memory `{from}` or work `{to}` of an edge is not here")));
+        return Err(format!("memory `{from}` or work `{to}` of an edge is not here").into());
     };
     if write.is_worked_in(&from, &to).await? {
-        return Ok(Ok(Taken::Unchanged));
+        return Ok(false);
     }
     write.link_to_work(EventKind::MemoryImported, &memory, to, Some(line.at));
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }
 
 async fn supersession(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     let (Ok(newer), Ok(older)) = (MemoryId::parse(&line.from), MemoryId::parse(&line.to)) else {
-        return Ok(Err(format!("`{}` -{}-> `{}` names no two memories", line.from, line.name, line.to)));
+        return Err(format!("`{}` -{}-> `{}` names no two memories", line.from, line.name, line.to).into());
     };
     let (Some(by_whom), Some(memory)) = (write.memory(&newer).await?, write.memory(&older).await?) else {
-        return Ok(Err(format!("memory `{newer}` or `{older}` of an edge is not here")));
+        return Err(format!("memory `{newer}` or `{older}` of an edge is not here").into());
     };
     if write.supersessions(&[newer]).await?.iter().any(|edge| (edge.newer, edge.older) == (newer, older)) {
-        return Ok(Ok(Taken::Unchanged));
+        return Ok(false);
     }
     if let Err(unfit) = may_supersede(write, newer, older).await? {
-        return Ok(Err(format!("`{newer}` cannot take the place of `{older}`: {unfit}")));
+        return Err(format!("`{newer}` cannot take the place of `{older}`: {unfit}").into());
     }
     // Whose word it is, is one of the words of this program.
     let by = match line.by.as_deref() {
@@ -540,5 +535,5 @@ async fn supersession(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     };
     let edge = Supersession { newer, older, by: by.to_owned(), at: line.at };
     write.import_supersession(&by_whom, &memory, edge);
-    Ok(Ok(Taken::Created))
+    Ok(true)
 }

@@ -13,7 +13,20 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use crate::lock;
+use crate::{ServiceError, lock};
+
+/// Does work that takes long on a thread for it.
+///
+/// # Errors
+/// [`ServiceError::BrokeOff`] if it panics; `work` says what it was.
+pub(crate) async fn on_a_thread<T: Send + 'static>(
+    work: &'static str,
+    done: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    let broke_off =
+        |error: tokio::task::JoinError| ServiceError::BrokeOff { work, reason: error.to_string() };
+    tokio::task::spawn_blocking(done).await.map_err(broke_off)
+}
 
 /// How many tasks of each name run.
 type Running = Arc<Mutex<BTreeMap<&'static str, usize>>>;

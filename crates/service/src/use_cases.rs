@@ -85,7 +85,7 @@ pub(crate) fn with_vectors(
     });
 }
 
-fn caller() -> Caller {
+pub(crate) fn caller() -> Caller {
     Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
 }
 

@@ -1,4 +1,4 @@
-//! Arrangements of arrangements: the proposals of models, and their states. The rows hold no text of a memory.
+//! Arrangements of handbooks: the proposals of models, and their states. The rows hold no text of a memory.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -7,7 +7,7 @@ use super::{
     changes::{CommitScript, NewEvent, Part},
     distil::DroppedRow,
     read::{Vars, one},
-    row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, timestamp},
+    row::{Put, datetime, held, malformed, memory_id, memory_record, own_key, timestamp},
     statement,
 };
 use cerebro_core::domain::{
@@ -88,7 +88,7 @@ impl TryFrom<Row> for Arrangement {
     type Error = StoreError;
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         let project =
             row.project.map(|name| Project::parse(&name).ok_or_else(|| malformed(TABLE, "project", &name)));
         Ok(Self {
@@ -127,18 +127,17 @@ impl Write<'_> {
             ArrangementState::Rejected => EventKind::HandbookRejected,
             ArrangementState::Undone => EventKind::HandbookUndone,
         };
-        let project = arrangement.project.clone();
-        let event = NewEvent { kind, memory: None, session: None, project };
+        let event = NewEvent { project: arrangement.project.clone(), ..NewEvent::about_nothing(kind) };
         self.record(event).arrangements.put.push(arrangement.clone());
     }
 }
 
-/// The arrangements of arrangements.
+/// The arrangements of handbooks.
 #[derive(Clone, Copy)]
 pub struct Arrangements<'a>(&'a Store);
 
 impl Store {
-    /// The arrangements of arrangements.
+    /// The arrangements of handbooks.
     pub fn arrangements(&self) -> Arrangements<'_> {
         Arrangements(self)
     }
@@ -148,7 +147,7 @@ impl Arrangements<'_> {
     /// An arrangement.
     pub async fn by_id(self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(parse::<Row, _>(TABLE, self.0.rows(TABLE, statement::ARRANGEMENT_GET, vars).await?)?))
+        Ok(one(self.0.select::<Row, _>(TABLE, statement::ARRANGEMENT_GET, vars).await?))
     }
 
     /// The arrangements in a state, the latest first.
@@ -158,6 +157,6 @@ impl Arrangements<'_> {
         limit: usize,
     ) -> Result<Vec<Arrangement>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        parse::<Row, _>(TABLE, self.0.rows(TABLE, statement::ARRANGEMENT_LIST, vars).await?)
+        self.0.select::<Row, _>(TABLE, statement::ARRANGEMENT_LIST, vars).await
     }
 }

@@ -4,8 +4,8 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Page, Table, Vars, one, take},
-    row::{key, malformed, parse, signed, unsigned},
+    read::{Page, Table, Vars, one},
+    row::{own_key, signed, unsigned},
     statement,
 };
 
@@ -42,8 +42,11 @@ impl TryFrom<ArtifactRow> for Artifact {
     type Error = StoreError;
 
     fn try_from(row: ArtifactRow) -> Result<Self, StoreError> {
-        let id = row.id.ok_or_else(|| malformed("artifact", "missing", "id"))?;
-        Ok(Self { id: key("artifact", id)?, data: row.data.into_inner().into(), len: unsigned(row.len) })
+        Ok(Self {
+            id: own_key("artifact", row.id)?,
+            data: row.data.into_inner().into(),
+            len: unsigned(row.len),
+        })
     }
 }
 
@@ -67,14 +70,11 @@ impl Artifacts<'_> {
     /// An artifact.
     pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        let rows = self.0.rows("artifact", statement::ARTIFACT_GET, vars).await?;
-        Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
+        Ok(one(self.0.select::<ArtifactRow, _>("artifact", statement::ARTIFACT_GET, vars).await?))
     }
 
     /// Artifacts to which no event refers.
     pub async fn unreferenced(self, limit: usize) -> Result<Vec<String>, StoreError> {
-        let vars = Vars::new().limit(limit);
-        let mut results = self.0.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
-        take::<String>("artifact", &mut results, 0)
+        self.0.values("artifact", statement::ARTIFACT_UNNAMED, Vars::new().limit(limit)).await
     }
 }

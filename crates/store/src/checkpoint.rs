@@ -6,8 +6,8 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     changes::CommitScript,
-    read::{Vars, one, take},
-    row::{Put, key, malformed, parse, signed, unsigned},
+    read::{Vars, one},
+    row::{Put, malformed, own_key, parse, signed, unsigned},
     statement,
     work::unhex,
 };
@@ -45,8 +45,7 @@ impl TryFrom<CheckpointRow> for Checkpoint {
     type Error = StoreError;
 
     fn try_from(row: CheckpointRow) -> Result<Self, StoreError> {
-        let id = row.id.ok_or_else(|| malformed(CHECKPOINT, "missing", "id"))?;
-        let id = key(CHECKPOINT, id)?;
+        let id = own_key(CHECKPOINT, row.id)?;
         let work = WorkId::parse(&id).map_err(|_| malformed(CHECKPOINT, "id", &id))?;
         Ok(Self { work, seq: unsigned(row.seq), state: row.state, mac: Mac(unhex(CHECKPOINT, &row.mac)?) })
     }
@@ -96,7 +95,7 @@ impl Checkpoints<'_> {
     /// The checkpoint of a piece of work, if there is one. An unreadable row counts as none, because it is derived.
     pub async fn of(self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(work)]);
-        let rows = self.0.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
+        let rows = self.0.values(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
         Ok(parse::<CheckpointRow, _>(CHECKPOINT, rows).ok().and_then(one))
     }
 
@@ -105,8 +104,8 @@ impl Checkpoints<'_> {
     /// # Errors
     /// A failing engine, or a malformed row.
     pub async fn forks(self) -> Result<Vec<WorkId>, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORK_CHECKPOINT_FORKS, Vars::new().0).await?;
-        let ids = take::<String>(CHECKPOINT, &mut results, 0)?;
+        let ids: Vec<String> =
+            self.0.values(CHECKPOINT, statement::WORK_CHECKPOINT_FORKS, Vars::new()).await?;
         ids.iter().map(|id| WorkId::parse(id).map_err(|_| malformed(CHECKPOINT, "id", id))).collect()
     }
 }

@@ -6,14 +6,15 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, one, take},
+    read::{Page, Vars, Walk, one},
     row::{
-        Guarded, datetime, held, key, malformed, memory_id, memory_record, parse, project, signed, small,
-        timestamp, unsigned,
+        Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, small, timestamp,
+        unsigned,
     },
     statement,
 };
 use cerebro_core::domain::{CycleId, EventKind, MemoryId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::pace::Spent;
 use cerebro_core::truth::{Action, Insight, Step};
 
@@ -23,58 +24,29 @@ const KEPT: usize = 400;
 /// Most old consolidations that are removed when a new plan is written.
 const OLD_MAX: usize = 50;
 
-/// The state of a consolidation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CycleState {
-    /// Nothing is done yet.
-    Planned,
-    /// It was carried out.
-    Applied,
-    /// It was carried out and undone.
-    Undone,
-}
-
-impl CycleState {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Applied => "applied",
-            Self::Undone => "undone",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Planned, Self::Applied, Self::Undone].into_iter().find(|state| state.as_str() == name)
+named! {
+    /// The state of a consolidation.
+    pub enum CycleState {
+        /// Nothing is done yet.
+        Planned = "planned",
+        /// It was carried out.
+        Applied = "applied",
+        /// It was carried out and undone.
+        Undone = "undone",
     }
 }
 
-/// The result of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepOutcome {
-    /// It was carried out.
-    Done,
-    /// It was skipped: the memory, or the one that stays for it, had changed, or its vectors were not ready.
-    Skipped,
-    /// It was undone.
-    Undone,
-    /// It was not undone, because the memory has changed since.
-    Left,
-}
-
-impl StepOutcome {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Skipped => "skipped",
-            Self::Undone => "undone",
-            Self::Left => "left",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Done, Self::Skipped, Self::Undone, Self::Left].into_iter().find(|one| one.as_str() == name)
+named! {
+    /// The result of a step.
+    pub enum StepOutcome {
+        /// It was carried out.
+        Done = "done",
+        /// It was skipped: the memory, or the one that stays for it, had changed, or its vectors were not ready.
+        Skipped = "skipped",
+        /// It was undone.
+        Undone = "undone",
+        /// It was not undone, because the memory has changed since.
+        Left = "left",
     }
 }
 
@@ -345,7 +317,7 @@ impl Write<'_> {
             CycleState::Applied => EventKind::CycleApplied,
             CycleState::Undone => EventKind::CycleUndone,
         };
-        let cycles = &mut self.record(NewEvent { kind, memory: None, session: None, project: None }).cycles;
+        let cycles = &mut self.record(NewEvent::about_nothing(kind)).cycles;
         cycles.put.push(cycle.clone());
         cycles.gone.extend(replaced);
     }
@@ -362,16 +334,16 @@ impl Store {
     }
 }
 
-impl Cycles<'_> {
+impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
+        Ok(one(self.0.select::<Row, _>(CYCLE, statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        parse::<Row, _>(CYCLE, self.0.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
+        self.0.select::<Row, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
@@ -382,20 +354,24 @@ impl Cycles<'_> {
             id: RecordId,
         }
         let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
-        let mut results = self.0.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
-        take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
+        let old: Vec<Old> = self.0.values(CYCLE, statement::CYCLE_OLD, vars).await?;
+        old.into_iter().map(|old| cycle_id(old.id)).collect()
     }
 
     /// The memories that were derived from this one by plans carried out.
     pub async fn derived_from(self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        let mut results = self.0.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;
-        let derived: Vec<RecordId> = take(CYCLE, &mut results, 0)?;
+        let derived: Vec<RecordId> = self.0.values(CYCLE, statement::CYCLE_DERIVED, vars).await?;
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
     }
 
     /// A page of all consolidations in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredCycle>, StoreError> {
         self.0.page_of::<Row, _>(CYCLE, after, limit).await
+    }
+
+    /// All consolidations in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
+        Walk::over::<Row>(self.0, CYCLE, limit)
     }
 }

@@ -9,8 +9,8 @@ use super::{
     arrangement::TABLE as ARRANGEMENTS,
     changes::{CommitScript, NewEvent, Part},
     history,
-    read::{Page, Table, Vars, one, take},
-    row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, small, timestamp, unsigned},
+    read::{Page, Table, Vars, Walk, one, take},
+    row::{Put, datetime, held, malformed, memory_id, memory_record, own_key, small, timestamp, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
@@ -157,7 +157,7 @@ impl TryFrom<CandidateRow> for Candidate {
     type Error = StoreError;
 
     fn try_from(row: CandidateRow) -> Result<Self, StoreError> {
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         let revision = row.revision.map_or(0, small);
         let memory = row.memory.map(|memory| Ok::<_, StoreError>((memory_id(TABLE, memory)?, revision)));
         Ok(Self {
@@ -182,7 +182,7 @@ impl TryFrom<RunRow> for DistilRun {
     type Error = StoreError;
 
     fn try_from(row: RunRow) -> Result<Self, StoreError> {
-        let id = key(RUNS, row.id.ok_or_else(|| malformed(RUNS, "missing", "id"))?)?;
+        let id = own_key(RUNS, row.id)?;
         Ok(Self {
             session: session_key(&id)?,
             state: DistilState::parse(&row.state).ok_or_else(|| malformed(RUNS, "state", &row.state))?,
@@ -265,7 +265,7 @@ pub struct DistilCounts {
     pub sessions: BTreeMap<String, u64>,
     /// Claims and operations that failed the check, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Arrangements of arrangements by state.
+    /// Arrangements of handbooks by state.
     pub arrangements: BTreeMap<String, u64>,
     /// Candidates that were accepted without a person.
     pub corroborated: u64,
@@ -282,7 +282,7 @@ impl Store {
     }
 }
 
-impl Candidates<'_> {
+impl<'a> Candidates<'a> {
     /// A candidate.
     pub async fn by_id(self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
@@ -293,8 +293,7 @@ impl Candidates<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<RecordId> = ids.iter().map(record).collect();
-        self.select(statement::CANDIDATE_GET, Vars::new().with("ids", ids)).await
+        self.select(statement::CANDIDATE_GET, Vars::new().list("ids", ids.iter().map(record))).await
     }
 
     /// All candidates of a past session.
@@ -316,12 +315,17 @@ impl Candidates<'_> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        parse::<CandidateRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
+        self.0.select::<CandidateRow, _>(TABLE, statement, vars).await
     }
 
     /// A page of all candidates in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Candidate>, StoreError> {
         self.0.page::<CandidateRow, _>(Table::Candidate, after, limit).await
+    }
+
+    /// All candidates in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Candidate> {
+        Walk::over::<CandidateRow>(self.0, TABLE, limit)
     }
 }
 
@@ -342,8 +346,8 @@ impl DistilRuns<'_> {
         if sessions.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new().with("ids", sessions.iter().map(run_record).collect::<Vec<_>>());
-        parse::<RunRow, _>(RUNS, self.0.rows(RUNS, statement::DISTIL_RUN_GET, vars).await?)
+        let vars = Vars::new().list("ids", sessions.iter().map(run_record));
+        self.0.select::<RunRow, _>(RUNS, statement::DISTIL_RUN_GET, vars).await
     }
 
     /// The statistics of distilling.

@@ -1,13 +1,13 @@
 //! Documents and their chunks.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, one, take},
+    read::{Page, Vars, Walk, one},
     row::{
-        Put, datetime, held, key, malformed, named_flags, parse, project as project_of, signed, small,
+        Put, datetime, held, key, malformed, named_flags, own_key, project as project_of, signed, small,
         timestamp, unsigned,
     },
     statement::{self, Statement},
@@ -169,7 +169,7 @@ impl TryFrom<DocumentRow> for Document {
     type Error = StoreError;
 
     fn try_from(row: DocumentRow) -> Result<Self, StoreError> {
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         Ok(Self {
             id: document_id(&id)?,
             project: project_of(TABLE, &row.project)?,
@@ -192,7 +192,7 @@ impl TryFrom<ChunkRow> for DocumentChunk {
     type Error = StoreError;
 
     fn try_from(row: ChunkRow) -> Result<Self, StoreError> {
-        let id = key(CHUNKS, row.id.ok_or_else(|| malformed(CHUNKS, "missing", "id"))?)?;
+        let id = own_key(CHUNKS, row.id)?;
         Ok(Self {
             id: chunk_id(&id)?,
             document: document_id(&row.document)?,
@@ -293,10 +293,11 @@ impl Store {
     }
 }
 
-impl Documents<'_> {
+impl<'a> Documents<'a> {
     /// Whether there is any document.
     pub async fn any(self) -> Result<bool, StoreError> {
-        Ok(!self.0.rows(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?.is_empty())
+        let any: Vec<Value> = self.0.values(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?;
+        Ok(!any.is_empty())
     }
 
     /// Documents by id; missing ones are left out.
@@ -304,7 +305,7 @@ impl Documents<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
+        let vars = Vars::new().list("ids", ids.iter().map(record));
         self.select(statement::DOCUMENT_GET, vars).await
     }
 
@@ -328,12 +329,9 @@ impl Documents<'_> {
         limit: usize,
     ) -> Result<Vec<Document>, StoreError> {
         let vars = Vars::new().count("offset", offset).limit(limit);
-        match project {
-            Some(project) => {
-                self.select(statement::DOCUMENT_LIST, vars.with("project", project.as_str())).await
-            }
-            None => self.select(statement::DOCUMENT_LIST_EVERYWHERE, vars).await,
-        }
+        let (statement, vars) =
+            vars.about(project, statement::DOCUMENT_LIST, statement::DOCUMENT_LIST_EVERYWHERE);
+        self.select(statement, vars).await
     }
 
     /// A page of all documents in order of id.
@@ -341,8 +339,13 @@ impl Documents<'_> {
         self.0.page_of::<DocumentRow, _>(TABLE, after, limit).await
     }
 
+    /// All documents in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Document> {
+        Walk::over::<DocumentRow>(self.0, TABLE, limit)
+    }
+
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        parse::<DocumentRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
+        self.0.select::<DocumentRow, _>(TABLE, statement, vars).await
     }
 }
 
@@ -357,10 +360,15 @@ impl Store {
     }
 }
 
-impl Chunks<'_> {
+impl<'a> Chunks<'a> {
     /// A page of all chunks in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<DocumentChunk>, StoreError> {
         self.0.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
+    }
+
+    /// All chunks in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
+        Walk::over::<ChunkRow>(self.0, CHUNKS, limit)
     }
 
     /// Chunks by id, in no order; missing ones are left out.
@@ -368,8 +376,8 @@ impl Chunks<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new().with("ids", ids.iter().map(chunk_record).collect::<Vec<_>>());
-        parse::<ChunkRow, _>(CHUNKS, self.0.rows(CHUNKS, statement::CHUNK_GET, vars).await?)
+        let vars = Vars::new().list("ids", ids.iter().map(chunk_record));
+        self.0.select::<ChunkRow, _>(CHUNKS, statement::CHUNK_GET, vars).await
     }
 
     /// The digest of each chunk of a document.
@@ -381,8 +389,7 @@ impl Chunks<'_> {
             digest: String,
         }
         let vars = Vars::new().with("document", document.key());
-        let mut results = self.0.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
-        let rows = take::<Row>(CHUNKS, &mut results, 0)?;
-        rows.into_iter().map(|rows| Ok((chunk_id(&key(CHUNKS, rows.id)?)?, rows.digest))).collect()
+        let rows: Vec<Row> = self.0.values(CHUNKS, statement::CHUNK_DIGESTS, vars).await?;
+        rows.into_iter().map(|row| Ok((chunk_id(&key(CHUNKS, row.id)?)?, row.digest))).collect()
     }
 }

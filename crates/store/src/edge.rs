@@ -6,7 +6,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, take},
+    read::{Page, Table, Vars, one},
     row::{datetime, key, memory_id, memory_record, session_record, timestamp},
     statement,
     work::{work_id, work_record},
@@ -105,12 +105,8 @@ impl Write<'_> {
 
     /// An edge from a session to the one that it continues came with an export.
     pub fn import_following(&mut self, later: SessionId, earlier: SessionId, at: Timestamp) {
-        let event = NewEvent {
-            kind: EventKind::SessionImported,
-            memory: None,
-            session: Some(later.clone()),
-            project: None,
-        };
+        let event =
+            NewEvent { session: Some(later.clone()), ..NewEvent::about_nothing(EventKind::SessionImported) };
         self.record(event).edges.follows.push((later, earlier, at));
     }
 
@@ -180,24 +176,20 @@ impl Edges<'_> {
     /// The pieces of work in which a memory was found out, the latest first.
     pub async fn works_of(self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let mut results = self.0.engine()?.run(statement::WORKED_IN_OF_MEMORY, vars.0).await?;
-        let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
+        let edges: Vec<EdgeRow> = self.0.values("WORKED_IN", statement::WORKED_IN_OF_MEMORY, vars).await?;
         edges.into_iter().map(|edge| work_id("WORKED_IN", edge.to)).collect()
     }
 
     /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
     pub async fn memories_of(self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
-        let mut results = self.0.engine()?.run(statement::WORKED_IN_OF_WORK, vars.0).await?;
-        let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
+        let edges: Vec<EdgeRow> = self.0.values("WORKED_IN", statement::WORKED_IN_OF_WORK, vars).await?;
         edges.into_iter().map(|edge| memory_id("WORKED_IN", edge.from)).collect()
     }
 
     async fn time(self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
-        let mut results =
-            self.0.engine()?.run(statement::EDGE_TIME, Vars::new().with("edge", edge).0).await?;
-        let at: Vec<surrealdb::types::Datetime> = take("edge", &mut results, 0)?;
-        Ok(at.first().copied().map(timestamp))
+        let vars = Vars::new().with("edge", edge);
+        Ok(one(self.0.values::<Datetime>("edge", statement::EDGE_TIME, vars).await?).map(timestamp))
     }
 
     /// A page of all edges of a relation in order of id.

@@ -4,7 +4,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, take},
+    read::Vars,
     row::{datetime, memory_id, memory_record},
     statement,
 };
@@ -29,8 +29,8 @@ impl Entities<'_> {
     /// A failing store.
     pub async fn memories_naming(self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("names", vec![name.to_owned(), name.to_lowercase()]).limit(limit);
-        let mut results = self.0.engine()?.run(statement::ENTITY_NAMED, vars.0).await?;
-        take::<RecordId>("entity", &mut results, 0)?.into_iter().map(|id| memory_id("entity", id)).collect()
+        let found: Vec<RecordId> = self.0.values("entity", statement::ENTITY_NAMED, vars).await?;
+        found.into_iter().map(|id| memory_id("entity", id)).collect()
     }
 
     /// Replaces the entities that a model found in a memory.

@@ -1,5 +1,7 @@
 //! The event log.
 
+use std::collections::BTreeMap;
+
 use surrealdb::{
     IndexedResults,
     types::{Datetime, RecordId, SurrealValue},
@@ -9,7 +11,7 @@ use super::{
     Store, StoreError,
     read::{Vars, one, take},
     row::{
-        datetime, malformed, memory_id, memory_record, parse, project, session_id, session_record, signed,
+        datetime, malformed, memory_id, memory_record, project, session_id, session_record, signed,
         timestamp, unsigned,
     },
     statement,
@@ -72,11 +74,19 @@ impl Store {
     }
 }
 
-impl Events<'_> {
+impl<'a> Events<'a> {
+    /// The events of all writers after the last that is known of each, `limit` at a time.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn since(self, known: BTreeMap<String, u64>, limit: usize) -> Result<LogWalk<'a>, StoreError> {
+        Ok(LogWalk { events: self, writers: self.0.peers().writers().await?, known, limit })
+    }
+
     /// The events of a writer after a number, in order.
     pub async fn after(self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
-        parse::<EventRow, _>("event", self.0.rows("event", statement::EVENT_AFTER, vars).await?)
+        self.0.select::<EventRow, _>("event", statement::EVENT_AFTER, vars).await
     }
 
     /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.
@@ -88,10 +98,10 @@ impl Events<'_> {
             kind: String,
             at: Datetime,
         }
-        let mut results = self.0.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
         let deleted = EventKind::MemoryDeleted.as_str();
         let read = |row: Row| Ok((memory_id("event", row.memory)?, timestamp(row.at), row.kind == deleted));
-        take::<Row>("event", &mut results, 0)?.into_iter().map(read).collect()
+        let rows: Vec<Row> = self.0.values("event", statement::EVENT_GAPS, Vars::new()).await?;
+        rows.into_iter().map(read).collect()
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.
@@ -104,6 +114,35 @@ impl Events<'_> {
         let vars = Vars::new().with("writer", writer);
         let mut results = self.0.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
         last_of(&mut results, 0)
+    }
+}
+
+/// The events of all writers, a page of one writer at a time.
+pub struct LogWalk<'a> {
+    events: Events<'a>,
+    /// The writers whose logs are not read to the end.
+    writers: Vec<String>,
+    /// The number of the last event that is known of each writer.
+    known: BTreeMap<String, u64>,
+    limit: usize,
+}
+
+impl LogWalk<'_> {
+    /// The next events of one writer, in order; `None` at the ends of all logs.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
+    pub async fn next(&mut self) -> Result<Option<Vec<Event>>, StoreError> {
+        while let Some(writer) = self.writers.last() {
+            let known = self.known.entry(writer.clone()).or_default();
+            let events = self.events.after(writer, *known, self.limit).await?;
+            if let Some(last) = events.last() {
+                *known = last.seq;
+                return Ok(Some(events));
+            }
+            self.writers.pop();
+        }
+        Ok(None)
     }
 }
 

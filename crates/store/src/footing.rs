@@ -8,7 +8,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, take},
+    read::{Vars, one, take},
     row::{self, datetime, memory_id, memory_record, named_flags, signed, small, timestamp},
     statement,
 };
@@ -82,10 +82,7 @@ impl TryFrom<AnchorRow> for Anchor {
     type Error = StoreError;
 
     fn try_from(row: AnchorRow) -> Result<Self, StoreError> {
-        let digest = |text: &str| {
-            let malformed = || StoreError::Row { table: "anchor", reason: format!("digest `{text}`") };
-            Digest::parse(text).ok_or_else(malformed)
-        };
+        let digest = |text: &str| Digest::parse(text).ok_or_else(|| row::malformed("anchor", "digest", text));
         let symbol = match (row.name, row.digest) {
             (Some(name), Some(bytes)) => {
                 let length = usize::try_from(row.bytes.unwrap_or_default()).unwrap_or_default();
@@ -135,10 +132,7 @@ impl Footings<'_> {
             .with("memory", memory_record(memory))
             .with("revision", i64::from(revision))
             .with("row", row);
-        let mut results = self.0.retry_on_conflict(statement::ANCHOR_PUT, vars).await?;
-        let put: Option<bool> = results
-            .take(0)
-            .map_err(|error| StoreError::Row { table: "anchor", reason: error.to_string() })?;
+        let put = one(self.0.changed::<bool>("anchor", statement::ANCHOR_PUT, vars).await?);
         // A purge that committed after the memory was read did not see the new row.
         let vars = Vars::new().with("memory", memory_record(memory));
         self.0.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
@@ -155,8 +149,8 @@ impl Footings<'_> {
         limit: usize,
     ) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let mut results = self.0.engine()?.run(statement::ANCHOR_LIST, vars.0).await?;
-        take::<Anchored>("anchor", &mut results, 0)?.into_iter().map(Anchored::read).collect()
+        let rows: Vec<Anchored> = self.0.values("anchor", statement::ANCHOR_LIST, vars).await?;
+        rows.into_iter().map(Anchored::read).collect()
     }
 
     /// The footings of those among some memories that are live.
@@ -179,8 +173,8 @@ impl Footings<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new()
-            .with("memories", ids.iter().map(memory_record).collect::<Vec<_>>())
-            .with("anchors", ids.iter().map(anchor_record).collect::<Vec<_>>());
+            .list("memories", ids.iter().map(memory_record))
+            .list("anchors", ids.iter().map(anchor_record));
         let mut results = self.0.engine()?.run(statement::FOOTING, vars.0).await?;
         let mut anchored = HashMap::new();
         for row in take::<Anchored>("anchor", &mut results, 1)? {

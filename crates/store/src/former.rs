@@ -12,7 +12,7 @@ use super::{
     StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
     project::Projects,
-    read::{Vars, take},
+    read::Vars,
     row::{self, datetime},
     statement,
 };
@@ -97,9 +97,8 @@ impl Projects<'_> {
             return Ok(scopes(&merges));
         }
         let vars = Vars::new().limit(MERGES_MAX);
-        let mut results = self.0.engine()?.run(statement::FORMER_LIST, vars.0).await?;
         let mut merges = Merges::new();
-        for row in take::<Row>("former_project", &mut results, 0)? {
+        for row in self.0.values::<Row>("former_project", statement::FORMER_LIST, vars).await? {
             let of = |name: &str| row::project("former_project", name);
             let (name, into) = (of(&row.name)?, of(&row.into)?);
             merges.entry(into).or_default().insert(name);

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use surrealdb::{
     IndexedResults,
-    types::{RecordId, SurrealValue, ToSql, Value, Variables},
+    types::{RecordId, SurrealValue, ToSql},
 };
 
 use super::{
     Store, StoreError, model,
-    row::{datetime, memory_id, memory_record},
+    read::{Vars, take},
+    row::{memory_id, memory_record},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
@@ -18,6 +19,8 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
 const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
+/// The other tables, beside those of vectors, whose rows are worth nothing without what they are about.
+const BESIDE: [&str; 5] = ["anchor", "entity", "feedback", "job", "tombstone"];
 
 /// Rows that break an invariant.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,31 +87,14 @@ pub struct FaultyJobs {
 /// The vectors of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelVectors {
-    /// ModelVectors of memories that are not live.
+    /// Vectors of memories that are not live.
     pub orphans: Faulty,
     /// The newest revision of each memory that has any.
     pub revisions: BTreeMap<MemoryId, i64>,
 }
 
-fn bounded() -> Variables {
-    let mut vars = Variables::new();
-    vars.insert("limit", i64::try_from(FAULTS_MAX).unwrap_or(i64::MAX));
-    vars
-}
-
-fn rows<T: SurrealValue>(
-    statement: Statement,
-    results: &mut IndexedResults,
-    index: usize,
-) -> Result<Vec<T>, StoreError> {
-    let malformed =
-        |error: surrealdb::Error| StoreError::Row { table: statement.name, reason: error.to_string() };
-    let values: Vec<Value> = results.take(index).map_err(malformed)?;
-    let read = |value| {
-        T::from_value(value)
-            .map_err(|error| StoreError::Row { table: statement.name, reason: error.to_string() })
-    };
-    values.into_iter().map(read).collect()
+fn bounded() -> Vars {
+    Vars::new().limit(FAULTS_MAX)
 }
 
 /// Checks over the whole store, and their repairs.
@@ -123,29 +109,24 @@ impl Store {
 }
 
 impl Integrity<'_> {
-    async fn ask(self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
-        Ok(self.0.engine()?.run(statement, vars).await?)
+    async fn ask(self, statement: Statement, vars: Vars) -> Result<IndexedResults, StoreError> {
+        Ok(self.0.engine()?.run(statement, vars.0).await?)
     }
 
-    async fn ask_rows<T: SurrealValue>(
-        self,
-        statement: Statement,
-        vars: Variables,
-    ) -> Result<Vec<T>, StoreError> {
-        rows(statement, &mut self.ask(statement, vars).await?, 0)
+    async fn ask_rows<T: SurrealValue>(self, statement: Statement, vars: Vars) -> Result<Vec<T>, StoreError> {
+        self.0.values(statement.name, statement, vars).await
     }
 
     /// The extent of each writer's log.
     pub async fn log_extents(self) -> Result<Vec<LogExtent>, StoreError> {
-        self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
+        self.ask_rows(statement::DOCTOR_EVENTS, Vars::new()).await
     }
 
     /// Edges of any relation that lack an end, and names whose memory is missing.
     pub async fn dangling_edges(self) -> Result<Faulty, StoreError> {
         let mut loose = Faulty::default();
         for table in RELATIONS {
-            let mut vars = bounded();
-            vars.insert("table", table);
+            let vars = bounded().with("table", table);
             loose = loose.and(Faulty(self.ask_rows(statement::DOCTOR_EDGES, vars).await?));
         }
         Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
@@ -155,7 +136,7 @@ impl Integrity<'_> {
     pub async fn dangling_rows(self) -> Result<[Faulty; 3], StoreError> {
         let statement = statement::DOCTOR_BESIDE;
         let mut results = self.ask(statement, bounded()).await?;
-        let mut of = |index| rows(statement, &mut results, index).map(Faulty);
+        let mut of = |index| take(statement.name, &mut results, index).map(Faulty);
         Ok([of(0)?, of(1)?, of(2)?])
     }
 
@@ -165,7 +146,7 @@ impl Integrity<'_> {
         let mut results = self.ask(statement, bounded()).await?;
         let mut loose = Faulty::default();
         for index in 0..3 {
-            loose = loose.and(Faulty(rows(statement, &mut results, index)?));
+            loose = loose.and(Faulty(take(statement.name, &mut results, index)?));
         }
         Ok(loose)
     }
@@ -180,7 +161,7 @@ impl Integrity<'_> {
             first: i64,
             last: i64,
         }
-        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Variables::new()).await?;
+        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Vars::new()).await?;
         let span = |row: Row| {
             let Row { memory, rows, first, last } = row;
             Ok((memory_id("revision", memory)?, RevisionExtent { rows, first, last }))
@@ -191,18 +172,16 @@ impl Integrity<'_> {
     /// Jobs that need attention; a lease that ended before `before` counts as lost.
     pub async fn faulty_jobs(self, before: Timestamp) -> Result<FaultyJobs, StoreError> {
         let statement = statement::DOCTOR_JOBS;
-        let mut vars = bounded();
-        vars.insert("before", datetime(before));
-        let mut results = self.ask(statement, vars).await?;
-        let mut take = |index| Ok::<_, StoreError>(Faulty(rows(statement, &mut results, index)?));
-        Ok(FaultyJobs { orphans: take(0)?, stuck: take(1)?, dead: take(2)? })
+        let mut results = self.ask(statement, bounded().at("before", before)).await?;
+        let mut of = |index| take(statement.name, &mut results, index).map(Faulty);
+        Ok(FaultyJobs { orphans: of(0)?, stuck: of(1)?, dead: of(2)? })
     }
 
     /// The tables of vectors, and whether searches use them.
     pub async fn vector_tables(self) -> Result<Vec<(String, bool)>, StoreError> {
         let tables = self.0.row_counts().await?;
         let active: Vec<String> = if tables.contains_key("model") {
-            self.ask_rows(statement::DOCTOR_MODELS, Variables::new()).await?
+            self.ask_rows(statement::DOCTOR_MODELS, Vars::new()).await?
         } else {
             Vec::new()
         };
@@ -219,11 +198,9 @@ impl Integrity<'_> {
             revision: i64,
         }
         let statement = statement::DOCTOR_VECTORS;
-        let mut vars = bounded();
-        vars.insert("table", table);
-        let mut results = self.ask(statement, vars).await?;
-        let orphans = Faulty(rows(statement, &mut results, 0)?);
-        let found: Vec<Row> = rows(statement, &mut results, 1)?;
+        let mut results = self.ask(statement, bounded().with("table", table)).await?;
+        let orphans = Faulty(take(statement.name, &mut results, 0)?);
+        let found: Vec<Row> = take(statement.name, &mut results, 1)?;
         let newest = |row: Row| Ok((memory_id("vector", row.memory)?, row.revision));
         let revisions = found.into_iter().map(newest).collect::<Result<_, StoreError>>()?;
         Ok(ModelVectors { orphans, revisions })
@@ -231,7 +208,7 @@ impl Integrity<'_> {
 
     /// The memories of waiting jobs, in order of id.
     pub async fn queued(self) -> Result<Vec<MemoryId>, StoreError> {
-        let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
+        let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Vars::new()).await?;
         let mut ids =
             records.into_iter().map(|id| memory_id("job", id)).collect::<Result<Vec<_>, StoreError>>()?;
         ids.sort();
@@ -248,15 +225,13 @@ impl Integrity<'_> {
         self.repair(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
     }
 
-    /// Removes rows that lack their subject: edges, jobs, vectors. It removes nothing that was saved.
+    /// Removes rows that lack their subject: edges, vectors, and rows beside memories. It removes nothing that was saved.
     pub async fn remove(self, rows: &Faulty) -> Result<(), StoreError> {
-        let derived = |id: &RecordId| {
+        let may_go = |id: &&RecordId| {
             let table = id.table.as_str();
-            RELATIONS.contains(&table)
-                || ["job", "entity"].contains(&table)
-                || table.starts_with(model::PREFIX)
+            RELATIONS.contains(&table) || BESIDE.contains(&table) || table.starts_with(model::PREFIX)
         };
-        let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
+        let rows = rows.0.iter().filter(may_go).cloned().collect();
         self.repair(statement::DOCTOR_REMOVE, rows).await
     }
 
@@ -266,8 +241,33 @@ impl Integrity<'_> {
         }
         // Decisions read these rows while they hold the writer.
         let _pause = self.0.pause().await;
-        let mut vars = Variables::new();
-        vars.insert("ids", ids);
-        self.ask(statement, vars).await.map(drop)
+        self.ask(statement, Vars::new().with("ids", ids)).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use surrealdb::types::Variables;
+
+    use super::*;
+    use crate::tests::{open, run};
+
+    #[test]
+    fn rows_beside_memories_that_are_not_there_are_found_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let store = open(dir.path()).await;
+            let rows = "
+                CREATE anchor:a SET memory = memory:gone, revision = 1, at = time::now(), anchors = [];
+                CREATE feedback:f SET memory = memory:gone, session = session:gone, source = 'read', rank = 1, at = time::now();
+                CREATE tombstone:short SET memory = memory:gone, why = 'deleted', at = time::now();";
+            store.engine().unwrap().script("test", rows, Variables::new()).await.unwrap();
+            for found in store.integrity().dangling_rows().await.unwrap() {
+                assert_eq!(found.len(), 1, "{found:?}");
+                store.integrity().remove(&found).await.unwrap();
+            }
+            assert!(store.integrity().dangling_rows().await.unwrap().iter().all(Faulty::is_empty));
+            store.close().await.unwrap();
+        });
     }
 }

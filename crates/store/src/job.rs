@@ -12,42 +12,32 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, StoredModel, packed,
-    read::{Vars, one, take},
-    row::{JobRow, datetime, key, memory_id, memory_record, timestamp},
+    read::{Vars, one},
+    row::{JobRow, datetime, key, memory_id, memory_record, small, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
+use cerebro_core::named;
+use cerebro_core::text;
 
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
 
-/// What a job does. The kinds are defined here; the schema does not list them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobKind {
-    /// Computes a memory's vectors and its relations by likeness and mentions.
-    Embed,
-    /// Asks a language model how a memory relates to others.
-    InferRelations,
-    /// Asks a language model what is worth keeping of a past session.
-    Distil,
-    /// Asks a language model for insights, for a plan of consolidation.
-    Derive,
+named! {
+    /// What a job does. Its name also begins the ids of the jobs; the schema does not list them.
+    pub enum JobKind {
+        /// Computes a memory's vectors and its relations by likeness and mentions.
+        Embed = "embed",
+        /// Asks a language model how a memory relates to others.
+        InferRelations = "claim",
+        /// Asks a language model what is worth keeping of a past session.
+        Distil = "distil",
+        /// Asks a language model for insights, for a plan of consolidation.
+        Derive = "derive",
+    }
 }
 
 impl JobKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Embed, Self::InferRelations, Self::Distil, Self::Derive];
-
-    /// The stored name, which also begins the job's id. Stored names never change.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Embed => "embed",
-            Self::InferRelations => "claim",
-            Self::Distil => "distil",
-            Self::Derive => "derive",
-        }
-    }
-
     /// The row of this kind of job for a subject.
     pub(super) fn record(self, subject: &Subject) -> RecordId {
         let kind = self.as_str();
@@ -273,10 +263,6 @@ impl Row {
     }
 }
 
-fn small(count: i64) -> u32 {
-    u32::try_from(count).unwrap_or(0)
-}
-
 /// The job queue.
 #[derive(Clone, Copy)]
 pub struct Jobs<'a>(&'a Store);
@@ -306,8 +292,7 @@ impl Jobs<'_> {
             .at("now", self.0.now())
             .at("until", until)
             .with("kind", kind.as_str());
-        let mut results = self.0.retry_on_conflict(statement::JOB_LEASE, vars).await?;
-        let rows: Vec<Row> = take("job", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.changed("job", statement::JOB_LEASE, vars).await?;
         rows.into_iter().map(|row| row.leased(kind)).collect()
     }
 
@@ -352,12 +337,11 @@ impl Jobs<'_> {
             .with("queued", i64::from(job.revision))
             .with("revision", i64::from(revision))
             .with("table", model.table.as_str())
-            .with("count", i64::try_from(puts.len()).unwrap_or(i64::MAX))
+            .count("count", puts.len())
             .with("puts", puts);
         self.0.check_space()?;
         let _order = self.0.vectors.lock().await;
-        let mut results = self.0.retry_on_conflict(statement::JOB_FINISH, vars).await?;
-        let held: Vec<Option<String>> = take("job", &mut results, 0)?;
+        let held: Vec<Option<String>> = self.0.changed("job", statement::JOB_FINISH, vars).await?;
         let Some(project) = one(held).flatten() else { return Ok(false) };
         on_commit(&Project::parse(&project).map_or(Scope::Personal, Scope::Project));
         Ok(true)
@@ -381,17 +365,13 @@ impl Jobs<'_> {
         reason: &str,
     ) -> Result<(), StoreError> {
         let state = if again.is_some() { JobState::Queued } else { JobState::Dead };
-        let reason = cerebro_core::text::cut_chars(&cerebro_core::text::one_line(reason), ERROR_CHARS_MAX)
-            .into_owned();
-        self.put_back(
-            owner,
-            std::slice::from_ref(job),
-            state,
-            again.unwrap_or(self.0.now()),
-            Some(reason),
-            false,
-        )
-        .await
+        let reason = text::cut_chars(&text::one_line(reason), ERROR_CHARS_MAX).into_owned();
+        let vars = Vars::new()
+            .with("state", state.as_str())
+            .at("due", again.unwrap_or(self.0.now()))
+            .with("error", Some(reason))
+            .with("forgive", false);
+        self.put_back(owner, std::slice::from_ref(job), vars).await
     }
 
     /// Gives leased jobs back without counting the attempt.
@@ -399,27 +379,19 @@ impl Jobs<'_> {
         if jobs.is_empty() {
             return Ok(());
         }
-        self.put_back(owner, jobs, JobState::Queued, self.0.now(), None, true).await
+        let vars = Vars::new()
+            .with("state", JobState::Queued.as_str())
+            .at("due", self.0.now())
+            .with("error", None::<String>)
+            .with("forgive", true);
+        self.put_back(owner, jobs, vars).await
     }
 
-    async fn put_back(
-        self,
-        owner: &str,
-        jobs: &[Job],
-        state: JobState,
-        due: Timestamp,
-        reason: Option<String>,
-        forgive: bool,
-    ) -> Result<(), StoreError> {
+    /// Ends the leases of jobs. `vars` says in which state they are from then on, when they are due, why, and whether the
+    /// attempt counts.
+    async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
         let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
-        let jobs: Vec<Held> = jobs.iter().map(held).collect();
-        let vars = Vars::new()
-            .with("owner", owner)
-            .with("jobs", jobs)
-            .with("state", state.as_str())
-            .at("due", due)
-            .with("error", reason)
-            .with("forgive", forgive);
+        let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
         self.0.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
     }
 
@@ -444,8 +416,7 @@ impl Jobs<'_> {
             leased: i64,
             dead: i64,
         }
-        let mut results = self.0.engine()?.run(statement::JOB_COUNTS, Vars::new().0).await?;
-        let rows: Vec<Row> = take("job", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.values("job", statement::JOB_COUNTS, Vars::new()).await?;
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
         Ok(one(rows).map_or_else(JobCounts::default, |row| JobCounts {
             queued: count(row.queued),
@@ -463,25 +434,21 @@ impl Jobs<'_> {
             next: Option<surrealdb::types::Datetime>,
         }
         let vars = Vars::new().with("kind", kind.as_str());
-        let mut results = self.0.engine()?.run(statement::JOB_WAITING, vars.0).await?;
-        let row = one(take::<Row>("job", &mut results, 0)?);
+        let row = one(self.0.values::<Row>("job", statement::JOB_WAITING, vars).await?);
         Ok(row.map_or((false, None), |row| (row.leased, row.next.map(timestamp))))
     }
 
     /// Jobs in one state, the earliest due first.
     pub async fn in_state(self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        let mut results = self.0.engine()?.run(statement::JOB_LIST, vars.0).await?;
-        let rows: Vec<Row> = take("job", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.values("job", statement::JOB_LIST, vars).await?;
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
     /// Revives the dead letters and returns their number.
     pub async fn retry_dead(self) -> Result<usize, StoreError> {
-        let mut results =
-            self.0.retry_on_conflict(statement::JOB_RETRY, Vars::new().at("now", self.0.now())).await?;
-        let rows: Vec<surrealdb::types::Value> = take("job", &mut results, 0)?;
-        Ok(rows.len())
+        let vars = Vars::new().at("now", self.0.now());
+        Ok(self.0.changed::<surrealdb::types::Value>("job", statement::JOB_RETRY, vars).await?.len())
     }
 
     /// Queues a job about a revision of a subject. It replaces one of the same kind that waits already.
@@ -525,8 +492,7 @@ impl Jobs<'_> {
         }
         let after = after.map_or_else(|| RecordId::new("memory", ""), memory_record);
         let vars = Vars::new().with("after", after).limit(limit);
-        let mut results = self.0.engine()?.run(statement::MEMORY_IDS, vars.0).await?;
-        let rows: Vec<Row> = take("memory", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.values("memory", statement::MEMORY_IDS, vars).await?;
         let Some(last) = rows.last() else { return Ok((None, 0)) };
         let last = memory_id("memory", last.id.clone())?;
         let live: Vec<(MemoryId, i64)> = rows
@@ -534,8 +500,7 @@ impl Jobs<'_> {
             .filter(|row| row.live)
             .map(|row| Ok((memory_id("memory", row.id)?, row.revision)))
             .collect::<Result<_, StoreError>>()?;
-        let have =
-            self.0.vectors().revisions_of(model, &live.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+        let have = self.0.vectors().revisions_of(model, live.iter().map(|(id, _)| id)).await?;
         let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
         let jobs: Vec<JobRow> = missing
             .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.0.now()))

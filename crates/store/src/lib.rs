@@ -3,8 +3,8 @@
 //! [`Store`] is the whole: it opens, closes, commits, dumps and restores. What it holds is divided by noun. Each noun
 //! has a file, and a type that borrows the store and has the noun's queries: `store.memories()` is a [`Memories`], and
 //! `store.jobs().lease(..)` leases jobs. The methods of all nouns use the same words: `by_id` reads one row and `by_ids`
-//! several, `latest` gives the newest first, and `page` walks all rows in order of id. They return values of
-//! [`cerebro_core::domain`].
+//! several, `latest` gives the newest first, `walk` goes through all rows in order of id, and `page` reads the rows after
+//! an id. They return values of [`cerebro_core::domain`].
 //!
 //! Derived rows (vectors, relations, anchors, signs, jobs under way) are also written there, because they have no
 //! events. Everything else is written through [`Store::transact`]. It holds the one writer of this process from the
@@ -77,7 +77,7 @@ pub use dump::RowCounts;
 pub use edge::{Edge, Edges};
 pub use entity::Entities;
 pub use error::StoreError;
-pub use event::Events;
+pub use event::{Events, LogWalk};
 pub use footing::{Footing, Footings};
 pub use history::{
     ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts, PastSessions,
@@ -91,7 +91,7 @@ pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
 pub use project::{Counts, HealthCounts, ProjectCount, Projects};
 pub use prompt::Prompts;
-pub use read::Table;
+pub use read::{Table, Walk};
 pub use relation::{Provenance, Relations, StoredRelation};
 pub use revision::Revisions;
 pub use seal::Seals;

@@ -15,7 +15,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Table, Vars, one, take},
+    read::{Page, Table, Vars, Walk, one},
     row::{
         BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, parse, session_id,
         session_record, signed, small, taint, timestamp, unsigned, validity,
@@ -303,11 +303,6 @@ impl Write<'_> {
         }
     }
 
-    /// Something happened to the memory that changes no row of it.
-    pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
-        self.record(NewEvent::about_memory(kind, memory, Some(session)));
-    }
-
     /// Common to all of these: records the event and writes the row.
     fn put_memory(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> &mut Tables {
         let tables = self.record(NewEvent::about_memory(kind, memory, session));
@@ -365,16 +360,36 @@ impl Store {
     }
 }
 
-impl Memories<'_> {
+impl<'a> Memories<'a> {
     /// A memory, deleted or not.
     pub async fn by_id(self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
     /// Memories by id, in no order; missing ones are left out.
-    pub async fn by_ids(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
-        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+    pub async fn by_ids<'i>(
+        self,
+        ids: impl IntoIterator<Item = &'i MemoryId>,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let ids: Vec<RecordId> = ids.into_iter().map(memory_record).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+    }
+
+    /// The same, each memory by its id.
+    pub async fn map_of<'i>(
+        self,
+        ids: impl IntoIterator<Item = &'i MemoryId>,
+    ) -> Result<BTreeMap<MemoryId, Memory>, StoreError> {
+        Ok(self.by_ids(ids).await?.into_iter().map(|memory| (memory.id, memory)).collect())
+    }
+
+    /// The same, in the order of the ids, each once.
+    pub async fn in_order(self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
+        let mut found = self.map_of(ids).await?;
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
 
     /// Ids and titles of memories whose id begins with `prefix`, which is part of a valid id.
@@ -390,8 +405,7 @@ impl Memories<'_> {
             id: RecordId,
             title: String,
         }
-        let mut results = self.0.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
-        let named: Vec<Named> = take("memory", &mut results, 0)?;
+        let named: Vec<Named> = self.0.values("memory", statement::MEMORY_BY_PREFIX, vars).await?;
         named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
     }
 
@@ -407,20 +421,9 @@ impl Memories<'_> {
         self.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
-    /// The live memories of a project (of all, when `None`) written last before a moment, newest first.
-    pub async fn latest(
-        self,
-        project: Option<&Project>,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().at("before", before).limit(limit);
-        match project {
-            Some(project) => {
-                self.select(statement::MEMORY_RECENT, vars.with("project", project.as_str())).await
-            }
-            None => self.select(statement::MEMORY_RECENT_EVERYWHERE, vars).await,
-        }
+    /// Live memories of a project, in no order.
+    pub async fn live(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+        self.of_project(project, true, limit).await
     }
 
     /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
@@ -429,10 +432,19 @@ impl Memories<'_> {
         self.select(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
-    /// Memories of a project that are not live, purged ones included.
+    /// Memories of a project that are not live, purged ones included, in no order.
     pub async fn deleted(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.select(statement::MEMORY_GONE, vars).await
+        self.of_project(project, false, limit).await
+    }
+
+    async fn of_project(
+        self,
+        project: &Project,
+        live: bool,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).with("live", live).limit(limit);
+        self.select(statement::MEMORY_OF_PROJECT, vars).await
     }
 
     /// The live memories of a scope made before a moment, nearest first.
@@ -442,8 +454,7 @@ impl Memories<'_> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement::MEMORY_BEFORE, vars).await
+        self.created(statement::MEMORY_BEFORE, scope, at, limit).await
     }
 
     /// The live memories of a scope made after a moment, nearest first.
@@ -453,24 +464,43 @@ impl Memories<'_> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement::MEMORY_SINCE, vars).await
+        self.created(statement::MEMORY_SINCE, scope, at, limit).await
     }
 
-    /// The live memories that a session wrote before (`forward` false) or after a moment, nearest first,
-    /// with the moment of their writing.
-    pub async fn written_in(
+    async fn created(
+        self,
+        statement: Statement,
+        scope: &Scope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
+        self.select(statement, vars).await
+    }
+
+    /// The live memories that a session wrote after a moment, nearest first, with the moment of their writing.
+    pub async fn written_since(
         self,
         session: &SessionId,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
+        self.written(statement::SESSION_MEMORIES_SINCE, session, at, limit).await
+    }
+
+    /// The live ones of the memories that a statement finds on one side of a moment, nearest first.
+    pub(super) async fn written(
+        self,
+        statement: Statement,
+        session: &SessionId,
         mut at: Timestamp,
-        forward: bool,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let mut found = Vec::new();
         // Deleted ones are filtered out here: as a condition of the statement they would defeat its index. The
         // bound on pages keeps a session of deleted memories only from being read through.
         for _ in 0..DELETED_PAGES_MAX {
-            let page = self.page_written_in(session, at, forward, limit).await?;
+            let page = self.written_page(statement, session, at, limit).await?;
             let is_last = page.len() < limit;
             at = page.last().map_or(at, |(_, at)| *at);
             found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
@@ -482,24 +512,18 @@ impl Memories<'_> {
         Ok(found)
     }
 
-    async fn page_written_in(
+    async fn written_page(
         self,
+        statement: Statement,
         session: &SessionId,
         at: Timestamp,
-        forward: bool,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        let statement =
-            if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
         // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
-        let moments = moments(self.0.rows("CREATED_IN", statement, vars).await?)?;
-        if moments.is_empty() {
-            return Ok(Vec::new());
-        }
+        let moments = moments(self.0.values("CREATED_IN", statement, vars).await?)?;
         let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
-        let mut memories: BTreeMap<MemoryId, Memory> =
-            self.by_ids(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
+        let mut memories = self.map_of(&ids).await?;
         Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
@@ -527,7 +551,7 @@ impl Memories<'_> {
             related_from: Vec<Relation>,
         }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(row) = one(self.0.rows("memory", statement::OBSERVATION, vars).await?) else {
+        let Some(row) = one(self.0.values::<Value>("memory", statement::OBSERVATION, vars).await?) else {
             return Ok(None);
         };
         let edges = Edges::from_value(row.clone())
@@ -544,13 +568,9 @@ impl Memories<'_> {
         let mut met = BTreeSet::new();
         found.retain(|(id, kind, _)| met.insert((*id, kind.clone())));
         found.truncate(limit);
-        if found.is_empty() {
-            return Ok(Some((memory, Vec::new())));
-        }
-        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| *id).collect();
-        let live = self.by_ids(&ids).await?;
+        let memories = self.map_of(found.iter().map(|(id, ..)| id)).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
-            let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
+            let neighbour = memories.get(&id).filter(|memory| memory.is_live())?;
             Some(Neighbour { id, title: neighbour.title.to_string(), kind, weight })
         });
         Ok(Some((memory, near.collect())))
@@ -559,6 +579,11 @@ impl Memories<'_> {
     /// A page of all memories in order of id, deleted ones included.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Memory>, StoreError> {
         self.0.page::<MemoryRow, _>(Table::Memory, after, limit).await
+    }
+
+    /// All memories in order of id, deleted ones included, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
+        Walk::over::<MemoryRow>(self.0, "memory", limit)
     }
 
     /// A live memory that a session wrote and that has this content.
@@ -572,7 +597,7 @@ impl Memories<'_> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        parse::<MemoryRow, _>("memory", self.0.rows("memory", statement, vars).await?)
+        self.0.select::<MemoryRow, _>("memory", statement, vars).await
     }
 }
 

@@ -1,9 +1,9 @@
 //! Migrates a store to this binary's schema: numbered files, applied in order, never edited.
 
 use sha2::{Digest, Sha256};
-use surrealdb::types::{SurrealValue, Value, Variables};
+use surrealdb::types::{SurrealValue, Variables};
 
-use super::{Engine, StoreError, retry::Attempts, statement};
+use super::{Engine, StoreError, read::take, retry::Attempts, statement};
 
 struct Migration {
     version: u32,
@@ -89,14 +89,7 @@ pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
 async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {
     engine.run(statement::MIGRATION_TABLE, Variables::new()).await?;
     let mut results = engine.run(statement::MIGRATION_LIST, Variables::new()).await?;
-    let rows: Vec<Value> =
-        results.take(0).map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
-    let applied = rows
-        .into_iter()
-        .map(Applied::from_value)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
-
+    let applied: Vec<Applied> = take("migration", &mut results, 0)?;
     let found = applied.iter().map(|row| u32::try_from(row.version).unwrap_or(u32::MAX)).max().unwrap_or(0);
     if found > newest() {
         return Err(StoreError::SchemaTooNew { found, supported: newest() });

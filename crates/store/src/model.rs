@@ -92,6 +92,11 @@ impl StoredModel {
         Self { name: name.to_owned(), dimension, table: table_of(name), state }
     }
 
+    /// Whether it is the model of a provider with this name and dimension.
+    pub fn is(&self, name: &str, dimension: usize) -> bool {
+        self.name == name && self.dimension == dimension
+    }
+
     fn record(&self) -> RecordId {
         RecordId::new("model", self.table.as_str())
     }
@@ -133,7 +138,7 @@ impl Models<'_> {
 
     /// Makes the table of a model and records the model.
     pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
-        self.run(model, statement::VECTOR_TABLE, Variables::new()).await?;
+        self.run(model, statement::VECTOR_TABLE, Vars::new()).await?;
         let state = if model.state == ModelState::Active { "active" } else { "building" };
         let row = ModelRow {
             name: model.name.clone(),
@@ -142,10 +147,8 @@ impl Models<'_> {
             state: state.to_owned(),
             at: datetime(self.0.now()),
         };
-        self.0
-            .retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
-            .await
-            .map(drop)
+        let vars = Vars::new().with("id", model.record()).with("row", row);
+        self.0.retry_on_conflict(statement::MODEL_PUT, vars).await.map(drop)
     }
 
     /// Makes searches use this model from now on. The vectors of the one before stay.
@@ -159,7 +162,7 @@ impl Models<'_> {
         let mut attempts = Attempts::default();
         loop {
             let vars = Vars::new().with("table", model.table.as_str());
-            match self.run(model, statement::VECTOR_DROP, vars.0).await {
+            match self.run(model, statement::VECTOR_DROP, vars).await {
                 // The index of the table also writes in the background.
                 Err(error) if error.is_retryable() => attempts.again().await?,
                 done => return done.map(drop),
@@ -167,14 +170,24 @@ impl Models<'_> {
         }
     }
 
-    /// Runs a statement on the table of a model.
-    pub(super) async fn run(
+    /// What a statement on the table of a model returns.
+    pub(super) async fn values<T: SurrealValue>(
         self,
         model: &StoredModel,
         template: Statement,
-        vars: Variables,
+        vars: Vars,
+    ) -> Result<Vec<T>, StoreError> {
+        take("vector", &mut self.run(model, template, vars).await?, 0)
+    }
+
+    /// Runs a statement on the table of a model.
+    async fn run(
+        self,
+        model: &StoredModel,
+        template: Statement,
+        vars: Vars,
     ) -> Result<surrealdb::IndexedResults, StoreError> {
-        Ok(self.0.engine()?.script(template.name, &model.fill(template), vars).await?)
+        Ok(self.0.engine()?.script(template.name, &model.fill(template), vars.0).await?)
     }
 }
 

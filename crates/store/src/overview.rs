@@ -102,15 +102,17 @@ impl Sessions<'_> {
         let memories: BTreeMap<MemoryId, Memory> =
             memories.into_iter().map(|memory| (memory.id, memory)).collect();
         let mut sides = [Side::default(), Side::default()];
-        for (side, (rows, limit, forward)) in
-            sides.iter_mut().zip([(earlier, before, false), (later, after, true)])
-        {
+        let found = [
+            (earlier, before, statement::SESSION_MEMORIES_BEFORE),
+            (later, after, statement::SESSION_MEMORIES_SINCE),
+        ];
+        for (side, (rows, limit, statement)) in sides.iter_mut().zip(found) {
             let is_full = rows.len() == limit;
             let live = |(id, at)| Some((memories.get(&id).filter(|memory| memory.is_live())?.clone(), at));
             side.written = moments(rows)?.into_iter().filter_map(live).collect();
             if is_full && side.written.len() < limit {
                 // Deleted memories took up part of the limit.
-                side.written = self.0.memories().written_in(session, at, forward, limit).await?;
+                side.written = self.0.memories().written(statement, session, at, limit).await?;
             }
             side.prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
         }

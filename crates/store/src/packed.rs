@@ -4,15 +4,15 @@
 //! The rows are derived. They change in the transactions that change the vectors. A reader compares the number of a
 //! project's rows with [`Vectors::count`]: a store of an older program has none yet.
 
-use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use surrealdb::types::{Bytes, RecordId, SurrealValue, Value};
 
 use super::{
     StoreError,
     model::StoredModel,
-    read::{Vars, take},
-    row::{memory_id, memory_record},
+    read::Vars,
+    row::memory_record,
     statement,
-    vector::{StoredVector, Vectors},
+    vector::{PlaceRow, StoredVector, Vectors},
 };
 use cerebro_core::domain::Scope;
 
@@ -48,10 +48,8 @@ impl Vectors<'_> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
-            place: String,
-            memory: RecordId,
-            revision: i64,
-            passage: i64,
+            #[surreal(flatten)]
+            place: PlaceRow,
             numbers: Bytes,
         }
         let vars = Vars::new()
@@ -59,19 +57,8 @@ impl Vectors<'_> {
             .with("project", scope.project_name())
             .with("after", after)
             .limit(limit);
-        let mut results = self.0.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
-        let rows: Vec<Row> = take("packed", &mut results, 0)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(StoredVector {
-                    place: row.place,
-                    memory: memory_id("packed", row.memory)?,
-                    revision: u32::try_from(row.revision).unwrap_or(0),
-                    passage: u32::try_from(row.passage).unwrap_or(0),
-                    embedding: vector(&row.numbers),
-                })
-            })
-            .collect()
+        let rows: Vec<Row> = self.0.values("packed", statement::PACKED_PAGE, vars).await?;
+        rows.into_iter().map(|row| row.place.read("packed", vector(&row.numbers))).collect()
     }
 
     /// Packs the vectors of a scope again; the argument has all of them. A vector that was changed or removed
@@ -87,10 +74,8 @@ impl Vectors<'_> {
         struct Row {
             id: RecordId,
             vector: RecordId,
-            place: String,
-            memory: RecordId,
-            revision: i64,
-            passage: i64,
+            #[surreal(flatten)]
+            place: PlaceRow,
             numbers: Bytes,
         }
         self.0.check_space()?;
@@ -100,10 +85,12 @@ impl Vectors<'_> {
             let row = |one: &StoredVector| Row {
                 id: record(model, &one.place),
                 vector: RecordId::new(model.table.as_str(), one.place.as_str()),
-                place: one.place.clone(),
-                memory: memory_record(&one.memory),
-                revision: i64::from(one.revision),
-                passage: i64::from(one.passage),
+                place: PlaceRow {
+                    place: one.place.clone(),
+                    memory: memory_record(&one.memory),
+                    revision: i64::from(one.revision),
+                    passage: i64::from(one.passage),
+                },
                 numbers: numbers(&one.embedding),
             };
             let rows: Vec<Row> = part.iter().map(row).collect();

@@ -20,7 +20,7 @@ use super::{
     transaction::Position,
 };
 use cerebro_core::domain::{
-    Event, Memory, MemoryId,
+    Event, MemoryId,
     limits::{WRITERS_KNOWN_MAX, WRITERS_MAX},
 };
 
@@ -112,8 +112,10 @@ impl Peers<'_> {
         let mut writers: Vec<String> = Vec::new();
         while writers.len() < WRITERS_KNOWN_MAX {
             let vars = Vars::new().with("after", writers.last().cloned().unwrap_or_default());
-            let mut results = self.0.engine()?.run(statement::WRITER_NEXT, vars.0).await?;
-            let Some(next) = one(take::<String>("event", &mut results, 0)?) else { return Ok(writers) };
+            let Some(next) = one(self.0.values::<String>("event", statement::WRITER_NEXT, vars).await?)
+            else {
+                return Ok(writers);
+            };
             writers.push(next);
         }
         tracing::warn!("more than {WRITERS_KNOWN_MAX} homes wrote to this database; the rest is not heard");
@@ -237,8 +239,7 @@ impl Peers<'_> {
         }
         let id = RecordId::new("writer", self.0.writer.as_str());
         let vars = Vars::new().with("id", id).with("lease", self.0.lease.as_str());
-        let mut results = self.0.retry_on_conflict(statement::WRITER_ATTEND, vars).await?;
-        let before = take::<Option<Before>>("writer", &mut results, 0)?;
+        let before = self.0.changed::<Option<Before>>("writer", statement::WRITER_ATTEND, vars).await?;
         self.0.retry_on_conflict(statement::WRITER_RETIRE, Vars::new()).await?;
         Ok(one(before).flatten().map(|before| before.lease))
     }
@@ -285,9 +286,7 @@ impl Store {
     /// Notifies the followers of events, with the memories in their present state.
     async fn announce_again(&self, events: Vec<Event>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
-        let ids: Vec<MemoryId> = ids.into_iter().collect();
-        let memories: Vec<Memory> =
-            if ids.is_empty() { Vec::new() } else { self.memories().by_ids(&ids).await? };
+        let memories = self.memories().by_ids(&ids).await?;
         self.announce(&Committed { events, memories });
         Ok(())
     }

@@ -6,7 +6,7 @@ use surrealdb::types::{SurrealValue, Variables};
 
 use super::{
     Store, StoreError,
-    read::{Vars, take},
+    read::{Vars, one, take},
     row::{timestamp, unsigned},
     statement::{self, Statement},
 };
@@ -86,17 +86,8 @@ impl Store {
 impl Projects<'_> {
     /// Counts the rows of one project or of all.
     pub async fn counts(self, project: Option<&Project>) -> Result<Counts, StoreError> {
-        let mut results = match project {
-            Some(project) => {
-                let vars = Vars::new().with("project", project.as_str());
-                self.0.engine()?.run(statement::COUNTS_OF, vars.0).await?
-            }
-            None => self.0.engine()?.run(statement::COUNTS, Variables::new()).await?,
-        };
-        let counts: Option<Counts> = results
-            .take(0)
-            .map_err(|error| StoreError::Row { table: "counts", reason: error.to_string() })?;
-        Ok(counts.unwrap_or_default())
+        let (statement, vars) = Vars::new().about(project, statement::COUNTS_OF, statement::COUNTS);
+        Ok(one(self.0.values("counts", statement, vars).await?).unwrap_or_default())
     }
 
     /// Counts what health reports apart from memories, for one project or all. It walks the names.
@@ -114,10 +105,7 @@ impl Projects<'_> {
             consolidated_at: Option<surrealdb::types::Datetime>,
         }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let mut results = self.0.engine()?.run(statement::HEALTH_COUNTS, vars.0).await?;
-        let row: Option<Row> = results
-            .take(0)
-            .map_err(|error| StoreError::Row { table: "health", reason: error.to_string() })?;
+        let row: Option<Row> = one(self.0.values("health", statement::HEALTH_COUNTS, vars).await?);
         let counts = |row: Row| HealthCounts {
             names: unsigned(row.names),
             edges: unsigned(row.relates_to + row.supersedes),

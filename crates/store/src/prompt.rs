@@ -5,9 +5,9 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, one, take},
+    read::{Page, Table, Vars, Walk, one},
     row::{
-        Put, datetime, held, key, malformed, parse, project, prompt_record, session_id, session_record,
+        Put, datetime, held, malformed, own_key, project, prompt_record, session_id, session_record,
         timestamp,
     },
     statement::{self, Statement},
@@ -46,7 +46,7 @@ impl TryFrom<PromptRow> for Prompt {
 
     fn try_from(row: PromptRow) -> Result<Self, StoreError> {
         const TABLE: &str = "prompt";
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         Ok(Self {
             id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
             session: session_id(TABLE, row.session)?,
@@ -127,7 +127,7 @@ impl Store {
     }
 }
 
-impl Prompts<'_> {
+impl<'a> Prompts<'a> {
     /// A prompt.
     pub async fn by_id(self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("ids", vec![prompt_record(id)]);
@@ -142,26 +142,20 @@ impl Prompts<'_> {
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().at("before", before).limit(limit);
-        match project {
-            Some(project) => {
-                self.select(statement::PROMPT_LATEST, vars.with("project", project.as_str())).await
-            }
-            None => self.select(statement::PROMPT_LATEST_EVERYWHERE, vars).await,
-        }
+        let (statement, vars) =
+            vars.about(project, statement::PROMPT_LATEST, statement::PROMPT_LATEST_EVERYWHERE);
+        self.select(statement, vars).await
     }
 
-    /// The prompts of a session given before (`forward` false) or after a moment, nearest first.
+    /// The prompts of a session given after a moment, oldest first.
     pub async fn of_session(
         self,
         session: &SessionId,
-        at: Timestamp,
-        forward: bool,
+        after: Timestamp,
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
-        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        let statement =
-            if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
-        self.select(statement, vars).await
+        let vars = Vars::new().with("sid", session_record(session)).at("at", after).limit(limit);
+        self.select(statement::PROMPT_SESSION_SINCE, vars).await
     }
 
     /// The prompts of a project given after a moment, oldest first.
@@ -189,8 +183,7 @@ impl Prompts<'_> {
     /// The prompts that contain a text, at most `limit`. It walks all prompts.
     pub async fn with_text(self, text: &str, limit: usize) -> Result<Vec<PromptId>, StoreError> {
         let vars = Vars::new().with("text", text).limit(limit);
-        let mut results = self.0.engine()?.run(statement::PROMPT_WITH, vars.0).await?;
-        let found: Vec<String> = take("prompt", &mut results, 0)?;
+        let found: Vec<String> = self.0.values("prompt", statement::PROMPT_WITH, vars).await?;
         Ok(found.iter().filter_map(|id| PromptId::parse(id).ok()).collect())
     }
 
@@ -199,7 +192,12 @@ impl Prompts<'_> {
         self.0.page::<PromptRow, _>(Table::Prompt, after, limit).await
     }
 
+    /// All prompts in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
+        Walk::over::<PromptRow>(self.0, "prompt", limit)
+    }
+
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
-        parse::<PromptRow, _>("prompt", self.0.rows("prompt", statement, vars).await?)
+        self.0.select::<PromptRow, _>("prompt", statement, vars).await
     }
 }

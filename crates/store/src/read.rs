@@ -1,5 +1,7 @@
 //! Reading: parameters of statements, rows, and pages of a table. The queries are with their tables.
 
+use std::{future::Future, pin::Pin};
+
 use surrealdb::{
     IndexedResults,
     types::{RecordId, RecordIdKey, SurrealValue, Value, Variables},
@@ -10,7 +12,7 @@ use super::{
     row::{datetime, parse},
     statement::{self, Statement},
 };
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{Project, Timestamp};
 
 /// A table that export walks through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,24 @@ impl Vars {
         self
     }
 
+    /// Binds a list.
+    pub(super) fn list<T: SurrealValue>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.with(name, values.into_iter().collect::<Vec<T>>())
+    }
+
+    /// The statement about one project, with the parameter that it needs; without a project, the one about all.
+    pub(super) fn about(
+        self,
+        project: Option<&Project>,
+        of_one: Statement,
+        of_all: Statement,
+    ) -> (Statement, Self) {
+        match project {
+            Some(project) => (of_one, self.with("project", project.as_str())),
+            None => (of_all, self),
+        }
+    }
+
     pub(super) fn count(self, name: &str, count: usize) -> Self {
         self.with(name, i64::try_from(count).unwrap_or(i64::MAX))
     }
@@ -121,14 +141,38 @@ pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
 }
 
 impl Store {
-    pub(super) async fn rows(
+    /// What a statement returns. `table` is named in the error of a malformed row.
+    pub(super) async fn values<T: SurrealValue>(
         &self,
         table: &'static str,
         statement: Statement,
         vars: Vars,
-    ) -> Result<Vec<Value>, StoreError> {
-        let mut results = self.engine()?.run(statement, vars.0).await?;
-        rows(table, &mut results, 0)
+    ) -> Result<Vec<T>, StoreError> {
+        take(table, &mut self.engine()?.run(statement, vars.0).await?, 0)
+    }
+
+    /// What a statement that writes returns: see [`Self::retry_on_conflict`].
+    pub(super) async fn changed<T: SurrealValue>(
+        &self,
+        table: &'static str,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<T>, StoreError> {
+        take(table, &mut self.retry_on_conflict(statement, vars).await?, 0)
+    }
+
+    /// What the rows that a statement returns stand for.
+    pub(super) async fn select<R, D>(
+        &self,
+        table: &'static str,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<D>, StoreError>
+    where
+        R: SurrealValue,
+        D: TryFrom<R, Error = StoreError>,
+    {
+        parse::<R, D>(table, self.values(table, statement, vars).await?)
     }
 
     /// The keys of a table that begin with a prefix.
@@ -146,8 +190,7 @@ impl Store {
             .with("from", RecordId::new(table.name(), prefix))
             .with("beyond", RecordId::new(table.name(), format!("{prefix}{}", char::MAX)))
             .limit(limit);
-        let mut results = self.engine()?.run(statement::KEYS_BY_PREFIX, vars.0).await?;
-        take(table.name(), &mut results, 0)
+        self.values(table.name(), statement::KEYS_BY_PREFIX, vars).await
     }
 
     /// A page of a table of the export in order of id.
@@ -178,7 +221,7 @@ impl Store {
         // No id is empty, so every id comes after it.
         let after = RecordId::new(table, after.unwrap_or_default());
         let vars = Vars::new().with("table", table).with("after", after).limit(limit);
-        let rows = self.rows(table, statement::TABLE_PAGE, vars).await?;
+        let rows: Vec<Value> = self.values(table, statement::TABLE_PAGE, vars).await?;
         let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
         Ok(keys.into_iter().zip(parse::<R, D>(table, rows)?).collect())
     }
@@ -196,4 +239,48 @@ pub(super) fn take<T: SurrealValue>(
             T::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })
         })
         .collect()
+}
+
+/// All rows of a table in order of id, a page at a time. What is written meanwhile may be missed.
+pub struct Walk<'a, T> {
+    store: &'a Store,
+    table: &'static str,
+    limit: usize,
+    read: ReadPage<T>,
+    /// The id of the last row so far.
+    after: Option<String>,
+    is_over: bool,
+}
+
+/// Reads the page of a table after an id.
+type ReadPage<T> = for<'s> fn(&'s Store, &'static str, Option<String>, usize) -> PageFuture<'s, T>;
+type PageFuture<'s, T> = Pin<Box<dyn Future<Output = Result<Page<T>, StoreError>> + Send + 's>>;
+
+impl<'a, T> Walk<'a, T> {
+    /// Begins at the first row; a page has at most `limit`.
+    pub(super) fn over<R>(store: &'a Store, table: &'static str, limit: usize) -> Self
+    where
+        R: SurrealValue + 'static,
+        T: TryFrom<R, Error = StoreError> + 'static,
+    {
+        let read: ReadPage<T> = |store, table, after, limit| {
+            Box::pin(async move { store.page_of::<R, T>(table, after.as_deref(), limit).await })
+        };
+        Self { store, table, limit, read, after: None, is_over: false }
+    }
+
+    /// The next page; `None` after the last row.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
+    pub async fn next(&mut self) -> Result<Option<Vec<T>>, StoreError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let page = (self.read)(self.store, self.table, self.after.clone(), self.limit).await?;
+        self.is_over = page.len() < self.limit;
+        self.after = page.last().map(|(key, _)| key.clone());
+        let rows: Vec<T> = page.into_iter().map(|(_, row)| row).collect();
+        Ok((!rows.is_empty()).then_some(rows))
+    }
 }

@@ -4,12 +4,14 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, take},
-    row::{datetime, key, memory_id, memory_record, timestamp},
+    read::{Page, Vars, Walk, one},
+    row::{datetime, memory_id, memory_record, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_core::relate::{Relation, RelationKind};
+
+const TABLE: &str = "RELATES_TO";
 
 /// How a relation was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +64,8 @@ impl TryFrom<Row> for StoredRelation {
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
         Ok(Self {
-            from: memory_id("RELATES_TO", row.from)?,
-            to: memory_id("RELATES_TO", row.to)?,
+            from: memory_id(TABLE, row.from)?,
+            to: memory_id(TABLE, row.to)?,
             kind: row.kind,
             weight: row.weight,
             evidence: row.evidence,
@@ -85,7 +87,7 @@ impl Store {
     }
 }
 
-impl Relations<'_> {
+impl<'a> Relations<'a> {
     /// Replaces the relations that a method found from a memory. Returns `false` and changes nothing when the
     /// memory has a different revision or is gone.
     ///
@@ -102,7 +104,7 @@ impl Relations<'_> {
     ) -> Result<bool, StoreError> {
         let at = datetime(self.0.now());
         let row = |relation: &Relation| Row {
-            id: RecordId::new("RELATES_TO", format!("{memory}-{}-{}", relation.kind.as_str(), relation.to)),
+            id: RecordId::new(TABLE, format!("{memory}-{}-{}", relation.kind.as_str(), relation.to)),
             from: memory_record(memory),
             to: memory_record(&relation.to),
             kind: relation.kind.as_str().to_owned(),
@@ -117,24 +119,18 @@ impl Relations<'_> {
             .with("revision", i64::from(revision))
             .with("method", by.method)
             .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
-        let mut results = self.0.retry_on_conflict(statement::RELATION_PUT, vars).await?;
-        let put: Option<bool> = results
-            .take(0)
-            .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
+        let put = one(self.0.changed::<bool>(TABLE, statement::RELATION_PUT, vars).await?);
         Ok(put.unwrap_or(false))
     }
 
     /// A page of all relations, each with its key, in order of key.
-    pub async fn page(
-        self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<(String, StoredRelation)>, StoreError> {
-        let after = after.map(|key| RecordId::new("RELATES_TO", key));
-        let vars = Vars::new().with("table", "RELATES_TO").with("after", after).limit(limit);
-        let mut results = self.0.engine()?.run(statement::TABLE_PAGE, vars.0).await?;
-        let keyed = |row: Row| Ok((key("RELATES_TO", row.id.clone())?, StoredRelation::try_from(row)?));
-        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(keyed).collect()
+    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredRelation>, StoreError> {
+        self.0.page_of::<Row, _>(TABLE, after, limit).await
+    }
+
+    /// All relations in order of key, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, StoredRelation> {
+        Walk::over::<Row>(self.0, TABLE, limit)
     }
 
     /// The relations that start or end at any of the memories, the strongest first.
@@ -142,18 +138,15 @@ impl Relations<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        let vars = Vars::new().with("ids", ids).limit(limit);
-        let mut results = self.0.engine()?.run(statement::RELATION_LIST, vars.0).await?;
-        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+        let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(limit);
+        self.0.select::<Row, _>(TABLE, statement::RELATION_LIST, vars).await
     }
 
     /// All claims that speak against a memory.
     pub async fn claims(self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
-        let mut results = self.0.engine()?.run(statement::RELATION_CLAIMS, vars.0).await?;
-        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+        self.0.select::<Row, _>(TABLE, statement::RELATION_CLAIMS, vars).await
     }
 
     /// The relations of some kinds between live memories with at least this weight whose pair nobody has settled,
@@ -169,8 +162,7 @@ impl Relations<'_> {
     ) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
-        let mut results = self.0.engine()?.run(statement::RELATION_PAIRS, vars.0).await?;
-        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+        self.0.select::<Row, _>(TABLE, statement::RELATION_PAIRS, vars).await
     }
 
     /// Records that a person lets two memories stand, each in the revision that the person read. It holds until one

@@ -1,14 +1,14 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, one},
+    read::{Page, Table, Vars, Walk, one},
     row::{
-        BodyRow, datetime, held, memory_id, memory_record, parse, session_id, session_record, small,
-        timestamp, validity,
+        BodyRow, datetime, held, memory_id, memory_record, session_id, session_record, small, timestamp,
+        validity,
     },
     statement,
 };
@@ -124,7 +124,7 @@ impl Store {
     }
 }
 
-impl Revisions<'_> {
+impl<'a> Revisions<'a> {
     /// One earlier revision of a memory.
     pub async fn by_number(self, memory: &MemoryId, number: u32) -> Result<Option<Revision>, StoreError> {
         Ok(one(self.before(memory, number.saturating_add(1), 1).await?)
@@ -140,12 +140,17 @@ impl Revisions<'_> {
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        parse::<RevisionRow, _>("revision", self.0.rows("revision", statement::REVISION_LIST, vars).await?)
+        self.0.select::<RevisionRow, _>("revision", statement::REVISION_LIST, vars).await
     }
 
     /// A page of all revisions in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Revision>, StoreError> {
         self.0.page::<RevisionRow, _>(Table::Revision, after, limit).await
+    }
+
+    /// All revisions in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Revision> {
+        Walk::over::<RevisionRow>(self.0, "revision", limit)
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.
@@ -154,13 +159,10 @@ impl Revisions<'_> {
         project: Option<&Project>,
         since: Timestamp,
     ) -> Result<Vec<Timestamp>, StoreError> {
-        let mut vars = Variables::new();
-        vars.insert("project", project.map(|project| project.as_str().to_owned()));
-        vars.insert("since", datetime(since));
-        let mut results = self.0.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
-        let moments = results
-            .take::<Vec<Datetime>>(0)
-            .map_err(|error| StoreError::Row { table: "revision", reason: error.to_string() })?;
+        let vars = Vars::new()
+            .with("project", project.map(|project| project.as_str().to_owned()))
+            .at("since", since);
+        let moments: Vec<Datetime> = self.0.values("revision", statement::REVISION_MOMENTS, vars).await?;
         Ok(moments.into_iter().map(timestamp).collect())
     }
 }

@@ -47,6 +47,11 @@ pub(super) fn key(table: &'static str, id: RecordId) -> Result<String, StoreErro
     }
 }
 
+/// The key of a row itself.
+pub(super) fn own_key(table: &'static str, id: Option<RecordId>) -> Result<String, StoreError> {
+    key(table, id.ok_or_else(|| malformed(table, "missing", "id"))?)
+}
+
 pub(super) fn malformed(table: &'static str, what: &str, value: &str) -> StoreError {
     StoreError::Row { table, reason: format!("{what} `{value}`") }
 }
@@ -83,7 +88,7 @@ pub(super) fn unsigned(count: i64) -> u64 {
 }
 
 pub(super) fn small(count: i64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+    u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
 pub(super) fn kind(table: &'static str, name: &str) -> Result<Kind, StoreError> {

@@ -6,8 +6,8 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Vars, take},
-    row::{datetime, parse, signed, unsigned},
+    read::Vars,
+    row::{datetime, signed, unsigned},
     statement,
     work::StoredWork,
 };
@@ -77,8 +77,7 @@ impl Part for SealChanges {
 impl Write<'_> {
     /// The journal is sealed, and the rows of the sealed pieces of work record it.
     pub fn seal_works(&mut self, seal: &Seal, sealed: Vec<StoredWork>) {
-        let event = NewEvent { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
-        let tables = self.record(event);
+        let tables = self.record(NewEvent::about_nothing(EventKind::WorkSealed));
         tables.seals.added.push(seal.clone());
         tables.works.put.extend(sealed);
     }
@@ -98,8 +97,7 @@ impl Store {
 impl Seals<'_> {
     /// The journals that have seals.
     pub async fn origins(self, limit: usize) -> Result<Vec<String>, StoreError> {
-        let mut results = self.0.engine()?.run(statement::SEAL_ORIGINS, Vars::new().limit(limit).0).await?;
-        take::<String>(SEAL, &mut results, 0)
+        self.0.values(SEAL, statement::SEAL_ORIGINS, Vars::new().limit(limit)).await
     }
 
     /// The seals of a journal from a number on, in order.
@@ -108,6 +106,6 @@ impl Seals<'_> {
     /// A failing store, or an unreadable row.
     pub async fn of_journal(self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
-        parse::<SealRow, _>(SEAL, self.0.rows(SEAL, statement::SEAL_AFTER, vars).await?)
+        self.0.select::<SealRow, _>(SEAL, statement::SEAL_AFTER, vars).await
     }
 }

@@ -5,10 +5,10 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Table, Vars, one},
+    read::{Page, Table, Vars, Walk, one},
     row::{
-        Guarded, datetime, held, malformed, memory_record, parse, project, session_id, session_record,
-        signed, timestamp, unsigned,
+        Guarded, datetime, held, malformed, memory_record, project, session_id, session_record, signed,
+        timestamp, unsigned,
     },
     statement::{self, Statement},
 };
@@ -189,7 +189,7 @@ impl Store {
     }
 }
 
-impl Sessions<'_> {
+impl<'a> Sessions<'a> {
     /// A session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
@@ -197,8 +197,7 @@ impl Sessions<'_> {
 
     /// Several sessions, in no order.
     pub async fn by_ids(self, ids: &[SessionId]) -> Result<Vec<Session>, StoreError> {
-        let ids: Vec<RecordId> = ids.iter().map(session_record).collect();
-        self.select(statement::SESSION_GET, Vars::new().with("ids", ids)).await
+        self.select(statement::SESSION_GET, Vars::new().list("ids", ids.iter().map(session_record))).await
     }
 
     /// The sessions of a project (of all, when `None`) begun last before a moment, newest first.
@@ -209,12 +208,9 @@ impl Sessions<'_> {
         limit: usize,
     ) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().at("before", before).limit(limit);
-        match project {
-            Some(project) => {
-                self.select(statement::SESSION_LATEST, vars.with("project", project.as_str())).await
-            }
-            None => self.select(statement::SESSION_LATEST_EVERYWHERE, vars).await,
-        }
+        let (statement, vars) =
+            vars.about(project, statement::SESSION_LATEST, statement::SESSION_LATEST_EVERYWHERE);
+        self.select(statement, vars).await
     }
 
     /// Sessions that have not ended, except those of some other homes.
@@ -239,6 +235,11 @@ impl Sessions<'_> {
         self.0.page::<SessionRow, _>(Table::Session, after, limit).await
     }
 
+    /// All sessions in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Session> {
+        Walk::over::<SessionRow>(self.0, "session", limit)
+    }
+
     /// The sessions that wrote a memory and have this summary, or none.
     pub async fn with_summary(
         self,
@@ -251,6 +252,6 @@ impl Sessions<'_> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
-        parse::<SessionRow, _>("session", self.0.rows("session", statement, vars).await?)
+        self.0.select::<SessionRow, _>("session", statement, vars).await
     }
 }

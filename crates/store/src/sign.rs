@@ -8,7 +8,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, take},
+    read::Vars,
     row::{datetime, memory_id, memory_record, session_record, signed, unsigned},
     statement,
 };
@@ -80,9 +80,8 @@ impl Signs<'_> {
             count: i64,
         }
         let vars = Vars::new().limit(limit);
-        let mut results = self.0.engine()?.run(statement::FEEDBACK_OF_MEMORIES, vars.0).await?;
         let mut signs: BTreeMap<MemoryId, FeedbackCounts> = BTreeMap::new();
-        for one in take::<Counted>("feedback", &mut results, 0)? {
+        for one in self.0.values::<Counted>("feedback", statement::FEEDBACK_OF_MEMORIES, vars).await? {
             let Some(source) = Source::parse(&one.source) else { continue };
             signs.entry(memory_id("feedback", one.memory)?).or_default().insert(source, unsigned(one.count));
         }
@@ -101,8 +100,7 @@ impl Signs<'_> {
             count: i64,
         }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let mut results = self.0.engine()?.run(statement::FEEDBACK_COUNTS, vars.0).await?;
-        let counted = take::<Counted>("feedback", &mut results, 0)?;
+        let counted = self.0.values::<Counted>("feedback", statement::FEEDBACK_COUNTS, vars).await?;
         // Sources of a later version are unknown here.
         Ok(counted
             .into_iter()

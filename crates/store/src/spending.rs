@@ -4,7 +4,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, one, take},
+    read::{Vars, one},
     statement,
 };
 use cerebro_core::pace::Spent;
@@ -66,8 +66,8 @@ impl Spending<'_> {
             tokens: i64,
             requests: i64,
         }
-        let mut results = self.0.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
-        let rows: Vec<Row> = take("spent", &mut results, 0)?;
+        let rows: Vec<Row> =
+            self.0.values("spent", statement::SPENT_GET, Vars::new().with("day", day)).await?;
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         Ok(one(rows)
             .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })

@@ -9,7 +9,7 @@ use super::{
     Store, StoreError, Why, Write,
     changes::{CommitScript, NewEvent, Part},
     edge::edge_id,
-    read::{Page, Table, Vars, take},
+    read::{Page, Table, Vars, Walk},
     row::{datetime, memory_id, memory_record, timestamp},
     statement,
 };
@@ -150,27 +150,29 @@ impl Store {
     }
 }
 
-impl Supersessions<'_> {
+impl<'a> Supersessions<'a> {
     /// The supersessions of some memories, in both directions, the latest first.
     pub async fn of(self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        let vars = Vars::new().with("ids", ids).limit(SUPERSESSIONS_MAX);
-        let mut results = self.0.engine()?.run(statement::SUPERSESSION_OF, vars.0).await?;
-        take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
+        let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(SUPERSESSIONS_MAX);
+        self.0.select::<Row, _>("SUPERSEDES", statement::SUPERSESSION_OF, vars).await
     }
 
     /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
     pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
-        let mut results = self.0.engine()?.run(statement::SUPERSESSION_ALL, vars.0).await?;
-        take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
+        self.0.select::<Row, _>("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
     }
 
     /// A page of all these edges in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Supersession>, StoreError> {
         self.0.page::<Row, _>(Table::Supersedes, after, limit).await
+    }
+
+    /// All these edges in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Supersession> {
+        Walk::over::<Row>(self.0, "SUPERSEDES", limit)
     }
 }

@@ -11,12 +11,13 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Vars, take},
+    read::{Page, Vars},
     retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::{
     sameness::{self, Part as TextPart, Place, keyed},
     text,
@@ -27,36 +28,21 @@ const SINCE_MAX: usize = 10_000;
 /// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
 
-/// Why a text no longer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// An update replaced it.
-    Corrected,
-    /// Another memory superseded its memory.
-    Superseded,
-    /// Its memory was deleted.
-    Deleted,
-    /// Its memory was purged.
-    Purged,
+named! {
+    /// Why a text no longer holds.
+    pub enum Why {
+        /// An update replaced it.
+        Corrected = "corrected",
+        /// Another memory superseded its memory.
+        Superseded = "superseded",
+        /// Its memory was deleted.
+        Deleted = "deleted",
+        /// Its memory was purged.
+        Purged = "purged",
+    }
 }
 
 impl Why {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Corrected => "corrected",
-            Self::Superseded => "superseded",
-            Self::Deleted => "deleted",
-            Self::Purged => "purged",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Corrected, Self::Superseded, Self::Deleted, Self::Purged]
-            .into_iter()
-            .find(|why| why.as_str() == name)
-    }
-
     /// Whether something else holds in its place, of which a caller who says the text again must be told.
     pub fn is_correction(self) -> bool {
         matches!(self, Self::Corrected | Self::Superseded)
@@ -425,8 +411,7 @@ impl Write<'_> {
             }
         }
         if !stored.is_empty() {
-            let ids: Vec<RecordId> = stored.into_iter().map(TextKey::record).collect();
-            let vars = Vars::new().with("ids", ids);
+            let vars = Vars::new().list("ids", stored.into_iter().map(TextKey::record));
             let stored = self.store().tombstones().select(statement::TOMBSTONE_GET, vars).await?;
             found.extend(stored.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)));
         }
@@ -525,8 +510,8 @@ impl Tombstones<'_> {
         let keyed: Vec<(MemoryId, BTreeSet<TextKey>)> =
             memories.iter().map(|memory| (memory.id, keys(memory))).collect();
         let ids: BTreeSet<&TextKey> = keyed.iter().flat_map(|(_, keys)| keys).collect();
-        let ids: Vec<RecordId> = ids.into_iter().map(TextKey::record).collect();
-        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        let vars = Vars::new().list("ids", ids.into_iter().map(TextKey::record));
+        let found = self.select(statement::TOMBSTONE_GET, vars).await?;
         let is_said = |(id, keys): &(MemoryId, BTreeSet<TextKey>)| {
             found.iter().any(|tombstone| tombstone.memory != *id && keys.contains(&tombstone.key))
         };
@@ -551,8 +536,7 @@ impl Tombstones<'_> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
-        let mut results = self.0.engine()?.run(statement, vars.0).await?;
-        take::<Row>("tombstone", &mut results, 0)?.into_iter().map(Tombstone::try_from).collect()
+        self.0.select::<Row, _>("tombstone", statement, vars).await
     }
 
     /// The latest tombstones of all memories or of one, newest first.
@@ -583,11 +567,9 @@ impl Tombstones<'_> {
         if memories.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let records: Vec<RecordId> = memories.iter().map(memory_record).collect();
-        let vars = Vars::new().with("memories", records).limit(SINCE_MAX);
-        let mut results = self.0.engine()?.run(statement::TOMBSTONE_SINCE, vars.0).await?;
+        let vars = Vars::new().list("memories", memories.iter().map(memory_record)).limit(SINCE_MAX);
         let mut last = BTreeMap::new();
-        for row in take::<Since>("tombstone", &mut results, 0)? {
+        for row in self.0.values::<Since>("tombstone", statement::TOMBSTONE_SINCE, vars).await? {
             let (memory, at) = (memory_id("tombstone", row.memory)?, timestamp(row.at));
             let latest = last.entry(memory).or_insert(at);
             *latest = at.max(*latest);
@@ -600,8 +582,7 @@ impl Tombstones<'_> {
     /// # Errors
     /// A failing store.
     pub async fn count(self) -> Result<usize, StoreError> {
-        let mut results = self.0.engine()?.run(statement::TOMBSTONE_COUNT, Vars::new().0).await?;
-        let counts: Vec<i64> = take("tombstone", &mut results, 0)?;
+        let counts: Vec<i64> = self.0.values("tombstone", statement::TOMBSTONE_COUNT, Vars::new()).await?;
         Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
     }
 
@@ -626,8 +607,8 @@ impl Tombstones<'_> {
     /// # Errors
     /// A failing store.
     pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
-        let mut results = self.0.engine()?.run(statement::TOMBSTONE_SECRETS, Vars::new().0).await?;
-        let names: Vec<String> = take("tombstone_secret", &mut results, 0)?;
+        let names: Vec<String> =
+            self.0.values("tombstone_secret", statement::TOMBSTONE_SECRETS, Vars::new()).await?;
         Ok((names.contains(&self.0.key_maker.name()), !names.is_empty()))
     }
 
@@ -637,12 +618,8 @@ impl Tombstones<'_> {
     /// A failing store.
     pub async fn note_secret(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.key_maker.name()));
-        Ok(self
-            .0
-            .engine()?
-            .run(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.0.now()).0)
-            .await
-            .map(drop)?)
+        let vars = vars.at("at", self.0.now());
+        Ok(self.0.engine()?.run(statement::TOMBSTONE_SECRET_PUT, vars.0).await.map(drop)?)
     }
 }
 

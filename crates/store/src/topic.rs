@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     memory::topic_slot,
-    read::{Vars, one, take},
+    read::{Vars, one},
     row::{memory_id, timestamp},
     statement,
 };
@@ -56,8 +56,7 @@ impl Topics<'_> {
             updated_at: Datetime,
         }
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let mut results = self.0.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
-        let topics: Vec<Row> = take("memory", &mut results, 0)?;
+        let topics: Vec<Row> = self.0.values("memory", statement::MEMORY_TOPICS, vars).await?;
         let topic = |row: Row| {
             Ok(Topic {
                 key: row.topic_key,

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError,
     changes::{CommitScript, Part},
     model::StoredModel,
-    read::{Vars, one, take},
-    row::{memory_id, memory_record},
+    read::{Vars, one},
+    row::{memory_id, memory_record, small},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Scope};
@@ -27,6 +27,28 @@ pub struct StoredVector {
     pub passage: u32,
     /// The vector.
     pub embedding: Vec<f32>,
+}
+
+/// Where the row of a vector belongs.
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct PlaceRow {
+    pub place: String,
+    pub memory: RecordId,
+    pub revision: i64,
+    pub passage: i64,
+}
+
+impl PlaceRow {
+    pub(super) fn read(self, table: &'static str, embedding: Vec<f32>) -> Result<StoredVector, StoreError> {
+        Ok(StoredVector {
+            place: self.place,
+            memory: memory_id(table, self.memory)?,
+            revision: small(self.revision),
+            passage: small(self.passage),
+            embedding,
+        })
+    }
 }
 
 /// The changes of the tables of all models.
@@ -85,34 +107,21 @@ impl Vectors<'_> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
-            place: String,
-            memory: RecordId,
-            revision: i64,
-            passage: i64,
+            #[surreal(flatten)]
+            place: PlaceRow,
             embedding: Vec<f64>,
         }
         let vars = Vars::new().with("project", scope.project_name()).with("after", after).limit(limit);
-        let mut results = self.0.models().run(model, statement::VECTOR_PAGE, vars.0).await?;
-        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.models().values(model, statement::VECTOR_PAGE, vars).await?;
         #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
-        rows.into_iter()
-            .map(|row| {
-                Ok(StoredVector {
-                    place: row.place,
-                    memory: memory_id("vector", row.memory)?,
-                    revision: u32::try_from(row.revision).unwrap_or(0),
-                    passage: u32::try_from(row.passage).unwrap_or(0),
-                    embedding: row.embedding.into_iter().map(|x| x as f32).collect(),
-                })
-            })
-            .collect()
+        let numbers = |embedding: Vec<f64>| embedding.into_iter().map(|x| x as f32).collect();
+        rows.into_iter().map(|row| row.place.read("vector", numbers(row.embedding))).collect()
     }
 
     /// How many vectors a scope has.
     pub async fn count(self, model: &StoredModel, scope: &Scope) -> Result<usize, StoreError> {
         let vars = Vars::new().with("project", scope.project_name());
-        let mut results = self.0.models().run(model, statement::VECTOR_COUNT, vars.0).await?;
-        let counts: Vec<i64> = take("vector", &mut results, 0)?;
+        let counts: Vec<i64> = self.0.models().values(model, statement::VECTOR_COUNT, vars).await?;
         Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
@@ -136,18 +145,14 @@ impl Vectors<'_> {
         let (template, vars) = match scopes {
             None => (statement::VECTOR_NEAREST, vars),
             Some(scopes) => {
-                let names: Vec<String> = scopes.iter().map(|scope| scope.project_name().to_owned()).collect();
-                (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
+                let names = scopes.iter().map(|scope| scope.project_name().to_owned());
+                (statement::VECTOR_NEAREST_WITHIN, vars.list("projects", names))
             }
         };
-        let mut results = self.0.models().run(model, template, vars.0).await?;
-        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        let rows: Vec<Row> = self.0.models().values(model, template, vars).await?;
         #[expect(clippy::cast_possible_truncation, reason = "a distance is at most 2")]
         rows.into_iter()
-            .map(|row| {
-                let passage = u32::try_from(row.passage).unwrap_or(0);
-                Ok((memory_id("vector", row.memory)?, passage, row.distance as f32))
-            })
+            .map(|row| Ok((memory_id("vector", row.memory)?, small(row.passage), row.distance as f32)))
             .collect()
     }
 
@@ -155,10 +160,10 @@ impl Vectors<'_> {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn revisions_of(
+    pub async fn revisions_of<'i>(
         self,
         model: &StoredModel,
-        ids: &[MemoryId],
+        ids: impl IntoIterator<Item = &'i MemoryId>,
     ) -> Result<HashMap<MemoryId, i64>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -166,10 +171,8 @@ impl Vectors<'_> {
             memory: RecordId,
             revision: i64,
         }
-        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        let mut results =
-            self.0.models().run(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
-        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        let vars = Vars::new().list("ids", ids.into_iter().map(memory_record));
+        let rows: Vec<Row> = self.0.models().values(model, statement::VECTOR_HAVE, vars).await?;
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
     }
 }

@@ -526,9 +526,9 @@ impl Works<'_> {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
         let rows = match project {
             Some(project) => {
-                self.0.rows(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
+                self.0.values(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
             }
-            None => self.0.rows(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
+            None => self.0.values(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
         };
         Ok(WorkList::of(rows, limit))
     }
@@ -536,18 +536,21 @@ impl Works<'_> {
     /// All pieces of work of a project, in any state.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
+        Ok(WorkList::of(self.0.values(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
     }
 
     /// Pieces of work with events since their last seal.
     pub async fn unsealed(self, limit: usize) -> Result<WorkList, StoreError> {
-        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
+        Ok(WorkList::of(
+            self.0.values(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?,
+            limit,
+        ))
     }
 
     /// Open pieces of work that somebody holds or held and whose lease ends before a moment.
     pub async fn held_by(self, holder: &str, until: Timestamp, limit: usize) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("holder", holder).at("until", until).limit(limit);
-        Ok(WorkList::of(self.0.rows(WORK, statement::WORK_HELD, vars).await?, limit))
+        Ok(WorkList::of(self.0.values(WORK, statement::WORK_HELD, vars).await?, limit))
     }
 
     /// Marks everything that was made with a key as unsealed: the journal begins anew.
@@ -602,7 +605,7 @@ impl Works<'_> {
         limit: usize,
     ) -> Result<Vec<ChainedEvent>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
-        parse::<WorkEventRow, _>(EVENT, self.0.rows(EVENT, statement::WORK_EVENTS, vars).await?)
+        parse::<WorkEventRow, _>(EVENT, self.0.values(EVENT, statement::WORK_EVENTS, vars).await?)
     }
 
     /// Those of some `once` keys that events already have.
@@ -613,6 +616,6 @@ impl Works<'_> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
-        parse::<WorkRow, _>(WORK, self.0.rows(WORK, statement, vars).await?)
+        parse::<WorkRow, _>(WORK, self.0.values(WORK, statement, vars).await?)
     }
 }

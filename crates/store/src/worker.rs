@@ -1,10 +1,8 @@
 //! The worker's setting: whether a person paused it.
 
-use surrealdb::types::Variables;
-
 use super::{
     Store, StoreError,
-    read::{Vars, one, take},
+    read::{Vars, one},
     statement,
 };
 
@@ -22,8 +20,7 @@ impl Store {
 impl Worker<'_> {
     /// Whether a person paused the worker.
     pub async fn paused(self) -> Result<bool, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
-        Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
+        Ok(one(self.0.values::<bool>("worker", statement::WORKER_GET, Vars::new()).await?).unwrap_or(false))
     }
 
     /// Pauses the worker or lets it go on. The setting outlives restarts.

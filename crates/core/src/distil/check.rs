@@ -78,7 +78,7 @@ pub enum Reason {
     /// An operation names an item that was not shown.
     UnknownItem,
     /// An operation does not fit the present places of its items.
-    SupersessionError,
+    Unfit,
     /// An item would be merged into one that does not say all of it.
     SaysMore,
     /// More items would be taken away than one arrangement may take.
@@ -104,7 +104,7 @@ impl Reason {
             Self::Instruction => "instruction",
             Self::Secret => "secret",
             Self::UnknownItem => "unknown_item",
-            Self::SupersessionError => "unfit",
+            Self::Unfit => "unfit",
             Self::SaysMore => "says_more",
             Self::TooManyTaken => "too_many_taken",
         }

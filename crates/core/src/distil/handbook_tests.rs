@@ -103,7 +103,7 @@ fn a_sound_answer_arranges_items_and_leaves_the_others() {
         json!({ "operations": [op("move", 1, 0, "Style"), op("add", 2, 0, "Style"), op("merge", 3, 4, "")] });
     let again = read(&answer, &book, &shown).unwrap();
     assert_eq!(again.operations.len(), 1, "{again:?}");
-    assert_eq!(again.dropped, [(Reason::SupersessionError, 2)].into());
+    assert_eq!(again.dropped, [(Reason::Unfit, 2)].into());
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn an_operation_that_does_not_fit_is_dropped_with_the_reason() {
     dropped(op("add", 7, 0, "Build"), Reason::UnknownItem);
     dropped(op("add", 0, 0, "Build"), Reason::UnknownItem);
     dropped(op("merge", 1, 9, ""), Reason::UnknownItem);
-    dropped(op("merge", 1, 1, ""), Reason::SupersessionError);
-    dropped(op("move", 1, 0, "Build"), Reason::SupersessionError);
-    dropped(op("replace", 5, 4, ""), Reason::SupersessionError);
+    dropped(op("merge", 1, 1, ""), Reason::Unfit);
+    dropped(op("move", 1, 0, "Build"), Reason::Unfit);
+    dropped(op("replace", 5, 4, ""), Reason::Unfit);
     dropped(op("merge", 1, 3, ""), Reason::SaysMore);
     dropped(op("merge", 4, 5, ""), Reason::SaysMore);
     dropped(op("add", 1, 0, ""), Reason::Malformed);

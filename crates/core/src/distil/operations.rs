@@ -94,12 +94,12 @@ impl Handbook {
         let other = |id: &MemoryId| match self.items.get(id) {
             None => Err(Reason::UnknownItem),
             Some((other, position)) if position.is_shown() && *id != item.memory => Ok(other),
-            Some(_) => Err(Reason::SupersessionError),
+            Some(_) => Err(Reason::Unfit),
         };
         match (&operation.change, position) {
             (ItemChange::Add { topic }, Position::New) => self.under(topic),
             (ItemChange::Move { topic }, Position::Topic(_)) => match self.under(topic)? {
-                same if same == *position => Err(Reason::SupersessionError),
+                same if same == *position => Err(Reason::Unfit),
                 other => Ok(other),
             },
             (ItemChange::Merge { into }, position) if position.is_shown() => {
@@ -112,11 +112,11 @@ impl Handbook {
                 if other(by)?.last_session_at >= item.last_session_at {
                     Ok(Position::Replaced(*by))
                 } else {
-                    Err(Reason::SupersessionError)
+                    Err(Reason::Unfit)
                 }
             }
             (ItemChange::Retire, position) if position.is_shown() => Ok(Position::Retired),
-            _ => Err(Reason::SupersessionError),
+            _ => Err(Reason::Unfit),
         }
     }
 

@@ -4,32 +4,9 @@
 use super::{ArrangementId, CandidateId, ExchangeId, MemoryId, Project, SessionId, Timestamp};
 use crate::redact::RedactedText;
 
-macro_rules! words {
-    ($(#[$what:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$what])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The stored and published name.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            /// Reads a stored name.
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-words! {
+named! {
     /// The kind of a claim.
-    ClaimKind {
+    pub enum ClaimKind {
         /// How the user wants things done.
         Preference = "preference",
         /// A decision, and the reasons for it.
@@ -56,9 +33,9 @@ impl ClaimKind {
     }
 }
 
-words! {
+named! {
     /// How a session ended, according to a model.
-    SessionOutcome {
+    pub enum SessionOutcome {
         /// The request was fulfilled.
         Success = "success",
         /// The request was fulfilled in part.
@@ -70,9 +47,9 @@ words! {
     }
 }
 
-words! {
+named! {
     /// The state of a candidate.
-    CandidateState {
+    pub enum CandidateState {
         /// Waits for a decision.
         Waiting = "waiting",
         /// Accepted: it is a memory.
@@ -82,9 +59,9 @@ words! {
     }
 }
 
-words! {
+named! {
     /// The result of distilling a session.
-    DistilState {
+    pub enum DistilState {
         /// A model was asked, and some claims passed the check.
         Done = "done",
         /// A model was asked, and nothing was worth keeping or passed the check.
@@ -232,9 +209,9 @@ impl ItemOperation {
     }
 }
 
-words! {
+named! {
     /// The state of an arrangement.
-    ArrangementState {
+    pub enum ArrangementState {
         /// Waits for a decision.
         Waiting = "waiting",
         /// Accepted: the handbook is arranged this way.

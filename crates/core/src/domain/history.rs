@@ -58,37 +58,20 @@ pub struct Ancestor {
     pub session: Option<SessionId>,
 }
 
-macro_rules! ancestor_kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// How a session is related to its ancestor.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum AncestorKind { $($(#[$doc])* $variant),+ }
-
-        impl AncestorKind {
-            /// The stored name.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-
-            /// Reads a stored name.
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($name => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-ancestor_kinds! {
-    /// The same conversation, continued in another file.
-    Resume = "resume",
-    /// A copy that took another course.
-    Fork = "fork",
-    /// Work that the ancestor delegated.
-    SubAgent = "subagent",
-    /// It begins with a summary of the ancestor.
-    Compaction = "compaction",
-    /// It carries out a plan that was made in the ancestor.
-    Plan = "plan",
+named! {
+    /// How a session is related to its ancestor.
+    pub enum AncestorKind {
+        /// The same conversation, continued in another file.
+        Resume = "resume",
+        /// A copy that took another course.
+        Fork = "fork",
+        /// Work that the ancestor delegated.
+        SubAgent = "subagent",
+        /// It begins with a summary of the ancestor.
+        Compaction = "compaction",
+        /// It carries out a plan that was made in the ancestor.
+        Plan = "plan",
+    }
 }
 
 /// One prompt and what followed it, or a piece of a long one. Its text is stored apart.
@@ -227,35 +210,18 @@ impl Source {
     }
 }
 
-macro_rules! source_states {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// The state of a source.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum SourceState { $($(#[$doc])* $variant),+ }
-
-        impl SourceState {
-            /// The stored name.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-
-            /// Reads a stored name.
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($name => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-source_states! {
-    /// Read to its end.
-    Fresh = "fresh",
-    /// Reading failed.
-    Failed = "failed",
-    /// Its agent deleted it; what was read is kept.
-    Gone = "gone",
-    /// The user excluded it.
-    Excluded = "excluded",
+named! {
+    /// The state of a source.
+    pub enum SourceState {
+        /// Read to its end.
+        Fresh = "fresh",
+        /// Reading failed.
+        Failed = "failed",
+        /// Its agent deleted it; what was read is kept.
+        Gone = "gone",
+        /// The user excluded it.
+        Excluded = "excluded",
+    }
 }
 
 /// A history tombstone: the digest of something forgotten, so that neither an import nor the restore of an older backup

@@ -1,4 +1,4 @@
-//! Identifiers: short random memory ids, and session ids that clients choose.
+//! Identifiers: short ids that are drawn or derived, and session ids that clients choose.
 
 use std::fmt;
 
@@ -16,6 +16,9 @@ pub enum IdError {
     /// Not 12 lowercase base32 characters that begin with a letter.
     #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
     Memory,
+    /// Not the form of a memory's id; of a prompt.
+    #[error("not the id of a prompt: these are 12 characters of a-z and 2-7, the first a letter")]
+    Prompt,
     /// Not the form of a memory's id; of a piece of work.
     #[error("not an id of work: ids are 12 characters of a-z and 2-7, the first a letter")]
     Work,
@@ -66,10 +69,10 @@ impl Short {
         Self(std::array::from_fn(|i| ALPHABET[usize::from(digest[i]) % letters(i)]))
     }
 
-    fn parse(text: &str) -> Result<Self, IdError> {
-        let bytes = <[u8; LENGTH]>::try_from(text.as_bytes()).map_err(|_| IdError::Memory)?;
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = <[u8; LENGTH]>::try_from(text.as_bytes()).ok()?;
         let well_formed = bytes[0].is_ascii_lowercase() && bytes.iter().all(|b| ALPHABET.contains(b));
-        if well_formed { Ok(Self(bytes)) } else { Err(IdError::Memory) }
+        well_formed.then_some(Self(bytes))
     }
 
     fn as_str(&self) -> &str {
@@ -89,41 +92,161 @@ pub fn random_name() -> String {
     Short::random().as_str().to_owned()
 }
 
-/// The id of a memory: 12 lowercase base32 characters, the first a letter, drawn at random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MemoryId(Short);
+/// Defines an id whose text is the key of its row. `table` is the name that may stand before it.
+macro_rules! plain_id {
+    ($(#[$doc:meta])* $name:ident, $table:literal, $error:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Short);
+
+        impl $name {
+            #[doc = concat!("Reads an id as people and agents write it: with or without `", $table, ":`, in any case,")]
+            /// surrounding blanks ignored.
+            ///
+            /// # Errors
+            /// When it is malformed.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                let text = text.trim();
+                let text = text.strip_prefix(concat!($table, ":")).unwrap_or(text);
+                Short::parse(&text.to_ascii_lowercase()).map(Self).ok_or($error)
+            }
+
+            /// The bare id, without the table's name.
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+/// Defines an id that begins with a prefix, so that it differs from a memory's. The rest is the key of its row.
+macro_rules! prefixed_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $error:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Short);
+
+        impl $name {
+            /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
+            ///
+            /// # Errors
+            /// When it is malformed.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                let text = text.trim().to_ascii_lowercase();
+                Self::of_key(text.strip_prefix($prefix).ok_or($error)?)
+            }
+
+            /// The part after the prefix: the key of the row.
+            pub fn key(&self) -> &str {
+                self.0.as_str()
+            }
+
+            /// The inverse of [`Self::key`].
+            ///
+            /// # Errors
+            /// When it is malformed.
+            pub fn of_key(key: &str) -> Result<Self, IdError> {
+                Short::parse(key).map(Self).ok_or($error)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $prefix, self.key())
+            }
+        }
+    };
+}
+
+/// Ids that are drawn at random.
+macro_rules! drawn {
+    ($($name:ident),+) => {
+        $(impl $name {
+            /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
+            pub fn random() -> Self {
+                Self(Short::random())
+            }
+        })+
+    };
+}
+
+/// Ids of what can be found.
+macro_rules! subjects {
+    ($($name:ident),+) => {
+        $(impl From<$name> for SubjectId {
+            fn from(id: $name) -> Self {
+                Self(id.0)
+            }
+        }
+
+        impl From<SubjectId> for $name {
+            fn from(id: SubjectId) -> Self {
+                Self(id.0)
+            }
+        })+
+    };
+}
+
+plain_id! {
+    /// The id of a memory: 12 lowercase base32 characters, the first a letter.
+    MemoryId, "memory", IdError::Memory
+}
+
+plain_id! {
+    /// The id of a prompt: of the same form as a memory's.
+    PromptId, "prompt", IdError::Prompt
+}
+
+plain_id! {
+    /// The id of a piece of work: of the same form as a memory's.
+    WorkId, "work", IdError::Work
+}
+
+plain_id! {
+    /// The id of a consolidation, planned or done: of the same form as a memory's.
+    CycleId, "cycle", IdError::Cycle
+}
+
+prefixed_id! {
+    /// The id of an exchange: `x` and twelve characters. It is derived from the exchange's place, so the same transcript
+    /// gives the same ids everywhere.
+    ExchangeId, "x", IdError::Exchange
+}
+
+prefixed_id! {
+    /// The id of a chunk of a document: `d` and twelve characters.
+    ChunkId, "d", IdError::Chunk
+}
+
+prefixed_id! {
+    /// The id of a document: `doc-` and twelve characters.
+    DocumentId, "doc-", IdError::Document
+}
+
+prefixed_id! {
+    /// The id of a candidate: `q` and twelve characters. It is derived from the session and the claim, so the same
+    /// claim is proposed only once.
+    CandidateId, "q", IdError::Candidate
+}
+
+prefixed_id! {
+    /// The id of an arrangement: `a` and twelve characters.
+    ArrangementId, "a", IdError::Arrangement
+}
+
+drawn!(MemoryId, PromptId, WorkId, CycleId, ChunkId, DocumentId, ArrangementId);
+subjects!(MemoryId, ExchangeId, ChunkId);
 
 impl MemoryId {
-    /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
-    pub fn random() -> Self {
-        Self(Short::random())
-    }
-
     /// The id derived from a digest: equal digests give equal ids.
     pub fn of_digest(digest: &[u8; 32]) -> Self {
         Self(Short::of_digest(digest))
-    }
-
-    /// Reads an id as people and agents write it: with or without `memory:`, in any case, surrounding blanks
-    /// ignored.
-    ///
-    /// # Errors
-    /// [`IdError::Memory`] when it is malformed.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        let text = text.trim();
-        let text = text.strip_prefix("memory:").unwrap_or(text);
-        Short::parse(&text.to_ascii_lowercase()).map(Self)
-    }
-
-    /// The bare id, without the table's name.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for MemoryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -161,132 +284,11 @@ impl fmt::Display for SubjectId {
     }
 }
 
-impl From<MemoryId> for SubjectId {
-    fn from(id: MemoryId) -> Self {
-        Self(id.0)
-    }
-}
-
-impl From<SubjectId> for MemoryId {
-    fn from(id: SubjectId) -> Self {
-        Self(id.0)
-    }
-}
-
-/// The id of a prompt: of the same form as a memory's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PromptId(Short);
-
-impl PromptId {
-    /// Draws a new id.
-    pub fn random() -> Self {
-        Self(Short::random())
-    }
-
-    /// Takes an id that the store or an export holds.
-    ///
-    /// # Errors
-    /// [`IdError::Memory`] when it is malformed.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        Short::parse(text).map(Self)
-    }
-
-    /// The bare id, without the table's name.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for PromptId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The id of a piece of work: of the same form as a memory's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkId(Short);
-
-impl WorkId {
-    /// Draws a new id.
-    pub fn random() -> Self {
-        Self(Short::random())
-    }
-
-    /// Reads an id as people and agents write it: with or without `work:`, in any case, surrounding blanks ignored.
-    ///
-    /// # Errors
-    /// [`IdError::Work`] when it is malformed.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        let text = text.trim();
-        let text = text.strip_prefix("work:").unwrap_or(text);
-        Short::parse(&text.to_ascii_lowercase()).map(Self).map_err(|_| IdError::Work)
-    }
-
-    /// The bare id, without the table's name.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for WorkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The id of a consolidation, planned or done: of the same form as a memory's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CycleId(Short);
-
-impl CycleId {
-    /// Draws a new id.
-    pub fn random() -> Self {
-        Self(Short::random())
-    }
-
-    /// Reads an id as people write it: with or without `cycle:`, in any case, surrounding blanks ignored.
-    ///
-    /// # Errors
-    /// [`IdError::Cycle`] when it is malformed.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        let text = text.trim();
-        let text = text.strip_prefix("cycle:").unwrap_or(text);
-        Short::parse(&text.to_ascii_lowercase()).map(Self).map_err(|_| IdError::Cycle)
-    }
-
-    /// The bare id, without the table's name.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for CycleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The id of an exchange: `x` and twelve characters in the form of a memory's id, so that the two cannot be
-/// confused. It is derived from the exchange's place, so the same transcript gives the same ids everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExchangeId(Short);
-
 impl ExchangeId {
     /// The id of the exchange at a place of an agent's session. It has 60 bits: among a million exchanges, two
     /// collide with a probability of one in a million.
     pub fn of(agent: &str, session: &SessionId, seq: u32) -> Self {
         Self(Short::following(&["exchange", agent, session.as_str(), &seq.to_string()]))
-    }
-
-    /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
-    ///
-    /// # Errors
-    /// [`IdError::Exchange`] when it is malformed.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
-        let text = text.trim().to_ascii_lowercase();
-        let short = text.strip_prefix('x').ok_or(IdError::Exchange)?;
-        Short::parse(short).map(Self).map_err(|_| IdError::Exchange)
     }
 
     /// The beginning of a key, of the beginning of an id as people write it; `None` for what begins no exchange's id.
@@ -295,120 +297,12 @@ impl ExchangeId {
         let part = text.strip_prefix('x').filter(|part| !part.is_empty() && part.len() <= LENGTH)?;
         part.bytes().all(|byte| ALPHABET.contains(&byte)).then(|| part.to_owned())
     }
-
-    /// The part after the `x`: the key of the row.
-    pub fn key(&self) -> &str {
-        self.0.as_str()
-    }
-
-    /// The inverse of [`Self::key`].
-    ///
-    /// # Errors
-    /// [`IdError::Exchange`] when it is malformed.
-    pub fn of_key(key: &str) -> Result<Self, IdError> {
-        Short::parse(key).map(Self).map_err(|_| IdError::Exchange)
-    }
-}
-
-impl fmt::Display for ExchangeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "x{}", self.key())
-    }
-}
-
-impl From<ExchangeId> for SubjectId {
-    fn from(id: ExchangeId) -> Self {
-        Self(id.0)
-    }
-}
-
-impl From<SubjectId> for ExchangeId {
-    fn from(id: SubjectId) -> Self {
-        Self(id.0)
-    }
-}
-
-/// Defines an id with a prefix before its key. The key has the form of a memory's id.
-macro_rules! prefixed_id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal, $error:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Short);
-
-        impl $name {
-            /// Draws a new id.
-            pub fn random() -> Self {
-                Self(Short::random())
-            }
-
-            /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
-            ///
-            /// # Errors
-            /// When it is malformed.
-            pub fn parse(text: &str) -> Result<Self, IdError> {
-                let text = text.trim().to_ascii_lowercase();
-                Self::of_key(text.strip_prefix($prefix).ok_or($error)?)
-            }
-
-            /// The part after the prefix: the key of the row.
-            pub fn key(&self) -> &str {
-                self.0.as_str()
-            }
-
-            /// The inverse of [`Self::key`].
-            ///
-            /// # Errors
-            /// When it is malformed.
-            pub fn of_key(key: &str) -> Result<Self, IdError> {
-                Short::parse(key).map(Self).map_err(|_| $error)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}{}", $prefix, self.key())
-            }
-        }
-    };
-}
-
-prefixed_id! {
-    /// The id of a chunk of a document: `d` and twelve characters, so that it differs from a memory's.
-    ChunkId, "d", IdError::Chunk
-}
-
-prefixed_id! {
-    /// The id of a document: `doc-` and twelve characters.
-    DocumentId, "doc-", IdError::Document
-}
-
-prefixed_id! {
-    /// The id of a candidate: `q` and twelve characters. It is derived from the session and the claim, so the same
-    /// claim is proposed only once.
-    CandidateId, "q", IdError::Candidate
-}
-
-prefixed_id! {
-    /// The id of an arrangement: `a` and twelve characters.
-    ArrangementId, "a", IdError::Arrangement
 }
 
 impl CandidateId {
     /// The id for a claim of this kind about a session.
     pub fn of(session: &SessionId, kind: &str, claim: &str) -> Self {
         Self(Short::following(&["candidate", session.as_str(), kind, claim]))
-    }
-}
-
-impl From<ChunkId> for SubjectId {
-    fn from(id: ChunkId) -> Self {
-        Self(id.0)
-    }
-}
-
-impl From<SubjectId> for ChunkId {
-    fn from(id: SubjectId) -> Self {
-        Self(id.0)
     }
 }
 

@@ -27,31 +27,13 @@ pub struct Session {
     pub version: u64,
 }
 
-/// Why a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndReason {
-    /// The agent said so.
-    Ended,
-    /// Its connection went away and did not come back.
-    Disconnected,
-}
-
-impl EndReason {
-    /// The stored name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Disconnected => "disconnected",
-        }
-    }
-
-    /// Reads a stored name.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "ended" => Some(Self::Ended),
-            "disconnected" => Some(Self::Disconnected),
-            _ => None,
-        }
+named! {
+    /// Why a session ended.
+    pub enum EndReason {
+        /// The agent said so.
+        Ended = "ended",
+        /// Its connection went away and did not come back.
+        Disconnected = "disconnected",
     }
 }
 

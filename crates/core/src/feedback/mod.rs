@@ -26,23 +26,24 @@ const QUESTIONS_MAX: usize = 16;
 /// Most memories that are kept of a session; those shown longest ago are forgotten first.
 const SHOWN_MAX: usize = 64;
 
-/// How it was observed whether a memory was useful.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// It was read whole.
-    Read,
-    /// The session's last message or summary repeats it.
-    Answer,
-    /// It was updated, superseded or deleted.
-    Corrected,
-    /// The question was asked again in other words, and none of its hits was read before.
-    AskedAgain,
-    /// The agent said that it was useful.
-    SaidUseful,
-    /// The agent said that it was useless.
-    SaidUseless,
-    /// The agent said that it is wrong.
-    SaidWrong,
+named! {
+    /// How it was observed whether a memory was useful.
+    pub enum Source {
+        /// It was read whole.
+        Read = "read",
+        /// The session's last message or summary repeats it.
+        Answer = "answer",
+        /// It was updated, superseded or deleted.
+        Corrected = "corrected",
+        /// The question was asked again in other words, and none of its hits was read before.
+        AskedAgain = "asked_again",
+        /// The agent said that it was useful.
+        SaidUseful = "said_useful",
+        /// The agent said that it was useless.
+        SaidUseless = "said_useless",
+        /// The agent said that it is wrong.
+        SaidWrong = "said_wrong",
+    }
 }
 
 /// What an observation means.
@@ -57,35 +58,6 @@ pub enum Signal {
 }
 
 impl Source {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Read,
-        Self::Answer,
-        Self::Corrected,
-        Self::AskedAgain,
-        Self::SaidUseful,
-        Self::SaidUseless,
-        Self::SaidWrong,
-    ];
-
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Answer => "answer",
-            Self::Corrected => "corrected",
-            Self::AskedAgain => "asked_again",
-            Self::SaidUseful => "said_useful",
-            Self::SaidUseless => "said_useless",
-            Self::SaidWrong => "said_wrong",
-        }
-    }
-
-    /// The source of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|source| source.as_str() == name)
-    }
-
     /// The weight of one sign of this source.
     fn weight(self) -> f32 {
         match self {

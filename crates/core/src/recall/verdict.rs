@@ -29,7 +29,7 @@ const PARTIAL_COVERAGE: f32 = 0.21;
 /// whole, on the subject or not. So a share is worth more by the square root of the number of words, just as the
 /// spread of a share of that many draws shrinks.
 const SHORT: usize = 6;
-/// The same thresholds for the nearest meaning. ExternalSignals it, words alone make a match strong when nearly all occur,
+/// The same thresholds for the nearest meaning. Beside it, words alone make a match strong when nearly all occur,
 /// because a model does not know names.
 const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;

@@ -30,62 +30,32 @@ const SIMILAR_MIN: f64 = 0.5;
 /// Fewest other memories for which the mean and deviation are computed.
 const SAMPLE_MIN: usize = 8;
 
-/// Why two memories are related.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RelationKind {
-    /// They mean nearly the same.
-    Similar,
-    /// They name the same files, symbols, errors or packages.
-    MentionsSame,
-    /// It adds to the other.
-    Extends,
-    /// It fixes what the other describes.
-    Fixes,
-    /// It takes the other's place.
-    Supersedes,
-    /// Both cannot hold.
-    Contradicts,
-    /// It holds only while the other does.
-    DependsOn,
-    /// It was caused by the other.
-    CausedBy,
+named! {
+    /// Why two memories are related.
+    pub enum RelationKind {
+        /// They mean nearly the same.
+        Similar = "similar",
+        /// They name the same files, symbols, errors or packages.
+        MentionsSame = "mentions_same",
+        /// It adds to the other.
+        Extends = "extends",
+        /// It fixes what the other describes.
+        Fixes = "fixes",
+        /// It takes the other's place.
+        Supersedes = "supersedes",
+        /// Both cannot hold.
+        Contradicts = "contradicts",
+        /// It holds only while the other does.
+        DependsOn = "depends_on",
+        /// It was caused by the other.
+        CausedBy = "caused_by",
+    }
 }
 
 impl RelationKind {
-    /// Every kind.
-    pub const ALL: [Self; 8] = [
-        Self::Similar,
-        Self::MentionsSame,
-        Self::Extends,
-        Self::Fixes,
-        Self::Supersedes,
-        Self::Contradicts,
-        Self::DependsOn,
-        Self::CausedBy,
-    ];
-
     /// Whether it holds both ways; then it may be drawn in both directions.
     pub fn is_mutual(self) -> bool {
         matches!(self, Self::Similar | Self::MentionsSame | Self::Contradicts)
-    }
-
-    /// Its name in the store and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Similar => "similar",
-            Self::MentionsSame => "mentions_same",
-            Self::Extends => "extends",
-            Self::Fixes => "fixes",
-            Self::Supersedes => "supersedes",
-            Self::Contradicts => "contradicts",
-            Self::DependsOn => "depends_on",
-            Self::CausedBy => "caused_by",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 

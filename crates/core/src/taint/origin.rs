@@ -2,56 +2,29 @@
 
 use std::fmt;
 
-/// How a text came into the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Origin {
-    /// An agent saved it by a tool.
-    #[default]
-    Agent,
-    /// A person saved or edited it.
-    Person,
-    /// It came with an export or from another memory tool's files.
-    Import,
-    /// A hook took it from what the agent reported.
-    Hook,
-    /// It was read from a transcript.
-    Transcript,
-    /// It was read from a document.
-    Document,
-    /// It was made from other memories.
-    Derived,
+named! {
+    /// How a text came into the store.
+    #[derive(Default)]
+    pub enum Origin {
+        /// An agent saved it by a tool.
+        #[default]
+        Agent = "agent",
+        /// A person saved or edited it.
+        Person = "person",
+        /// It came with an export or from another memory tool's files.
+        Import = "import",
+        /// A hook took it from what the agent reported.
+        Hook = "hook",
+        /// It was read from a transcript.
+        Transcript = "transcript",
+        /// It was read from a document.
+        Document = "document",
+        /// It was made from other memories.
+        Derived = "derived",
+    }
 }
 
 impl Origin {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Agent,
-        Self::Person,
-        Self::Import,
-        Self::Hook,
-        Self::Transcript,
-        Self::Document,
-        Self::Derived,
-    ];
-
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Person => "person",
-            Self::Import => "import",
-            Self::Hook => "hook",
-            Self::Transcript => "transcript",
-            Self::Document => "document",
-            Self::Derived => "derived",
-        }
-    }
-
-    /// Reads a stored name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|origin| origin.as_str() == name)
-    }
-
     /// Whether an agent or a person of this home chose to write the text.
     pub fn is_chosen(self) -> bool {
         matches!(self, Self::Agent | Self::Person)
@@ -64,57 +37,25 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a text that reads like an instruction seems to try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flag {
-    /// To replace the agent's instructions.
-    Override,
-    /// To speak as the system, the user or an authority.
-    Role,
-    /// To keep something from the person.
-    Concealment,
-    /// To apply to all later sessions.
-    StandingOrder,
-    /// To have something run.
-    Exec,
-    /// To carry data away.
-    Exfiltration,
-    /// To say something that nobody sees: invisible characters, look-alike letters.
-    Hidden,
-    /// To present something unsafe as good practice.
-    Inversion,
-}
-
-impl Flag {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Override,
-        Self::Role,
-        Self::Concealment,
-        Self::StandingOrder,
-        Self::Exec,
-        Self::Exfiltration,
-        Self::Hidden,
-        Self::Inversion,
-    ];
-
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Override => "override",
-            Self::Role => "role",
-            Self::Concealment => "concealment",
-            Self::StandingOrder => "standing_order",
-            Self::Exec => "exec",
-            Self::Exfiltration => "exfiltration",
-            Self::Hidden => "hidden",
-            Self::Inversion => "inversion",
-        }
-    }
-
-    /// Reads a stored name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|flag| flag.as_str() == name)
+named! {
+    /// What a text that reads like an instruction seems to try.
+    pub enum Flag {
+        /// To replace the agent's instructions.
+        Override = "override",
+        /// To speak as the system, the user or an authority.
+        Role = "role",
+        /// To keep something from the person.
+        Concealment = "concealment",
+        /// To apply to all later sessions.
+        StandingOrder = "standing_order",
+        /// To have something run.
+        Exec = "exec",
+        /// To carry data away.
+        Exfiltration = "exfiltration",
+        /// To say something that nobody sees: invisible characters, look-alike letters.
+        Hidden = "hidden",
+        /// To present something unsafe as good practice.
+        Inversion = "inversion",
     }
 }
 

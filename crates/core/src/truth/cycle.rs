@@ -30,37 +30,19 @@ const PAST_DAYS: i64 = 90;
 const EPISODES_MIN: usize = 8;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// What a step does to a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
-    /// Archives it; the other memory, which says everything that it says, takes its place.
-    Merge,
-    /// Gives it the tags and counts of the memories merged into it.
-    Unite,
-    /// Archives it; the summary of its session stays.
-    Compact,
-    /// Archives it, because it happened long ago.
-    Archive,
-    /// Creates it: it states what several others say together ([`Insight`](super::Insight)).
-    Derive,
-}
-
-impl Action {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Unite => "unite",
-            Self::Compact => "compact",
-            Self::Archive => "archive",
-            Self::Derive => "derive",
-        }
-    }
-
-    /// Reads a stored name.
-    pub fn parse(name: &str) -> Option<Self> {
-        let all = [Self::Merge, Self::Unite, Self::Compact, Self::Archive, Self::Derive];
-        all.into_iter().find(|one| one.as_str() == name)
+named! {
+    /// What a step does to a memory.
+    pub enum Action {
+        /// Archives it; the other memory, which says everything that it says, takes its place.
+        Merge = "merge",
+        /// Gives it the tags and counts of the memories merged into it.
+        Unite = "unite",
+        /// Archives it; the summary of its session stays.
+        Compact = "compact",
+        /// Archives it, because it happened long ago.
+        Archive = "archive",
+        /// Creates it: it states what several others say together ([`Insight`](super::Insight)).
+        Derive = "derive",
     }
 }
 

@@ -203,9 +203,6 @@ pub fn of_hub(name: &str) -> Option<&'static HubListing> {
     OF_HUBS.iter().find(|listing| listing.name == name)
 }
 
-/// The version of ONNX Runtime that is installed.
-pub const RUNTIME_VERSION: &str = "1.31.1";
-
 /// ONNX Runtime for a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runtime {

@@ -56,7 +56,7 @@ pub struct Index {
     tantivy: tantivy::Index,
     reader: IndexReader,
     queue: Mutex<Queue>,
-    /// `None` once closed. PassageMatch during a flush; taken before the others.
+    /// `None` once closed. Held during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
     /// A commit may not be visible to the reader yet. Read only while holding `writer`.
     unseen: AtomicBool,
@@ -83,14 +83,14 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 impl Index {
-    /// Opens the index of `dir` or creates it. The checkpoint is `None` when the index is empty
-    /// because it was missing, damaged or of another format: the caller then fills it again.
+    /// Opens the index of `dir`. One that is missing, damaged or of another format is created anew: it is empty and
+    /// has no checkpoint, and the caller fills it again.
     ///
     /// # Errors
     /// [`LexicalError::Locked`] and [`LexicalError::Io`].
-    pub fn open(dir: &Path) -> Result<(Self, Option<Checkpoint>)> {
+    pub fn open(dir: &Path) -> Result<Self> {
         match guarded(|| Self::open_existing(dir)) {
-            Ok((index, checkpoint)) => return Ok((index, Some(checkpoint))),
+            Ok(index) => return Ok(index),
             Err(error @ (LexicalError::Locked | LexicalError::Io(_))) => return Err(error),
             Err(_) if !dir.exists() => tracing::info!("a new search index"),
             Err(error) => tracing::warn!(%error, "the search index is built anew"),
@@ -100,11 +100,10 @@ impl Index {
         }
         fs::create_dir_all(dir)?;
         mark::set_open(dir)?;
-        let index = Self::build(dir)?;
-        Ok((index, None))
+        Self::build(dir)
     }
 
-    fn open_existing(dir: &Path) -> Result<(Self, Checkpoint)> {
+    fn open_existing(dir: &Path) -> Result<Self> {
         let damaged = |what: &str| Err(LexicalError::Damaged(what.to_owned()));
         let state = mark::read(dir);
         match state {
@@ -122,9 +121,9 @@ impl Index {
         };
         let mut queue = lock(&index.queue);
         queue.checkpoint = checkpoint.clone();
-        queue.committed = checkpoint.clone();
+        queue.committed = checkpoint;
         drop(queue);
-        Ok((index, checkpoint))
+        Ok(index)
     }
 
     fn build(dir: &Path) -> Result<Self> {
@@ -267,20 +266,12 @@ impl Index {
             let known = searcher.doc_freq(&memory)? > 0;
             if known {
                 writer.delete_term(memory);
-            }
-            match change {
-                // Goes through the writer, which knows that it comes after the deletion.
-                Change::Put(doc) if known => {
+                // These go through the writer, which knows that they come after the deletion.
+                for doc in change.docs() {
                     writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
                 }
-                Change::Past(_, docs) if known => {
-                    for doc in docs {
-                        writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
-                    }
-                }
-                Change::Put(doc) => new.push(&**doc),
-                Change::Past(_, docs) => new.extend(docs),
-                Change::Remove(_) | Change::Erase(_) => {}
+            } else {
+                new.extend(change.docs());
             }
         }
         drop(searcher);
@@ -583,7 +574,7 @@ mod tests {
     #[test]
     fn a_commit_that_did_not_become_visible_is_not_written_twice() {
         let dir = tempfile::tempdir().unwrap();
-        let (index, _) = Index::open(dir.path()).unwrap();
+        let index = Index::open(dir.path()).unwrap();
         let doc = doc("aaaaaaaaaaaa", "walrus", "One walrus.");
         index.push(Change::Put(Box::new(doc.clone()))).unwrap();
         // What a flush does up to the reload, which failed.

@@ -88,6 +88,15 @@ impl Change {
             Self::Past(id, _) | Self::Remove(id) | Self::Erase(id) => id,
         }
     }
+
+    /// The texts by which the memory is found from now on.
+    fn docs(&self) -> &[Doc] {
+        match self {
+            Self::Put(doc) => std::slice::from_ref(&**doc),
+            Self::Past(_, docs) => docs,
+            Self::Remove(_) | Self::Erase(_) => &[],
+        }
+    }
 }
 
 /// How far the index follows a store's log.

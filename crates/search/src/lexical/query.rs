@@ -55,12 +55,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query without words, filtered by scope only.
-    pub(super) fn everything_in(scope: &Scope) -> Self {
+    /// A query without a condition beside the projects, of no results: its limit is 0.
+    pub fn of(text: RedactedText, projects: Projects) -> Self {
         Self {
-            text: RedactedText::default(),
-            projects: Projects::within(scope.project()),
-            scope: Some(scope.name()),
+            text,
+            projects,
+            scope: None,
             kind: None,
             tags: Vec::new(),
             since: None,
@@ -69,10 +69,19 @@ impl Query {
             offset: 0,
             valid_at: None,
             held_at: None,
-            archived: Archived::With,
+            archived: Archived::Without,
             weights: Weights::default(),
             successors: Arc::default(),
             external: Arc::default(),
+        }
+    }
+
+    /// A query without words, filtered by scope only.
+    pub(super) fn everything_in(scope: &Scope) -> Self {
+        Self {
+            scope: Some(scope.name()),
+            archived: Archived::With,
+            ..Self::of(RedactedText::default(), Projects::within(scope.project()))
         }
     }
 }

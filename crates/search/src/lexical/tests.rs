@@ -6,7 +6,7 @@ use cerebro_core::domain::{Kind, Project, Scope, ScopeName};
 
 use super::*;
 use cerebro_core::domain::{Body, MemoryId, limits};
-use cerebro_core::recall::{Match, Weights};
+use cerebro_core::recall::Match;
 
 pub(super) fn text(text: &str) -> RedactedText {
     RedactedText::from_store(text.to_owned())
@@ -35,23 +35,7 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
 }
 
 fn query(words: &str) -> Query {
-    Query {
-        text: text(words),
-        projects: Projects::All,
-        scope: None,
-        kind: None,
-        tags: Vec::new(),
-        since: None,
-        until: None,
-        limit: 10,
-        offset: 0,
-        valid_at: None,
-        held_at: None,
-        archived: Archived::Without,
-        weights: Weights::default(),
-        successors: Arc::default(),
-        external: Arc::default(),
-    }
+    Query { limit: 10, ..Query::of(text(words), Projects::All) }
 }
 
 const A: &str = "aaaaaaaaaaaa";
@@ -77,8 +61,8 @@ fn ids(index: &Index, query: &Query) -> Vec<String> {
 
 fn new_index() -> (tempfile::TempDir, Index) {
     let dir = tempfile::tempdir().unwrap();
-    let (index, checkpoint) = Index::open(dir.path()).unwrap();
-    assert_eq!(checkpoint, None);
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(index.checkpoint(), Checkpoint::default());
     (dir, index)
 }
 
@@ -158,8 +142,8 @@ fn the_checkpoint_passes_events_without_changes() {
     index.reach("w", 1_101);
     index.close().unwrap();
     drop(index);
-    let (index, checkpoint) = Index::open(dir.path()).unwrap();
-    assert_eq!(checkpoint, Some(reached(1_101)));
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(index.checkpoint(), reached(1_101));
     assert_eq!(ids(&index, &query("walrus")), [A]);
 }
 
@@ -170,8 +154,8 @@ fn a_checkpoint_names_its_store_and_an_older_format_is_ignored() {
     put(&index, doc(A, "a", "walrus"), 1);
     index.close().unwrap();
     drop(index);
-    let (_index, checkpoint) = Index::open(dir.path()).unwrap();
-    assert_eq!(checkpoint, Some(Checkpoint { store: "the store".to_owned(), ..reached(1) }));
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(index.checkpoint(), Checkpoint { store: "the store".to_owned(), ..reached(1) });
     assert_eq!(Checkpoint::from_json(r#"{"w":1}"#), None);
 }
 
@@ -361,8 +345,8 @@ fn the_index_reopens_in_its_state_after_a_close_and_a_kill() {
             put(&index, doc(B, "lost", "lost"), 8);
         }
         drop(index);
-        let (index, checkpoint) = Index::open(dir.path()).unwrap();
-        assert_eq!(checkpoint, Some(reached(7)), "clean: {clean}");
+        let index = Index::open(dir.path()).unwrap();
+        assert_eq!(index.checkpoint(), reached(7), "clean: {clean}");
         assert_eq!(ids(&index, &query("kept lost")), [A]);
     }
 }
@@ -394,9 +378,11 @@ fn damage_is_detected_and_never_panics() {
                     fs::write(&path, bytes).unwrap();
                 }
             }
-            let (index, checkpoint) = Index::open(copy.path()).unwrap();
+            let index = Index::open(copy.path()).unwrap();
             match index.search(&query("kept"), Arc::default) {
-                Ok(answer) if checkpoint.is_some() => assert_eq!(answer.total, 20, "{file:?} {harm}"),
+                Ok(answer) if index.checkpoint() != Checkpoint::default() => {
+                    assert_eq!(answer.total, 20, "{file:?} {harm}");
+                }
                 Ok(answer) => assert_eq!(answer.total, 0, "{file:?} {harm}"),
                 Err(error) => assert!(matches!(error, LexicalError::Damaged(_)), "{file:?} {harm}: {error}"),
             }
@@ -459,7 +445,7 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
 #[test]
 fn archived_memories_are_found_on_request_and_reported_if_clearly_better() {
     let dir = tempfile::tempdir().unwrap();
-    let (index, _) = Index::open(dir.path()).unwrap();
+    let index = Index::open(dir.path()).unwrap();
     let put = |doc: &Doc| index.push(Change::Put(Box::new(doc.clone()))).unwrap();
     let archived = Doc { archived: true, ..doc(A, "walrus", "One walrus lies on the ice.") };
     put(&archived);

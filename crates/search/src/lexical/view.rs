@@ -45,18 +45,9 @@ impl Queued {
     }
 
     fn passages(&self, fields: &Fields) -> &[Arc<Passage>] {
-        self.passages.get_or_init(|| match &self.change {
-            Change::Put(doc) => fields
-                .documents(doc)
-                .into_iter()
-                .map(|document| Arc::new(Passage::cut(document, fields)))
-                .collect(),
-            Change::Past(_, docs) => docs
-                .iter()
-                .flat_map(|doc| fields.documents(doc))
-                .map(|document| Arc::new(Passage::cut(document, fields)))
-                .collect(),
-            Change::Remove(_) | Change::Erase(_) => Vec::new(),
+        self.passages.get_or_init(|| {
+            let documents = self.change.docs().iter().flat_map(|doc| fields.documents(doc));
+            documents.map(|document| Arc::new(Passage::cut(document, fields))).collect()
         })
     }
 }

@@ -57,12 +57,9 @@ impl Consolidating {
             return Ok(None);
         };
         let mut topics = Topics::default();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            for (_, memory) in &page {
+        let mut pages = self.base.store.memories().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for memory in &page {
                 topics.add(memory);
             }
             tokio::task::yield_now().await;
@@ -75,8 +72,7 @@ impl Consolidating {
     /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no
     /// topic, no room, or no plan.
     pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
-        let Some(cycle) = self.base.store.cycles().by_id(&asking.plan).await.map_err(ServiceError::from)?
-        else {
+        let Some(cycle) = self.base.store.cycles().by_id(&asking.plan).await? else {
             return Ok(false);
         };
         let insights = cycle.steps.iter().filter(|stored| stored.step.action == Action::Derive).count();
@@ -86,10 +82,8 @@ impl Consolidating {
             return Ok(false);
         }
         let Some(topic) = asking.open.pop_front() else { return Ok(false) };
-        let mut memories =
-            self.base.store.memories().by_ids(&topic.memories).await.map_err(ServiceError::from)?;
+        let mut memories = self.base.store.memories().in_order(&topic.memories).await?;
         memories.retain(Memory::is_live);
-        memories.sort_by_key(|memory| topic.memories.iter().position(|id| *id == memory.id));
         let payer = Payer::of_relations(&self.spending, llm);
         let schema = insight::schema();
         let text = insight::question(&memories);
@@ -184,8 +178,7 @@ async fn sources(
     insights: impl Iterator<Item = &Insight>,
 ) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
     let ids: BTreeSet<MemoryId> = insights.flat_map(|insight| insight.sources.iter().copied()).collect();
-    let found = write.store().memories().by_ids(&Vec::from_iter(ids)).await?;
-    Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+    Ok(write.store().memories().map_of(&ids).await?)
 }
 
 /// Creates the memory of a planned insight, if the insight still holds and the guard admits its text. Returns whether it

@@ -195,12 +195,11 @@ impl Consolidating {
         let said = edges.iter().filter(|edge| edge.by != Supersession::CYCLE);
         let mut survey =
             Survey::new(self.base.now(), said.flat_map(|edge| [edge.newer, edge.older]).collect());
-        let mut after: Option<String> = None;
-        while begun.elapsed() < PLANNING_MAX {
-            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            for (_, memory) in &page {
+        let mut pages = self.base.store.memories().walk(PAGE);
+        while begun.elapsed() < PLANNING_MAX
+            && let Some(page) = pages.next().await?
+        {
+            for memory in &page {
                 survey.add(memory);
             }
             tokio::task::yield_now().await;
@@ -237,8 +236,7 @@ impl Consolidating {
         let Some(ready) = self.vectors.ready().await? else { return Ok(BTreeSet::new()) };
         let stays = cycle.steps.iter().filter_map(|stored| stored.step.into);
         let memories = self.memories_of(stays).await?;
-        let ids: Vec<MemoryId> = memories.keys().copied().collect();
-        let have = self.base.store.vectors().revisions_of(&ready.model, &ids).await?;
+        let have = self.base.store.vectors().revisions_of(&ready.model, memories.keys()).await?;
         let is_known = |memory: &Memory| have.get(&memory.id) == Some(&i64::from(memory.revision));
         Ok(memories.into_values().filter(|memory| !is_known(memory)).map(|memory| memory.id).collect())
     }
@@ -248,8 +246,7 @@ impl Consolidating {
         ids: impl Iterator<Item = MemoryId>,
     ) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
         let ids: BTreeSet<MemoryId> = ids.collect();
-        let found = self.base.store.memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
-        Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+        Ok(self.base.store.memories().map_of(&ids).await?)
     }
 
     async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
@@ -279,8 +276,7 @@ fn ids_of(cycle: &StoredCycle) -> impl Iterator<Item = MemoryId> {
 /// The state of every memory of a consolidation, within its transaction.
 async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<MemoryId, Memory>, ServiceError> {
     let ids: BTreeSet<MemoryId> = ids_of(cycle).collect();
-    let found = write.store().memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
-    Ok(found.into_iter().map(|memory| (memory.id, memory)).collect())
+    Ok(write.store().memories().map_of(&ids).await?)
 }
 
 /// Writes a plan.

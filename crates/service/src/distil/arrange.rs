@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{DistilSettings, Review};
+use super::{DistilSettings, Review, job::Task};
 use crate::{
     Distilling, ServiceError,
     jobs::{JobError, Payer, Question, ask},
@@ -15,12 +15,12 @@ use cerebro_core::distil::{
     handbook::{HANDBOOK_KEY, SUMMARY_KEY, owner},
 };
 use cerebro_core::domain::{
-    Arrangement, ArrangementId, ArrangementState, ItemOperation, MemoryId, Project, SessionId, Timestamp,
+    Arrangement, ArrangementId, ArrangementState, ItemOperation, MemoryId, Project, Timestamp,
 };
 use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, JobKind, Subject, Write};
+use cerebro_store::{Decision, JobKind, Write};
 
 /// The number of new items at which a handbook is arranged without being asked for.
 const NEW_MIN: usize = 5;
@@ -28,9 +28,6 @@ const NEW_MIN: usize = 5;
 const LOOKED_MAX: usize = 2_000;
 /// What is rendered of a handbook.
 const BOTH: [&str; 2] = [HANDBOOK_KEY, SUMMARY_KEY];
-/// The tables that the subjects of jobs name: for the handbook of a project, and for that of all.
-const OF_PROJECT: &str = "handbook";
-const OF_ALL: &str = "handbook_of_all";
 
 /// The question that would be asked about a handbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,26 +76,6 @@ impl Prepared {
     }
 }
 
-/// The subject of a job of distilling.
-pub(crate) enum Task {
-    /// A past session.
-    Session(SessionId),
-    /// The handbook of a project, or of all.
-    Handbook(Option<Project>),
-}
-
-impl Task {
-    /// Reads a job's subject; `None` if it is something else.
-    pub(crate) fn of(subject: &Subject) -> Option<Self> {
-        let Subject::Other { table, key } = subject else { return None };
-        match table.as_str() {
-            OF_PROJECT => Project::parse(key).map(|project| Self::Handbook(Some(project))),
-            OF_ALL => Some(Self::Handbook(None)),
-            _ => SessionId::parse(key).ok().map(Self::Session),
-        }
-    }
-}
-
 fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
     handbook.get(id).is_some_and(|(_, place)| *place == Position::New)
 }
@@ -131,20 +108,9 @@ impl Distilling {
             let problem = "an arrangement of that handbook waits; accept or reject it first";
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
-        self.owe_arranging(&[project.cloned()]).await?;
+        self.owe([Task::Handbook(project.cloned())]).await?;
         self.jobs.queue(JobKind::Distil).poke();
         Ok(())
-    }
-
-    /// Queues the arranging of handbooks.
-    pub(crate) async fn owe_arranging(&self, handbooks: &[Option<Project>]) -> Result<(), ServiceError> {
-        let subject = |project: &Option<Project>| {
-            let (table, key) =
-                project.as_ref().map_or((OF_ALL, "all"), |project| (OF_PROJECT, project.as_str()));
-            Subject::Other { table: table.to_owned(), key: key.to_owned() }
-        };
-        let subjects: Vec<Subject> = handbooks.iter().map(subject).collect();
-        Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
 
     async fn waiting_arrangement(
@@ -159,12 +125,11 @@ impl Distilling {
     /// arrangement that waits, and those whose claims were accepted within `idle`, because somebody is accepting claims
     /// now.
     pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
-        let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
         let sources = HandbookSources::of(&self.base.store).await?;
         let mut latest: Vec<Arrangement> = Vec::new();
         for state in ArrangementState::ALL {
-            latest.extend(self.base.store.arrangements().in_state(*state, LOOKED_MAX).await?);
+            latest.extend(self.base.store.arrangements().in_state(state, LOOKED_MAX).await?);
         }
         let handbooks = sources.projects().cloned().map(Some).chain([None]);
         let mut due = Vec::new();

@@ -22,7 +22,7 @@ impl Distilling {
         let mine = self.base.store.candidates().of_session(&session.id).await?;
         let mut others = Vec::new();
         for state in CandidateState::ALL {
-            let found = self.candidates(*state, Some(&session.project), COMPARED_MAX).await?;
+            let found = self.candidates(state, Some(&session.project), COMPARED_MAX).await?;
             let is_apart = |past: &PastSession| {
                 past.id != session.id && !continues(past, session) && !continues(session, past)
             };

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ServiceError,
     moment::{storable, storable_if_any},
+    portable::Taking,
 };
 use cerebro_core::distil::{CLAIM_CHARS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
 use cerebro_core::domain::{
@@ -49,34 +49,27 @@ struct EvidenceLine {
     quote: String,
 }
 
-/// Imports a candidate, if its session and its evidence are in the store. Returns whether it is new, or why it is not
-/// imported.
-pub(crate) async fn candidate(
-    write: &mut Write<'_>,
-    line: CandidateLine,
-) -> Result<Result<bool, String>, ServiceError> {
-    let candidate = match line.candidate() {
-        Ok(candidate) => candidate,
-        Err(why) => return Ok(Err(why)),
-    };
+/// Imports a candidate, if its session and its evidence are in the store.
+pub(crate) async fn candidate(write: &mut Write<'_>, line: CandidateLine) -> Taking {
+    let candidate = line.candidate()?;
     let Some(session) = write.past_session(&candidate.session).await? else {
-        return Ok(Err(format!("session `{}` of the candidate is not here", candidate.session)));
+        return Err(format!("session `{}` of the candidate is not here", candidate.session).into());
     };
     if write.store().candidates().by_id(&candidate.id).await?.is_some() {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     for evidence in &candidate.evidence {
         if write.exchange_digest(&evidence.exchange).await?.is_none() {
-            return Ok(Err(format!("exchange `{}` of the candidate is not here", evidence.exchange)));
+            return Err(format!("exchange `{}` of the candidate is not here", evidence.exchange).into());
         }
     }
     if let Some((memory, _)) = &candidate.memory
         && write.memory(memory).await?.is_none()
     {
-        return Ok(Err(format!("memory `{memory}` of the candidate is not here")));
+        return Err(format!("memory `{memory}` of the candidate is not here").into());
     }
     write.import_candidate(candidate, &session);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 fn clean(text: &str, chars_max: usize) -> RedactedText {

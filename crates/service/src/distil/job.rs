@@ -6,15 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Distilling, arrange::Task};
+use super::Distilling;
 use crate::{
     ServiceError, WorkerState,
     jobs::runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, SPENT, Step},
     settings::{DistilSettings, MODEL_TABLE},
 };
-use cerebro_core::domain::SessionId;
+use cerebro_core::domain::{Project, SessionId};
 use cerebro_models::llm::{self, Llm};
-use cerebro_store::{Job, JobKind};
+use cerebro_store::{Job, JobKind, Subject};
 
 /// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -22,6 +22,48 @@ const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 const QUEUED_MAX: usize = 20;
 /// The assumed least cost of a question, in tokens.
 const TOKENS_LEAST: u64 = 1;
+/// The tables that the subjects of jobs name: for a past session, for the handbook of a project, and for that of all.
+const OF_SESSION: &str = "past_session";
+const OF_PROJECT: &str = "handbook";
+const OF_ALL: &str = "handbook_of_all";
+
+/// What a job of distilling asks about.
+pub(crate) enum Task {
+    /// A past session.
+    Session(SessionId),
+    /// The handbook of a project, or of all.
+    Handbook(Option<Project>),
+}
+
+impl Task {
+    /// Reads a job's subject; `None` if it is something else.
+    fn of(subject: &Subject) -> Option<Self> {
+        let Subject::Other { table, key } = subject else { return None };
+        match table.as_str() {
+            OF_SESSION => SessionId::parse(key).ok().map(Self::Session),
+            OF_PROJECT => Project::parse(key).map(|project| Self::Handbook(Some(project))),
+            OF_ALL => Some(Self::Handbook(None)),
+            _ => None,
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        let (table, key) = match self {
+            Self::Session(id) => (OF_SESSION, id.as_str()),
+            Self::Handbook(Some(project)) => (OF_PROJECT, project.as_str()),
+            Self::Handbook(None) => (OF_ALL, "all"),
+        };
+        Subject::Other { table: table.to_owned(), key: key.to_owned() }
+    }
+}
+
+impl Distilling {
+    /// Queues jobs. Those that wait already or were given up stay as they are.
+    pub(super) async fn owe(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), ServiceError> {
+        let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
+        Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
+    }
+}
 
 /// The handler of [`JobKind::Distil`].
 pub(crate) struct Distil {
@@ -73,18 +115,17 @@ impl JobHandler for Distil {
     }
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
-        let named: Vec<Option<Task>> = jobs.iter().map(|job| Task::of(&job.subject)).collect();
-        let session = |task: &Task| match task {
-            Task::Session(id) => Some(id.clone()),
-            Task::Handbook(_) => None,
-        };
-        let ids: Vec<SessionId> = named.iter().flatten().filter_map(session).collect();
-        let here = cx.base.store.past_sessions().by_ids(&ids).await?;
-        let is_there = |task: &Task| match task {
-            Task::Session(id) => here.iter().any(|session| session.id == *id),
-            Task::Handbook(_) => true,
-        };
-        Ok(named.into_iter().map(|task| task.filter(is_there)).collect())
+        let mut tasks = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let mut task = Task::of(&job.subject);
+            if let Some(Task::Session(id)) = &task
+                && cx.base.store.past_sessions().by_id(id).await?.is_none()
+            {
+                task = None;
+            }
+            tasks.push(task);
+        }
+        Ok(tasks)
     }
 
     async fn step(
@@ -112,11 +153,13 @@ impl JobHandler for Distil {
             return Ok(false);
         }
         self.looked = Some(Instant::now());
-        let due = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?;
-        self.distilling.owe(&due).await?;
-        let handbooks =
-            if settings.arrange { self.distilling.arranging_due(settings.idle).await? } else { Vec::new() };
-        self.distilling.owe_arranging(&handbooks).await?;
-        Ok(!due.is_empty() || !handbooks.is_empty())
+        let sessions = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?;
+        let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
+        if settings.arrange {
+            due.extend(self.distilling.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
+        }
+        let is_any_due = !due.is_empty();
+        self.distilling.owe(due).await?;
+        Ok(is_any_due)
     }
 }

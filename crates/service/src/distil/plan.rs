@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::DistilSettings;
+use super::{DistilSettings, job::Task};
 use crate::{Distilling, ServiceError};
 use cerebro_core::domain::{PastSession, Project, SessionId};
 use cerebro_core::pace::Spent;
-use cerebro_store::{JobKind, Subject};
+use cerebro_store::JobKind;
 
 /// How many sessions are read at once.
 const PAGE: usize = 200;
@@ -59,19 +59,9 @@ impl Distilling {
     pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<usize, ServiceError> {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
-        self.owe(&due).await?;
+        self.owe(due.iter().map(|session| Task::Session(session.id.clone()))).await?;
         self.jobs.queue(JobKind::Distil).poke();
         Ok(due.len())
-    }
-
-    /// Queues sessions. Jobs that wait already or were given up stay as they are.
-    pub(crate) async fn owe(&self, sessions: &[PastSession]) -> Result<(), ServiceError> {
-        let subject = |session: &PastSession| Subject::Other {
-            table: "past_session".to_owned(),
-            key: session.id.as_str().to_owned(),
-        };
-        let subjects: Vec<Subject> = sessions.iter().map(subject).collect();
-        Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
 
     /// The sessions that are due, as far as that is known without their texts.
@@ -82,7 +72,6 @@ impl Distilling {
         idle: Duration,
         limit: usize,
     ) -> Result<Vec<PastSession>, ServiceError> {
-        let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
         let (mut due, mut offset) = (Vec::new(), 0);
         loop {

@@ -6,6 +6,7 @@ use super::{DistilSettings, Review};
 use crate::{
     Distilling, ServiceError,
     jobs::{JobError, Payer, Question, ask},
+    tasks::on_a_thread,
 };
 use cerebro_core::distil::{self, Claim, Distilled};
 use cerebro_core::domain::{
@@ -15,7 +16,7 @@ use cerebro_core::domain::{
 use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, EngineError, StoreError, Write};
+use cerebro_store::{Decision, Write};
 
 /// Most exchanges of a session that is distilled.
 const EXCHANGES_MAX: usize = 2_000;
@@ -53,8 +54,7 @@ impl Distilling {
         llm: &Llm,
         settings: &DistilSettings,
     ) -> Result<bool, JobError> {
-        let Some(session) = self.base.store.past_sessions().by_id(id).await.map_err(ServiceError::from)?
-        else {
+        let Some(session) = self.base.store.past_sessions().by_id(id).await? else {
             return Ok(false);
         };
         let model = llm.name();
@@ -127,10 +127,7 @@ impl Distilling {
             }
             Ok(bounded(&session, exchanges, tokens))
         };
-        tokio::task::spawn_blocking(prepare).await.map_err(|error| {
-            let reason = format!("preparing a question broke off: {error}");
-            StoreError::Engine(EngineError::Query { statement: "distil", reason }).into()
-        })
+        on_a_thread("preparing the question about a session", prepare).await
     }
 
     /// All exchanges of a session with their texts; `None` for one with too many.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ServiceError, moment::storable};
+use crate::{moment::storable, portable::Taking};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project,
     Timestamp, limits::TITLE_CHARS_MAX,
@@ -70,44 +70,35 @@ pub(crate) struct ChunkLine {
     text: String,
 }
 
-/// Whether a line brought something new, or why it was refused.
-type Taking = Result<Result<bool, String>, ServiceError>;
-
 /// Imports a document. Its chunks have lines of their own.
 pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Taking {
-    let document = match line.document() {
-        Ok(document) => document,
-        Err(why) => return Ok(Err(why)),
-    };
+    let document = line.document()?;
     if write.document(&document.id).await?.is_some() {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     if let Some(here) = write.store().documents().by_path(&document.project, &document.path).await? {
-        return Ok(Err(format!("a document was read from its path already: `{}`", here.id)));
+        return Err(format!("a document was read from its path already: `{}`", here.id).into());
     }
     let tombstone = HistoryTombstone::of_memory_file(&document.path);
     if !document.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
         return Ok(Err(format!("document `{}` was forgotten here", document.id)));
     }
     write.import_document(&document);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 /// Imports a chunk of a document that is in the store.
 pub(crate) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
-    let chunk = match line.chunk() {
-        Ok(chunk) => chunk,
-        Err(why) => return Ok(Err(why)),
-    };
+    let chunk = line.chunk()?;
     let found = write.document(&chunk.document).await?;
     let Some(document) = found.filter(|document| document.chunks.contains(&chunk.id)) else {
-        return Ok(Err(format!("no document here has the passage `{}`", chunk.id)));
+        return Err(format!("no document here has the passage `{}`", chunk.id).into());
     };
     if write.has_chunk(&chunk.id).await? {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     write.import_chunk(&document, chunk);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 fn clean(text: &str, bytes_max: usize) -> RedactedText {

@@ -1,6 +1,6 @@
 //! Ingesting what was read of a file.
 
-use crate::{Documents, ServiceError, index::Evidence};
+use crate::{Documents, ServiceError, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
     limits::TITLE_CHARS_MAX,
@@ -8,7 +8,7 @@ use cerebro_core::domain::{
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
 use cerebro_documents::{Chunk, Compared, Format, Image, ImageSource, Reading, chunks, compare};
-use cerebro_store::{Decision, EngineError, StoreError, Write};
+use cerebro_store::{Decision, StoreError, Write};
 
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 4_096;
@@ -220,10 +220,7 @@ impl Documents {
                 "it has a line break or another control character",
             ));
         }
-        let draft = tokio::task::spawn_blocking(move || Draft::of(read, dry_run)).await.map_err(|error| {
-            let reason = format!("preparing a document broke off: {error}");
-            StoreError::Engine(EngineError::Query { statement: "documents", reason })
-        })?;
+        let draft = on_a_thread("preparing a document", move || Draft::of(read, dry_run)).await?;
         let ingested = self.base.store.transact(&draft).await?;
         if ingested.changed && !dry_run {
             self.evidence.changed(Evidence::Documents);

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{History, prepare};
-use crate::{ServiceError, distil::retract, index::Evidence};
+use crate::{ServiceError, distil::retract, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
     SourceState,
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
     native_digest,
 };
-use cerebro_store::{Decision, EngineError, StoreError, Write};
+use cerebro_store::{Decision, StoreError, Write};
 use cerebro_transcript as transcript;
 
 /// How many rows are read at once.
@@ -116,10 +116,7 @@ impl History {
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
-        let draft = tokio::task::spawn_blocking(move || Draft::of(&batch)).await.map_err(|error| {
-            let reason = format!("preparing a batch broke off: {error}");
-            StoreError::Engine(EngineError::Query { statement: "history", reason })
-        })??;
+        let draft = on_a_thread("preparing a batch of a session", move || Draft::of(&batch)).await??;
         let Decided { mut done, source, is_changed } = self.base.store.transact(&draft).await?;
         done.redacted = draft.redacted;
         if let Some(source) = source {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{super::ServiceError, prepare::clean};
-use crate::moment::storable;
+use super::prepare::clean;
+use crate::{moment::storable, portable::Taking};
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,
@@ -82,9 +82,6 @@ pub(crate) struct HistoryTombstoneLine {
     digest: String,
 }
 
-/// Whether a line brought something new, or why it was refused.
-type Taking = Result<Result<bool, String>, ServiceError>;
-
 /// Whether what an export brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
 /// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
 /// by itself.
@@ -105,15 +102,12 @@ pub(crate) async fn is_forgotten(
 
 /// Imports a past session.
 pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
-    let mut session = match PastSession::try_from(line) {
-        Ok(session) => session,
-        Err(why) => return Ok(Err(why)),
-    };
+    let mut session = PastSession::try_from(line)?;
     if write.has_history_tombstone(&HistoryTombstone::of_whole(&session.id)).await? {
-        return Ok(Err(format!("session `{}` was forgotten here", session.id)));
+        return Err(format!("session `{}` was forgotten here", session.id).into());
     }
     if write.past_session(&session.id).await?.is_some() {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     let id = session.id.clone();
     for (name, text) in session.names() {
@@ -124,48 +118,42 @@ pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -
         }
     }
     write.import_past_session(&session);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 /// Imports an exchange of a session that is in the store.
 pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Taking {
-    let id = match session_id(&line.session) {
-        Ok(id) => id,
-        Err(why) => return Ok(Err(why)),
-    };
+    let id = session_id(&line.session)?;
     let Some(mut session) = write.past_session(&id).await? else {
-        return Ok(Err(format!("session `{id}` of the exchange is not here")));
+        return Err(format!("session `{id}` of the exchange is not here").into());
     };
-    let full = match line.full_exchange(&session) {
-        Ok(full) => full,
-        Err(why) => return Ok(Err(why)),
-    };
+    let full = line.full_exchange(&session)?;
     let tombstone = HistoryTombstone::of_exchange(&full.exchange);
     let holds = |forgotten: &ForgottenTexts| full.any_text(|text| forgotten.are_in(text));
     if is_forgotten(write, Some(tombstone), holds).await? {
-        return Ok(Err(format!("exchange `{}` was forgotten here", full.exchange.id)));
+        return Err(format!("exchange `{}` was forgotten here", full.exchange.id).into());
     }
     if let Some(here) = write.exchange_digest(&full.exchange.id).await? {
         let why =
             format!("exchange `{}` is here already with another text; it stays as it is", full.exchange.id);
-        return Ok(if here == full.exchange.digest { Ok(false) } else { Err(why) });
+        return if here == full.exchange.digest { Ok(false) } else { Err(why.into()) };
     }
     let before = session.exchanges;
     session.exchanges = before.saturating_add(1);
     write.import_exchange(&session, before, full);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 /// Imports a tombstone.
 pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
     let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
-        return Ok(Err("a tombstone is 32 hexadecimal digits".to_owned()));
+        return Err("a tombstone is 32 hexadecimal digits".to_owned().into());
     };
     if write.has_history_tombstone(std::slice::from_ref(&tombstone)).await? {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     write.put_history_tombstones(vec![tombstone]);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 fn session_id(text: &str) -> Result<SessionId, String> {

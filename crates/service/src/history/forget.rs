@@ -55,13 +55,9 @@ impl History {
         }
         let mut forgotten = Forgotten::default();
         let mut projects = BTreeSet::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.exchanges().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-            for (session, exchanges) in self.met(what, exchanges).await? {
+        let mut pages = self.base.store.exchanges().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for (session, exchanges) in self.met(what, page).await? {
                 forgotten.exchanges += exchanges.len();
                 if !dry_run {
                     let batch = ForgetBatch { session, exchanges, what };
@@ -84,12 +80,9 @@ impl History {
 
     /// Forgets the names of sessions that are meant while none of their exchanges is.
     async fn forget_names(&self, what: Meant<'_>) -> Result<(), ServiceError> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.past_sessions().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
-            after = Some(last.clone());
-            for (_, mut session) in page {
+        let mut pages = self.base.store.past_sessions().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for mut session in page {
                 let id = session.id.clone();
                 let is_meant = |(name, text): (&str, &mut Option<RedactedText>)| {
                     text.as_ref().is_some_and(|text| what.is_name(&id, name, text))
@@ -100,6 +93,7 @@ impl History {
                 }
             }
         }
+        Ok(())
     }
 
     /// Those of a page that are to be forgotten, by session.

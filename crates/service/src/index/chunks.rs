@@ -22,15 +22,13 @@ const PAGE: usize = 200;
 
 /// Fills a new index.
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
-    let mut after: Option<String> = None;
-    loop {
-        let page = store.documents().page(after.as_deref(), PAGE).await?;
-        let Some((last, _)) = page.last() else { return Ok(()) };
-        after = Some(last.clone());
-        for (_, document) in page {
+    let mut pages = store.documents().walk(PAGE);
+    while let Some(page) = pages.next().await? {
+        for document in page {
             push(store, index, &document, &HashSet::new()).await?;
         }
     }
+    Ok(())
 }
 
 /// Applies events about documents.
@@ -95,6 +93,7 @@ async fn push(
     }
     Ok(())
 }
+
 /// The title under which a chunk is found: that of its document, and the headings above it.
 pub(crate) fn title(document: &Document, heading: &RedactedText) -> RedactedText {
     match (heading.is_empty(), heading.starts_with(document.title.as_str())) {

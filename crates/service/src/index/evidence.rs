@@ -4,6 +4,7 @@
 //! and follows the log in the background: a commit does not wait for it, a search does.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -14,8 +15,13 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Evidence, chunks, exchanges, memories::is_continued};
-use crate::{ServiceError, base::Base, lock};
+use super::{
+    Evidence, chunks, exchanges,
+    memories::{is_continued, reach},
+};
+use crate::{ServiceError, base::Base, check::Check, lock};
+use cerebro_core::domain::SubjectId;
+use cerebro_core::text;
 use cerebro_search::lexical::{Index, LexicalError};
 
 /// How many events are read at once.
@@ -39,9 +45,8 @@ struct EvidenceIndex {
     of: Evidence,
     dir: PathBuf,
     index: Mutex<Option<Arc<Index>>>,
-    /// Whether the store has any evidence of this kind, once that was read.
-    has_any: AtomicBool,
-    was_asked: AtomicBool,
+    /// Whether the store has any evidence of this kind; `None` until that is read.
+    has_any: Mutex<Option<bool>>,
     /// The number of commits that the index must apply, plus one at first.
     changes: AtomicU64,
     /// How many of these it has applied.
@@ -59,8 +64,7 @@ impl EvidenceIndex {
             of,
             dir: memories.with_file_name(name),
             index: Mutex::default(),
-            has_any: AtomicBool::new(false),
-            was_asked: AtomicBool::new(false),
+            has_any: Mutex::default(),
             changes: AtomicU64::new(1),
             taken: AtomicU64::new(0),
             following: tokio::sync::Mutex::default(),
@@ -72,8 +76,7 @@ impl EvidenceIndex {
     async fn open(&self) -> Result<Arc<Index>, ServiceError> {
         let dir = self.dir.clone();
         let opening = tokio::task::spawn_blocking(move || Index::open(&dir));
-        let (index, _) = opening.await.map_err(|error| broke_off(&error))??;
-        Ok(Arc::new(index))
+        Ok(Arc::new(opening.await.map_err(|error| broke_off(&error))??))
     }
 
     fn close(&self) {
@@ -108,24 +111,22 @@ impl EvidenceIndexes {
 
     /// Whether there is any evidence of this kind. Read once; a commit sets it too.
     pub(crate) async fn has(&self, of: Evidence) -> Result<bool, ServiceError> {
-        let evidence = self.evidence(of);
-        if !evidence.was_asked.load(Ordering::SeqCst) {
-            let has_any = match of {
-                Evidence::History => self.base.store.history().any().await?,
-                Evidence::Documents => self.base.store.documents().any().await?,
-            };
-            if has_any {
-                evidence.has_any.store(true, Ordering::SeqCst);
-            }
-            evidence.was_asked.store(true, Ordering::SeqCst);
+        let known = *lock(&self.evidence(of).has_any);
+        if let Some(has_any) = known {
+            return Ok(has_any);
         }
-        Ok(evidence.has_any.load(Ordering::SeqCst))
+        let has_any = match of {
+            Evidence::History => self.base.store.history().any().await?,
+            Evidence::Documents => self.base.store.documents().any().await?,
+        };
+        // A commit may have said meanwhile that there is some.
+        Ok(*lock(&self.evidence(of).has_any).get_or_insert(has_any))
     }
 
     /// An import may have added evidence, so this is read again.
     pub(crate) async fn imported(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
-            self.evidence(of).was_asked.store(false, Ordering::SeqCst);
+            *lock(&self.evidence(of).has_any) = None;
             if self.has(of).await? {
                 self.changed(of);
             }
@@ -139,7 +140,7 @@ impl EvidenceIndexes {
             return;
         }
         let evidence = self.evidence(of);
-        evidence.has_any.store(true, Ordering::SeqCst);
+        *lock(&evidence.has_any) = Some(true);
         evidence.changes.fetch_add(1, Ordering::SeqCst);
         evidence.changed.notify_one();
         if evidence.is_followed.swap(true, Ordering::SeqCst) {
@@ -227,19 +228,13 @@ impl EvidenceIndexes {
 
     /// Brings the index up to date with the log, and commits it.
     async fn follow_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
-        let held = index.checkpoint();
-        for writer in self.base.store.peers().writers().await? {
-            let mut seq = held.places.get(&writer).copied().unwrap_or(0);
-            loop {
-                let events = self.base.store.events().after(&writer, seq, EVENTS).await?;
-                let Some(last) = events.last() else { break };
-                seq = last.seq;
-                match of {
-                    Evidence::History => exchanges::follow(&self.base.store, index, &events).await?,
-                    Evidence::Documents => chunks::follow(&self.base.store, index, &events).await?,
-                }
-                index.reach(&writer, seq);
+        let mut log = self.base.store.events().since(index.checkpoint().places, EVENTS).await?;
+        while let Some(events) = log.next().await? {
+            match of {
+                Evidence::History => exchanges::follow(&self.base.store, index, &events).await?,
+                Evidence::Documents => chunks::follow(&self.base.store, index, &events).await?,
             }
+            reach(index, &events);
         }
         blocking(index, Index::flush).await
     }
@@ -274,6 +269,47 @@ impl EvidenceIndexes {
         self.index(of, WAIT).await.map(drop)
     }
 
+    /// Compares the index with what the store has, for `cerebro doctor`. One that differs is built anew if `fix` is set.
+    pub(crate) async fn checked(
+        &self,
+        of: Evidence,
+        kept: &HashSet<SubjectId>,
+        fix: bool,
+    ) -> Result<Check, ServiceError> {
+        let name = of.name();
+        let Some(words) = self.difference(of, kept).await? else {
+            let words = format!("{} can be read and found", text::counted(kept.len(), of.noun()));
+            return Ok(Check::sound(name, words));
+        };
+        if !fix {
+            return Ok(Check::failed(name, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+        }
+        self.rebuild(of).await?;
+        Ok(match self.difference(of, kept).await? {
+            None => Check::failed(name, words).repaired(),
+            Some(still) => Check::failed(name, format!("{still}, even after its index was built anew")),
+        })
+    }
+
+    /// How the index differs from what the store has.
+    async fn difference(
+        &self,
+        of: Evidence,
+        kept: &HashSet<SubjectId>,
+    ) -> Result<Option<String>, ServiceError> {
+        let held = self.ask(of, Index::held).await?;
+        let missing = kept.iter().filter(|id| !held.contains_key(*id)).count();
+        let mut ghosts = held.keys().filter(|id| !kept.contains(*id));
+        Ok(match (missing, ghosts.next()) {
+            (0, None) => None,
+            (0, Some(first)) => {
+                let (ghosts, id) = (text::counted(1 + ghosts.count(), of.noun()), of.id_of(*first));
+                Some(format!("its index holds {ghosts} beyond those that are kept (as `{id}`)"))
+            }
+            (n, _) => Some(format!("its index lacks {}", text::counted(n, of.noun()))),
+        })
+    }
+
     /// Brings the indexes up to date with the log, so that no file of them holds forgotten text.
     pub(crate) async fn settle(&self) -> Result<(), ServiceError> {
         for of in Evidence::ALL {
@@ -294,17 +330,18 @@ impl EvidenceIndexes {
     }
 }
 
-/// Queries on a thread for blocking work.
+/// Queries or changes an index on a thread for blocking work.
 pub(crate) async fn blocking<T, F>(index: &Arc<Index>, question: F) -> Result<T, ServiceError>
 where
     T: Send + 'static,
     F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
 {
-    let index = Arc::clone(index);
-    let answer = tokio::task::spawn_blocking(move || question(&index)).await;
+    let (index, span) = (Arc::clone(index), tracing::Span::current());
+    let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
     Ok(answer.map_err(|error| broke_off(&error))??)
 }
 
-fn broke_off(error: &tokio::task::JoinError) -> ServiceError {
-    LexicalError::Damaged(format!("a question to it broke off: {error}")).into()
+/// The error of work on an index that panicked: what it did to the index is not known.
+pub(super) fn broke_off(error: &tokio::task::JoinError) -> ServiceError {
+    LexicalError::Damaged(format!("work on it broke off: {error}")).into()
 }

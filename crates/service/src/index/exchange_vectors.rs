@@ -34,7 +34,7 @@ impl Vectors {
         exchanges.as_ref().filter(|space| space.holds(&())).map(|space| space.bytes() > 0)
     }
 
-    /// Takes in the vector of an exchange, made by a model.
+    /// Adds the vector of an exchange to those in memory, if they are of the same model.
     pub(crate) fn put_exchange(&self, model: &StoredModel, exchange: ExchangeId, vector: &[f32]) {
         if matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
             let packed = vec![Packed::new(vector)];
@@ -47,7 +47,7 @@ impl Vectors {
         self.change_exchanges(|space| space.forget(&()));
     }
 
-    /// Takes in a commit: what was forgotten goes from memory too.
+    /// Frees the vectors after a commit that forgot exchanges, because theirs must not stay in memory.
     pub(super) fn follow_exchanges(&self, committed: &Committed) {
         if committed.events.iter().any(|event| event.kind == EventKind::HistoryForgotten) {
             self.forget_exchanges();

@@ -23,13 +23,9 @@ fn hidden_kind() -> Kind {
 
 /// Fills a new index.
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
-    let mut after: Option<String> = None;
-    loop {
-        let page = store.exchanges().page(after.as_deref(), PAGE).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(last.clone());
-        let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
-        push(store, index, store.exchanges().with_texts(exchanges).await?).await?;
+    let mut pages = store.exchanges().walk(PAGE);
+    while let Some(page) = pages.next().await? {
+        push(store, index, store.exchanges().with_texts(page).await?).await?;
     }
     Ok(())
 }
@@ -91,6 +87,7 @@ async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -
     })
     .await
 }
+
 /// The index's entry for an exchange.
 fn document(session: &PastSession, full: FullExchange) -> Doc {
     let FullExchange { exchange, text, .. } = full;

@@ -6,6 +6,7 @@
 
 use crate::base::Base;
 use std::{
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use super::blocking;
+use super::evidence::{blocking, broke_off};
 use crate::ServiceError;
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
@@ -70,7 +71,6 @@ impl Follower {
         if self.behind.load(Ordering::SeqCst) {
             return;
         }
-        let Some(last) = committed.events.last() else { return };
         let erased = erased(&committed.events);
         let index = self.index();
         for memory in &committed.memories {
@@ -80,7 +80,7 @@ impl Follower {
                 return;
             }
         }
-        index.reach(&last.writer, last.seq);
+        reach(&index, &committed.events);
         if index.is_due() {
             // Nobody waits for the flush, because a search also sees queued changes.
             let follower = Arc::clone(self);
@@ -107,8 +107,7 @@ impl Follower {
         if let Err(error) = std::fs::remove_dir_all(&self.dir) {
             tracing::debug!(%error, "the broken index could not be removed");
         }
-        let (index, _) = Index::open(&self.dir)?;
-        *write(&self.index) = Arc::new(index);
+        *write(&self.index) = Arc::new(Index::open(&self.dir)?);
         self.damaged.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -250,41 +249,34 @@ impl MemoryIndex {
         }
         let mut index = self.index();
         match standing_of(&self.base.store, &index.checkpoint()).await? {
-            Standing::Behind => self.follow_logs(&index).await?,
+            Standing::Behind => self.follow_logs(&index, index.checkpoint().places).await?,
             Standing::Empty if index.is_empty() => self.fill(&index).await?,
             Standing::Empty => index = self.refill("it was not filled to the end").await?,
             Standing::Other(why) => index = self.refill(why).await?,
         }
         let pause = self.base.store.pause().await;
-        self.follow_logs(&index).await?;
+        self.follow_logs(&index, index.checkpoint().places).await?;
         follower.behind.store(false, Ordering::SeqCst);
         drop(pause);
         tracing::info!(ms = begun.elapsed().as_millis(), "the lexical index is at the log's end");
         Ok(())
     }
 
-    /// Applies the log of each writer from the last event that the index has.
-    async fn follow_logs(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
-        let held = index.checkpoint();
-        for writer in self.base.store.peers().writers().await? {
-            self.follow_log(index, &writer, held.places.get(&writer).copied().unwrap_or(0)).await?;
-        }
-        Ok(())
-    }
-
-    async fn follow_log(&self, index: &Arc<Index>, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
-        loop {
-            let events = self.base.store.events().after(writer, seq, PAGE).await?;
-            let Some(last) = events.last() else { return Ok(()) };
-            seq = last.seq;
-            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
-            ids.sort();
-            ids.dedup();
+    /// Applies the log of each writer after the event that `places` names: the last one that the index has.
+    async fn follow_logs(
+        &self,
+        index: &Arc<Index>,
+        places: BTreeMap<String, u64>,
+    ) -> Result<(), ServiceError> {
+        let mut log = self.base.store.events().since(places, PAGE).await?;
+        while let Some(events) = log.next().await? {
+            let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
             let erased = erased(&events);
             let memories = self.base.store.memories().by_ids(&ids).await?;
             pushed(index, memories.iter().map(|memory| change(memory, &erased)).collect()).await?;
-            index.reach(writer, seq);
+            reach(index, &events);
         }
+        Ok(())
     }
 
     /// Fills an empty index that replaces one with unusable content.
@@ -298,27 +290,24 @@ impl MemoryIndex {
 
     async fn fill(&self, index: &Arc<Index>) -> Result<(), ServiceError> {
         // The position is read first: changes made meanwhile are read again from the log, which is harmless.
-        let places = self.base.store.peers().all_ends().await?;
-        let mut after: Option<String> = None;
+        let places = self.base.store.peers().all_ends().await?.0;
         let mut count = 0;
         index.belong(self.base.store.id());
         // After a fill that was cut off, the index follows the log from its beginning.
         index.reach(self.base.store.writer(), 0);
-        loop {
-            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let mut pages = self.base.store.memories().walk(PAGE);
+        while let Some(page) = pages.next().await? {
             count += page.len();
-            let live = page.iter().filter(|(_, memory)| memory.is_live());
-            pushed(index, live.map(|(_, memory)| change(memory, &[])).collect()).await?;
+            let live = page.iter().filter(|memory| memory.is_live());
+            pushed(index, live.map(|memory| change(memory, &[])).collect()).await?;
             if count % (PAGE * 10) == 0 {
                 tracing::info!(count, "building the lexical index anew");
             }
         }
-        for (writer, seq) in &places.0 {
+        for (writer, seq) in &places {
             index.reach(writer, *seq);
-            self.follow_log(index, writer, *seq).await?;
         }
+        self.follow_logs(index, places).await?;
         blocking(index, Index::flush).await
     }
 
@@ -361,7 +350,7 @@ impl MemoryIndex {
         let work = self.base.tasks.spawn("catching the index up", async move { index.catch_up().await });
         match tokio::time::timeout(CATCH_UP_WAIT, work).await {
             Ok(Ok(done)) => done,
-            Ok(Err(error)) => Err(LexicalError::Damaged(format!("building it broke off: {error}")).into()),
+            Ok(Err(error)) => Err(broke_off(&error)),
             Err(_) => Err(ServiceError::IndexBusy),
         }
     }
@@ -372,18 +361,19 @@ impl MemoryIndex {
         T: Send + 'static,
         F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
     {
-        let index = self.index();
-        let span = tracing::Span::current();
-        let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
-        match answer {
-            Ok(answer) => Ok(answer?),
-            Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
-        }
+        blocking(&self.index(), question).await
+    }
+}
+
+/// Notes that an index has applied some events of one writer.
+pub(super) fn reach(index: &Index, events: &[Event]) {
+    if let Some(last) = events.last() {
+        index.reach(&last.writer, last.seq);
     }
 }
 
 /// Hands changes to the index. With many of them it commits, which takes long.
-async fn pushed(index: &Arc<Index>, changes: Vec<Change>) -> Result<(), ServiceError> {
+pub(super) async fn pushed(index: &Arc<Index>, changes: Vec<Change>) -> Result<(), ServiceError> {
     blocking(index, move |index| changes.into_iter().try_for_each(|change| index.push(change))).await
 }
 

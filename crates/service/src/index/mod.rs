@@ -15,7 +15,7 @@ mod vectors;
 pub(crate) use chunks::title as chunk_title;
 pub(crate) use evidence::{EvidenceIndexes, WAIT, blocking};
 pub(crate) use exchange_vectors::exchanges_max;
-pub(crate) use memories::{Follower, MemoryIndex, document};
+pub(crate) use memories::{Follower, MemoryIndex};
 pub(crate) use past::{Past, PastIndex};
 pub use vectors::{EXACT_BYTES_MAX, VectorLeg};
 pub(crate) use vectors::{VectorSearch, Vectors};
@@ -48,11 +48,19 @@ impl Evidence {
         Kind::parse(self.type_name()).unwrap_or_else(Kind::manual)
     }
 
-    /// Its name, as its folder and the log use it.
+    /// Its name, as its folder, the log and the doctor's check use it.
     fn name(self) -> &'static str {
         match self {
             Self::History => "history",
             Self::Documents => "documents",
+        }
+    }
+
+    /// What one of them is called.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::History => "exchange",
+            Self::Documents => "chunk",
         }
     }
 

@@ -11,12 +11,15 @@ use std::{
     sync::Arc,
 };
 
-use super::document;
+use super::{
+    evidence::{blocking, broke_off},
+    memories::{document, pushed},
+};
 use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Period};
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
-use cerebro_store::Store;
+use cerebro_store::{Store, Walk};
 
 /// How many rows are read at once.
 const PAGE: usize = 500;
@@ -93,23 +96,18 @@ impl Known {
     /// Reads the events since the last time and returns the memories that they are about.
     async fn follow(&mut self, store: &Store) -> Result<BTreeSet<MemoryId>, ServiceError> {
         let mut changed = BTreeSet::new();
-        for writer in store.peers().writers().await? {
-            let mut seq = self.places.get(&writer).copied().unwrap_or(0);
-            loop {
-                let events = store.events().after(&writer, seq, PAGE).await?;
-                let Some(last) = events.last() else { break };
-                seq = last.seq;
-                for event in &events {
-                    let Some(memory) = event.memory else { continue };
-                    changed.insert(memory);
-                    match event.kind {
-                        EventKind::MemoryDeleted => self.note(memory, event.at, true),
-                        EventKind::MemoryRestored => self.note(memory, event.at, false),
-                        _ => {}
-                    }
+        let mut log = store.events().since(self.places.clone(), PAGE).await?;
+        while let Some(events) = log.next().await? {
+            for event in events {
+                self.places.insert(event.writer, event.seq);
+                let Some(memory) = event.memory else { continue };
+                changed.insert(memory);
+                match event.kind {
+                    EventKind::MemoryDeleted => self.note(memory, event.at, true),
+                    EventKind::MemoryRestored => self.note(memory, event.at, false),
+                    _ => {}
                 }
             }
-            self.places.insert(writer, seq);
         }
         Ok(changed)
     }
@@ -149,15 +147,14 @@ fn texts(memory: &Memory, revisions: &[Revision]) -> Vec<Memory> {
     texts
 }
 
-/// Earlier texts in order of their memories, read beside a walk over the memories.
-struct Walk<'a> {
-    store: &'a Store,
-    after: Option<String>,
+/// The revisions of all memories, read beside a walk over the memories: both are in order of the memories' ids.
+struct Earlier<'a> {
+    pages: Walk<'a, Revision>,
+    /// What is left of the page that was read last.
     page: VecDeque<Revision>,
-    is_at_end: bool,
 }
 
-impl Walk<'_> {
+impl Earlier<'_> {
     /// The earlier texts of the next memory in the walk.
     async fn of(&mut self, memory: &MemoryId) -> Result<Vec<Revision>, ServiceError> {
         let mut found = Vec::new();
@@ -165,13 +162,11 @@ impl Walk<'_> {
             while let Some(revision) = self.page.pop_front_if(|front| front.memory <= *memory) {
                 found.extend(Some(revision).filter(|revision| revision.memory == *memory));
             }
-            if self.is_at_end || !self.page.is_empty() {
+            if !self.page.is_empty() {
                 return Ok(found);
             }
-            let page = self.store.revisions().page(self.after.as_deref(), PAGE).await?;
-            self.is_at_end = page.len() < PAGE;
-            self.after = page.last().map(|(key, _)| key.clone()).or(self.after.take());
-            self.page.extend(page.into_iter().map(|(_, revision)| revision));
+            let Some(page) = self.pages.next().await? else { return Ok(found) };
+            self.page = page.into();
         }
     }
 }
@@ -207,23 +202,20 @@ impl Past {
         let dir = self.held.dir.clone();
         let opened = tokio::task::spawn_blocking(move || -> Result<Arc<Index>, LexicalError> {
             remove(&dir)?;
-            Ok(Arc::new(Index::open(&dir)?.0))
+            Ok(Arc::new(Index::open(&dir)?))
         });
-        let index: Arc<Index> = opened.await.map_err(broke_off)?.map_err(ServiceError::Index)?;
-        let mut walk = Walk { store: &self.base.store, after: None, page: VecDeque::new(), is_at_end: false };
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.memories().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let index = opened.await.map_err(|error| broke_off(&error))??;
+        let mut earlier = Earlier { pages: self.base.store.revisions().walk(PAGE), page: VecDeque::new() };
+        let mut memories = self.base.store.memories().walk(PAGE);
+        while let Some(page) = memories.next().await? {
             let mut changes = Vec::with_capacity(page.len());
-            for (_, memory) in &page {
-                let revisions = walk.of(&memory.id).await?;
+            for memory in &page {
+                let revisions = earlier.of(&memory.id).await?;
                 changes.push(known.change(memory, &revisions));
             }
-            push(&index, changes, false).await?;
+            pushed(&index, changes).await?;
         }
-        push(&index, Vec::new(), true).await?;
+        blocking(&index, Index::flush).await?;
         tracing::info!(ms = begun.elapsed().as_millis(), "the index of the past is made");
         known.index = Some(Arc::clone(&index));
         Ok(index)
@@ -235,7 +227,9 @@ impl Past {
             *held = Some(Known::begin(&self.base.store).await?);
         }
         // It is taken out meanwhile, so that it is dropped if an error ends this half-way.
-        let Some(mut known) = held.take() else { return Err(broken("it went away").into()) };
+        let Some(mut known) = held.take() else {
+            return Err(LexicalError::Damaged("it went away".to_owned()).into());
+        };
         let changed = known.follow(&self.base.store).await?;
         if changed.len() > ONE_BY_ONE_MAX && known.index.take().is_some() {
             self.remove_files().await?;
@@ -248,7 +242,7 @@ impl Past {
                     self.base.store.revisions().before(&memory.id, memory.revision, REVISIONS_MAX).await?;
                 changes.push(known.change(&memory, &revisions));
             }
-            push(index, changes, false).await?;
+            pushed(index, changes).await?;
         }
         Ok(held.insert(known))
     }
@@ -265,7 +259,7 @@ impl Past {
         }
         let index = self.followed(&mut held).await?.index.clone();
         match index {
-            Some(index) => push(&index, Vec::new(), true).await,
+            Some(index) => blocking(&index, Index::flush).await,
             None => Ok(()),
         }
     }
@@ -273,7 +267,7 @@ impl Past {
     async fn remove_files(&self) -> Result<(), ServiceError> {
         let dir = self.held.dir.clone();
         let removed = tokio::task::spawn_blocking(move || remove(&dir));
-        Ok(removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?)
+        Ok(removed.await.map_err(|error| broke_off(&error))?.map_err(LexicalError::Io)?)
     }
 
     /// A memory as the store held it at a moment.
@@ -314,26 +308,6 @@ impl Past {
             self.base.store.revisions().before(&memory.id, memory.revision, REVISIONS_MAX).await?;
         Ok(texts(&memory, &revisions).into_iter().rfind(|text| text.updated_at <= at))
     }
-}
-
-/// Hands changes to the index, and with `flush` waits until its files hold them.
-async fn push(index: &Arc<Index>, changes: Vec<Change>, flush: bool) -> Result<(), ServiceError> {
-    let index = Arc::clone(index);
-    let pushed = tokio::task::spawn_blocking(move || -> Result<(), LexicalError> {
-        for change in changes {
-            index.push(change)?;
-        }
-        if flush { index.flush() } else { Ok(()) }
-    });
-    Ok(pushed.await.map_err(broke_off)??)
-}
-
-fn broken(reason: &str) -> LexicalError {
-    LexicalError::Damaged(reason.to_owned())
-}
-
-fn broke_off(error: tokio::task::JoinError) -> ServiceError {
-    broken(&format!("work on the index of the past broke off: {error}")).into()
 }
 
 #[cfg(test)]

@@ -243,9 +243,8 @@ impl VectorSearch {
             return Ok(());
         }
         let open = &vectors.embedding.open;
-        let fits = |embedder: &Arc<dyn Embedder>| {
-            embedder.model().name == active.name && embedder.model().dimension == active.dimension
-        };
+        let fits =
+            |embedder: &Arc<dyn Embedder>| active.is(&embedder.model().name, embedder.model().dimension);
         let configured = open(None).ok().flatten().filter(fits);
         let opened = configured.or_else(|| open(Some(&active.name)).ok().flatten().filter(fits));
         vectors.set(match opened {

@@ -14,10 +14,10 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Jobs, WorkerState, queue::Queue};
 use crate::{ServiceError, base::Base, traffic::Traffic};
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{Memory, MemoryId, Timestamp};
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
-use cerebro_store::{Job, JobKind};
+use cerebro_store::{Job, JobKind, StoreError};
 
 /// How long a lease lasts; it is renewed well before, while a step is under way too.
 const LEASE: Duration = Duration::from_secs(120);
@@ -164,6 +164,12 @@ pub(crate) enum JobError {
     Store(#[from] ServiceError),
 }
 
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
 impl From<ProviderError> for JobError {
     fn from(error: ProviderError) -> Self {
         let reason = error.to_string();
@@ -226,6 +232,14 @@ impl Context {
 
     pub(crate) fn set(&self, state: WorkerState) {
         self.queue().set(self.kind.as_str(), state);
+    }
+
+    /// The live memory that each job is about, if there is one.
+    pub(crate) async fn live_memories(&self, jobs: &[Job]) -> Result<Vec<Option<Memory>>, ServiceError> {
+        let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
+        let mut memories = self.base.store.memories().map_of(&ids).await?;
+        let of_job = |job: &Job| memories.remove(job.subject.memory()?).filter(Memory::is_live);
+        Ok(jobs.iter().map(of_job).collect())
     }
 
     /// Notes a useful answer of the provider.

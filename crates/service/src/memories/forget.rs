@@ -39,13 +39,10 @@ impl Memories {
     ) -> Result<Reported, ServiceError> {
         let prompts = self.forget_prompts(what, dry_run).await?;
         let mut summaries = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.sessions().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let mut pages = self.base.store.sessions().walk(PAGE);
+        while let Some(page) = pages.next().await? {
             let mut buried = Vec::new();
-            for (_, past) in page {
+            for past in page {
                 let meant = what.of(&thing(&past));
                 if meant == IsMeant::No {
                     continue;
@@ -74,11 +71,8 @@ impl Memories {
 
     async fn forget_prompts(&self, what: Meant<'_>, dry_run: bool) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.prompts().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { return Ok(forgotten) };
-            after = Some(last.clone());
+        let mut pages = self.base.store.prompts().walk(PAGE);
+        while let Some(page) = pages.next().await? {
             let is_met = |prompt: &Prompt| {
                 let thing = Thing {
                     session: Some(&prompt.session),
@@ -90,12 +84,13 @@ impl Memories {
                 what.is(&thing, [prompt.content.as_str()])
             };
             let met: Vec<PromptId> =
-                page.iter().map(|(_, prompt)| prompt).filter(|one| is_met(one)).map(|one| one.id).collect();
+                page.iter().filter(|prompt| is_met(prompt)).map(|prompt| prompt.id).collect();
             forgotten += met.len();
             if !met.is_empty() && !dry_run {
                 self.base.store.transact(&ForgetPrompts { prompts: &met }).await?;
             }
         }
+        Ok(forgotten)
     }
 
     /// The summary that hooks left of a session which is meant, if it is meant, too.

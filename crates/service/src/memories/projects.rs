@@ -2,7 +2,7 @@
 
 use super::Memories;
 use crate::{ServiceError, index::Evidence, lock};
-use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -44,8 +44,7 @@ impl Memories {
             ));
         }
         // Afterwards all tombstones are those of one project.
-        let mut said_again = self.said_again(from, into).await?;
-        said_again.extend(self.said_again(into, from).await?);
+        let said_again = self.said_again(from, into).await?;
         let mut merged = Merged::default();
         loop {
             let batch = self.base.store.transact(&MergeBatch { from, into }).await?;
@@ -75,16 +74,21 @@ impl Memories {
         Ok(Merged { said_again, ..merged })
     }
 
-    /// The live memories of a project that say what another project no longer says.
-    async fn said_again(&self, of: &Project, other: &Project) -> Result<Vec<MemoryId>, ServiceError> {
-        let other = Scope::Project(other.clone());
-        let (mut again, mut before) = (Vec::new(), Timestamp::MAX);
-        loop {
-            let page = self.base.store.memories().latest(Some(of), before, BATCH).await?;
-            let Some(last) = page.last() else { return Ok(again) };
-            before = last.updated_at;
-            again.extend(self.base.store.tombstones().said_in(&other, &page).await?);
+    /// The live memories of either project that say what the other one no longer says.
+    async fn said_again(&self, one: &Project, other: &Project) -> Result<Vec<MemoryId>, ServiceError> {
+        let mut again = Vec::new();
+        let mut pages = self.base.store.memories().walk(BATCH);
+        while let Some(page) = pages.next().await? {
+            for (of, elsewhere) in [(one, other), (other, one)] {
+                let is_own = |memory: &&Memory| memory.is_live() && memory.scope.project() == Some(of);
+                let own: Vec<Memory> = page.iter().filter(is_own).cloned().collect();
+                if !own.is_empty() {
+                    let elsewhere = Scope::Project(elsewhere.clone());
+                    again.extend(self.base.store.tombstones().said_in(&elsewhere, &own).await?);
+                }
+            }
         }
+        Ok(again)
     }
 }
 
@@ -105,7 +109,7 @@ impl Decision for MergeBatch<'_> {
 
 async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
     let mut merged = Merged::default();
-    let mut memories = write.store().memories().latest(Some(from), Timestamp::MAX, BATCH).await?;
+    let mut memories = write.store().memories().live(from, BATCH).await?;
     memories.extend(write.store().memories().deleted(from, BATCH).await?);
     for mut memory in memories {
         // A personal memory stays one, although older imports gave its row a project.
@@ -155,4 +159,36 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_project(from, into);
     }
     Ok(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Settings,
+        use_cases::{caller, exported, save, with_service},
+    };
+
+    #[test]
+    fn all_that_the_other_project_no_longer_says_is_named_even_if_it_was_written_at_one_moment() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let said = save(&service, "Flaky test").await.memory;
+            let mut lines = exported(&service).await.into_iter();
+            let line = lines.find(|line| line.contains(said.id.as_str())).unwrap();
+            let mut line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            line["project"] = "other".into();
+            let mut copy = || {
+                line["id"] = MemoryId::random().as_str().into();
+                line.to_string()
+            };
+            let lines: Vec<String> = (0..=BATCH).map(|_| copy()).collect();
+            assert_eq!(service.import(&lines, false).await.unwrap().created, lines.len());
+            let session = said.session.unwrap();
+            service.memories.delete(&caller(), &session, &said.id, false).await.unwrap();
+
+            let other = Project::parse("other").unwrap();
+            let merged = service.memories.merge_projects(&other, &caller().project).await.unwrap();
+            assert_eq!(merged.said_again.len(), lines.len());
+        });
+    }
 }

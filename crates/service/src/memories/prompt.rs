@@ -72,8 +72,7 @@ impl Decision for SavePrompt<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(Prompt, bool), ServiceError> {
         let Self { memories, caller, session, project, content } = *self;
-        let window = jiff::SignedDuration::try_from(memories.base.settings.dedup_window).unwrap_or_default();
-        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        let since = write.at().checked_sub(memories.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
         if let Some(prompt) = write.store().prompts().with_content(session, content, since).await? {
             return Ok((prompt, false));
         }

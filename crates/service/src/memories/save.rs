@@ -347,8 +347,7 @@ impl Memories {
         if is_alone && near.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
         }
-        let window = jiff::SignedDuration::try_from(self.base.settings.dedup_window).unwrap_or_default();
-        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        let since = write.at().checked_sub(self.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
         Ok(write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
     }
 

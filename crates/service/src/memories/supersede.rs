@@ -65,12 +65,16 @@ pub(crate) async fn supersede(
     newer: &Memory,
     ids: &[MemoryId],
 ) -> Result<Vec<Memory>, ServiceError> {
-    let mut superseded: Vec<Memory> = Vec::new();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     if ids.len() > SUPERSEDES_MAX {
         let problem =
             format!("{} ids are given, at most {SUPERSEDES_MAX} at once; do it in parts", ids.len());
         return Err(ServiceError::invalid("supersedes", ids[SUPERSEDES_MAX].as_str(), problem));
     }
+    let known = write.supersessions(&[newer.id]).await?;
+    let mut superseded: Vec<Memory> = Vec::new();
     for id in ids {
         if superseded.iter().any(|other| other.id == *id) {
             continue;
@@ -93,7 +97,6 @@ pub(crate) async fn supersede(
         if let Err(unfit) = may_supersede(write, newer.id, *id).await? {
             return refuse(unfit.to_string());
         }
-        let known = write.supersessions(&[newer.id]).await?;
         if !known.iter().any(|edge| (edge.newer, edge.older) == (newer.id, *id)) {
             let by = if caller.person { "person" } else { "agent" };
             write.supersede_memory(newer, &older, by, session);

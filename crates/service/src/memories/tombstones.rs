@@ -42,20 +42,20 @@ impl Memories {
         tombstones.dedup_by_key(|tombstone| (tombstone.memory, tombstone.at, tombstone.why));
         tombstones.truncate(limit);
         let ids: BTreeSet<MemoryId> = tombstones.iter().map(|tombstone| tombstone.memory).collect();
-        let memories = self.base.store.memories().by_ids(&ids.into_iter().collect::<Vec<_>>()).await?;
-        let title = |id: MemoryId| {
-            let memory = memories.iter().find(|memory| memory.id == id && !memory.purged)?;
+        let memories = self.base.store.memories().map_of(&ids).await?;
+        let title = |id: &MemoryId| {
+            let memory = memories.get(id).filter(|memory| !memory.purged)?;
             Some(memory.title.to_string())
         };
         let row = |tombstone: Tombstone| {
             let Tombstone { memory, why, replaced_by, at, .. } = tombstone;
-            ListedTombstone { memory, title: title(memory), why, replaced_by, at }
+            ListedTombstone { memory, title: title(&memory), why, replaced_by, at }
         };
         Ok((tombstones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
     }
 
-    /// Forgets what is noted of the texts of one memory: they may be said, and brought in, as any other. Says of how many
-    /// notes.
+    /// Forgets the notes of the texts of one memory: they may be said, and brought in, as any other. Returns how many notes
+    /// there were.
     ///
     /// # Errors
     /// A failing store.
@@ -71,7 +71,7 @@ impl Memories {
         }
     }
 
-    /// Sees to it, when the store is opened, that the tombstones can be read and are not too many.
+    /// Makes sure, when the store is opened, that the tombstones are of this home's secret and not too many.
     ///
     /// A home whose secret made none here, though there may be texts that no longer hold (the store was restored from a
     /// backup of another home, or the secret was lost), notes them anew from what the rows tell: earlier revisions,
@@ -111,16 +111,12 @@ impl Memories {
         self.rebuild_of_revisions().await?;
         self.rebuild_of_superseded(&corrected).await?;
         let superseded: BTreeSet<MemoryId> = corrected.iter().map(|edge| edge.older).collect();
-        let mut after: Option<String> = None;
         // What is deleted is noted first, and then what is said all the same is not noted any more.
         for is_live in [false, true] {
-            loop {
-                let page = self.base.store.memories().page(after.as_deref(), BATCH).await?;
-                let Some((last, _)) = page.last() else { break };
-                after = Some(last.clone());
+            let mut pages = self.base.store.memories().walk(BATCH);
+            while let Some(page) = pages.next().await? {
                 let memories: Vec<Memory> = page
                     .into_iter()
-                    .map(|(_, memory)| memory)
                     .filter(|memory| memory.is_live() == is_live && !memory.purged)
                     .filter(|memory| !is_live || !superseded.contains(&memory.id))
                     .collect();
@@ -135,37 +131,32 @@ impl Memories {
                     self.base.store.tombstones().rebuild(&outdated).await?;
                 }
             }
-            after = None;
         }
         Ok(())
     }
 
     async fn rebuild_of_revisions(&self) -> Result<(), ServiceError> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.revisions().page(after.as_deref(), BATCH).await?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
-            after = Some(last.clone());
-            let owners: BTreeSet<MemoryId> = page.iter().map(|(_, revision)| revision.memory).collect();
-            let owners = self.base.store.memories().by_ids(&owners.into_iter().collect::<Vec<_>>()).await?;
+        let mut pages = self.base.store.revisions().walk(BATCH);
+        while let Some(page) = pages.next().await? {
+            let owners: BTreeSet<MemoryId> = page.iter().map(|revision| revision.memory).collect();
+            let owners = self.base.store.memories().map_of(&owners).await?;
             let outdated = |revision: &Revision| {
-                let now = owners.iter().find(|owner| owner.id == revision.memory && !owner.purged)?;
+                let now = owners.get(&revision.memory).filter(|owner| !owner.purged)?;
                 let (was, at) = (revision.of(now), now.updated_at);
                 Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
             };
-            let outdated: Vec<OutdatedText> =
-                page.iter().filter_map(|(_, revision)| outdated(revision)).collect();
+            let outdated: Vec<OutdatedText> = page.iter().filter_map(outdated).collect();
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
+        Ok(())
     }
 
     async fn rebuild_of_superseded(&self, edges: &[&Supersession]) -> Result<(), ServiceError> {
         for edges in edges.chunks(BATCH) {
             let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
-            let ends = self.base.store.memories().by_ids(&ends.into_iter().collect::<Vec<_>>()).await?;
-            let end = |id: MemoryId| ends.iter().find(|memory| memory.id == id).cloned();
+            let ends = self.base.store.memories().map_of(&ends).await?;
             let outdated = |edge: &&Supersession| {
-                let (was, now) = (end(edge.older)?, end(edge.newer)?);
+                let (was, now) = (ends.get(&edge.older)?.clone(), ends.get(&edge.newer)?.clone());
                 Some(OutdatedText { was, now: Some(now), why: Why::Superseded, at: edge.at })
             };
             let outdated: Vec<OutdatedText> = edges.iter().filter_map(outdated).collect();

@@ -35,14 +35,13 @@ impl Recall {
 
     async fn all_relations(&self) -> Result<HashMap<u64, Vec<(u64, f32)>>, ServiceError> {
         let mut relations: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
-        let mut after: Option<String> = None;
+        let mut pages = self.base.store.relations().walk(PAGE);
         let mut count = 0;
-        while count < RELATIONS_MAX {
-            let page = self.base.store.relations().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        while count < RELATIONS_MAX
+            && let Some(page) = pages.next().await?
+        {
             count += page.len();
-            for (_, relation) in page {
+            for relation in page {
                 let [from, to] = [relation.from, relation.to].map(|id| SubjectId::from(id).as_number());
                 #[expect(clippy::cast_possible_truncation, reason = "it is at most 1")]
                 let strength = relation.weight as f32;

@@ -1,14 +1,10 @@
 //! Lists: pages of memories in order of time, the memories that meet conditions, and how many texts were written each
 //! day.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Recall, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, SessionId, Timestamp};
-use cerebro_core::recall::Weights;
 use cerebro_core::redact::RedactedText;
 use cerebro_core::text;
 use cerebro_search::lexical::{Archived, Projects, Query};
@@ -147,10 +143,7 @@ impl Recall {
         let query = Query { offset, limit, ..selection.conditions() };
         let listing = self.index.ask(move |index| index.browse(&query)).await?;
         let ids: Vec<MemoryId> = listing.ids.into_iter().map(MemoryId::from).collect();
-        let mut rows: BTreeMap<_, Memory> = BTreeMap::new();
-        for memory in self.base.store.memories().by_ids(&ids).await? {
-            rows.insert(memory.id, memory);
-        }
+        let mut rows = self.base.store.memories().map_of(&ids).await?;
         Ok((ids.iter().map(|id| rows.remove(id)).collect(), listing.total))
     }
 
@@ -257,21 +250,13 @@ impl Selection {
         let of = |project: Project| Projects::Of { project, with_personal: false };
         let project = self.project.clone().filter(|_| self.scope != Some(ScopeName::Personal));
         Query {
-            text: RedactedText::default(),
-            projects: project.map_or(Projects::All, of),
             scope: self.scope,
             kind: self.kind.clone(),
             tags: Fields::default().words(&self.tags),
             since: self.since,
             until: self.until,
-            limit: 0,
-            offset: 0,
-            valid_at: None,
-            held_at: None,
             archived: if self.archived { Archived::Only } else { Archived::With },
-            weights: Weights::default(),
-            successors: Arc::default(),
-            external: Arc::default(),
+            ..Query::of(RedactedText::default(), project.map_or(Projects::All, of))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What figures need of every memory, so that they are told without walking the store: read once, when somebody asks, and
-//! kept up to date with each commit.
+//! The few facts of every memory that statistics count. They are read from the store when somebody first asks, and follow
+//! each commit from then on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -70,7 +70,7 @@ pub(crate) struct CensusCache {
 }
 
 impl CensusCache {
-    /// Hears of a commit.
+    /// Takes the memories of a commit into the census.
     pub(crate) fn follow(&self, committed: &Committed) {
         let entries = committed.memories.iter().map(CountedMemory::from);
         match &mut *lock(&self.taken) {
@@ -114,7 +114,7 @@ impl Recall {
         let read = self.read_census().await;
         let mut taken = lock(&self.census.taken);
         let Taken::Reading(meanwhile) = std::mem::take(&mut *taken) else {
-            // A follower broke off.
+            // A follower panicked meanwhile, and the commit that it was told of is missing here.
             return read.map(Arc::new);
         };
         let mut census = read?;
@@ -122,7 +122,7 @@ impl Recall {
             census.take(entry);
         }
         let census = Arc::new(census);
-        // Of what another home writes one hears later.
+        // What other homes commit to a shared store arrives here late, so a kept census would be out of date.
         if census.memories.len() <= HELD_MAX && !self.base.store.is_shared() {
             *taken = Taken::Yes(Arc::clone(&census));
         }

@@ -81,7 +81,7 @@ impl Recall {
         };
         let claims = self.base.store.relations().claims(CLAIMS_MAX).await?;
         let ends: BTreeSet<MemoryId> = claims.iter().flat_map(|claim| [claim.from, claim.to]).collect();
-        let live = self.base.store.memories().by_ids(&ends.iter().copied().collect::<Vec<_>>()).await?;
+        let live = self.base.store.memories().by_ids(&ends).await?;
         let live: BTreeSet<MemoryId> =
             live.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         let mut book = Book { ends, ..Book::default() };

@@ -51,8 +51,7 @@ impl Recall {
         }
         let read: BTreeSet<MemoryId> =
             self.base.store.entities().memories_naming(&name, limit + 1).await?.into_iter().collect();
-        let ids: Vec<MemoryId> = mentioned.union(&read).copied().collect();
-        let mut found = self.base.store.memories().by_ids(&ids).await?;
+        let mut found = self.base.store.memories().by_ids(mentioned.union(&read)).await?;
         found.retain(|memory| memory.is_live() && memory.scope.project().is_none_or(|own| *own == project));
         found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
         let truncated = found.len() > limit;

@@ -102,30 +102,21 @@ impl Recall {
         }
         let mut fields = Fields::default();
         let own = if of == Evidence::Documents && request.reader.is_some() { OWN_MAX } else { 0 };
+        // Memory files of a person are documents of every project.
+        let with_personal = of == Evidence::Documents;
+        let within = |project: &Project| Projects::Of { project: project.clone(), with_personal };
+        let projects = request.project.as_ref().map_or(Projects::All, within);
         let query = Query {
-            text: fields.query(&request.query)?,
-            projects: match &request.project {
-                // Memory files of a person are documents of every project.
-                Some(project) => {
-                    Projects::Of { project: project.clone(), with_personal: of == Evidence::Documents }
-                }
-                None => Projects::All,
-            },
-            scope: None,
             kind: (!request.hidden).then(|| of.kind()),
-            tags: Vec::new(),
             since: request.since,
             until: request.until,
             limit: request.limit.min(LIMIT_MAX) + own,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
-            valid_at: None,
-            held_at: None,
             archived: Archived::With,
             // Nearness adds exchanges that the words miss. Whether it may also change the order of the others is not
             // measured yet (`make history MODEL=1`).
             weights: Weights::default().without(Signal::Meaning),
-            successors: Arc::default(),
-            external: Arc::default(),
+            ..Query::of(fields.query(&request.query)?, projects)
         };
         // Before the semaphore's permit is taken: building the index may take long.
         self.evidence.index(of, wait).await?;

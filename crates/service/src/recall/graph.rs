@@ -59,10 +59,9 @@ impl Recall {
             if border.is_empty() {
                 break;
             }
-            let mut found = self.base.store.memories().by_ids(&border).await?;
-            found.retain(Memory::is_live);
             // In the order of strength in which the ends were met.
-            found.sort_by_key(|memory| border.iter().position(|id| *id == memory.id));
+            let mut found = self.base.store.memories().in_order(&border).await?;
+            found.retain(Memory::is_live);
             border = found.iter().map(|memory| memory.id).collect();
             graph.nodes.extend(found.into_iter().map(|memory| GraphNode { memory, distance }));
         }

@@ -1,6 +1,6 @@
 //! Pairs of memories that a person may want to settle: those that contradict each other by a claim, or nearly say the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId};
@@ -50,9 +50,7 @@ impl Recall {
         relations.truncate(offset + limit);
         relations.drain(..offset.min(relations.len()));
         let ends: BTreeSet<MemoryId> = relations.iter().flat_map(|one| [one.from, one.to]).collect();
-        let ends: Vec<MemoryId> = ends.into_iter().collect();
-        let found = self.base.store.memories().by_ids(&ends).await?;
-        let found: BTreeMap<MemoryId, Memory> = found.into_iter().map(|memory| (memory.id, memory)).collect();
+        let found = self.base.store.memories().map_of(&ends).await?;
         let pair = |relation: StoredRelation| {
             let (from, to) = (found.get(&relation.from)?.clone(), found.get(&relation.to)?.clone());
             Some(Pair { relation, from, to })

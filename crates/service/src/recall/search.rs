@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::{runtime::Handle, sync::watch};
 
-use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields};
+use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields, index::blocking};
 use cerebro_core::domain::{Kind, MemoryId, Project, ScopeName, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::truth::{self, Listed};
-use cerebro_search::lexical::{Answer, Archived, Hit, LexicalError, Projects, Query};
+use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
 use cerebro_search::vector::Near;
 
 /// Most other projects that an answer names.
@@ -170,9 +170,7 @@ impl Recall {
     /// Answers by the words of what the store held at the query's moment: the vectors are those of the present.
     async fn search_past(&self, query: Query) -> Result<Answer, ServiceError> {
         let index = self.past.past_index().await?;
-        let answer = tokio::task::spawn_blocking(move || index.search(&query, Arc::default)).await;
-        let broke_off = |error| LexicalError::Damaged(format!("a question to it broke off: {error}"));
-        Ok(answer.map_err(broke_off)??)
+        blocking(&index, move |index| index.search(&query, Arc::default)).await
     }
 
     /// The marks of hits, as of the moment of the query.

@@ -36,8 +36,8 @@ impl Recall {
         let store = &self.base.store;
         let (session, written, prompts) = tokio::try_join!(
             store.sessions().by_id(id),
-            store.memories().written_in(id, after, true, limit + 1),
-            store.prompts().of_session(id, after, true, limit + 1),
+            store.memories().written_since(id, after, limit + 1),
+            store.prompts().of_session(id, after, limit + 1),
         )?;
         let memories = written.iter().map(|(memory, at)| memory_entry(memory, *at));
         let mut entries: Vec<Entry> = memories.chain(prompts.iter().map(prompt_entry)).collect();

@@ -109,7 +109,7 @@ impl Recall {
         };
         let edges = self.base.store.supersessions().all().await?;
         let ends: BTreeSet<MemoryId> = edges.iter().flat_map(|edge| [edge.newer, edge.older]).collect();
-        let found = self.base.store.memories().by_ids(&ends.into_iter().collect::<Vec<_>>()).await?;
+        let found = self.base.store.memories().by_ids(&ends).await?;
         let live = found.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         Ok(self.succession.0.keep(ticket, Succession::new(edges, &live)))
     }

@@ -122,12 +122,10 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         let texts = store.history().recognising(newer.texts);
         service.forget_again(&Carried { tombstones: newer.history.into_iter().collect(), texts }).await?
     };
-    let (mut said_again, mut after): (Vec<MemoryId>, Option<String>) = (Vec::new(), None);
-    loop {
-        let page = store.memories().page(after.as_deref(), BATCH).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(last.clone());
-        let live: Vec<Memory> = page.into_iter().map(|(_, memory)| memory).filter(Memory::is_live).collect();
+    let mut said_again: Vec<MemoryId> = Vec::new();
+    let mut pages = store.memories().walk(BATCH);
+    while let Some(page) = pages.next().await? {
+        let live: Vec<Memory> = page.into_iter().filter(Memory::is_live).collect();
         said_again.extend(store.tombstones().said_by(&live, &newer.tombstones));
     }
     Ok(CarriedOver { said_again, forgotten, is_unread: false })

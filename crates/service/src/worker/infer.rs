@@ -45,13 +45,7 @@ impl JobHandler for RelationInference {
     }
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {
-        let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.base.store.memories().by_ids(&ids).await?;
-        let of = |job: &Job| {
-            let memory = memories.iter().find(|memory| Some(&memory.id) == job.subject.memory());
-            memory.filter(|memory| memory.is_live()).cloned()
-        };
-        Ok(jobs.iter().map(of).collect())
+        cx.live_memories(jobs).await
     }
 
     async fn step(
@@ -133,9 +127,8 @@ impl Worker {
             }
         }
         ids.truncate(CANDIDATES_MAX);
-        let mut found = self.base.store.memories().by_ids(&ids).await?;
+        let mut found = self.base.store.memories().in_order(&ids).await?;
         found.retain(Memory::is_live);
-        found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(found)
     }
 }

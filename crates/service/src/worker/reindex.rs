@@ -27,7 +27,7 @@ impl Worker {
             .ok_or(ServiceError::NoModel)?;
         let model = embedder.model();
         let stored = self.base.store.models().all().await?;
-        let is_it = |one: &StoredModel| one.name == model.name && one.dimension == model.dimension;
+        let is_it = |one: &StoredModel| one.is(&model.name, model.dimension);
         let active = stored.iter().find(|one| one.state == ModelState::Active);
         // A model whose vectors were begun and that the settings no longer name.
         for other in stored.iter().filter(|one| one.state == ModelState::Building && !is_it(one)) {

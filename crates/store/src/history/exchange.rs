@@ -7,8 +7,8 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
 use super::{session::session_key, vector};
 use crate::{
     Store, StoreError,
-    read::{Page, Table, Vars, one, take},
-    row::{datetime, held, key, malformed, parse, small, timestamp},
+    read::{Page, Table, Vars, Walk, one, take},
+    row::{datetime, held, key, malformed, own_key, small, timestamp},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
@@ -153,7 +153,7 @@ impl TryFrom<ExchangeRow> for Exchange {
     type Error = StoreError;
 
     fn try_from(row: ExchangeRow) -> Result<Self, StoreError> {
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         let command = |(line, outcome): (String, String)| PastCommand {
             line: held(line),
             ok: match outcome.as_str() {
@@ -195,7 +195,7 @@ impl Store {
     }
 }
 
-impl Exchanges<'_> {
+impl<'a> Exchanges<'a> {
     /// An exchange with its text.
     pub async fn by_id(self, id: &ExchangeId) -> Result<Option<FullExchange>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
@@ -206,7 +206,7 @@ impl Exchanges<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
+        let vars = Vars::new().list("ids", ids.iter().map(record));
         self.with_texts(self.select(statement::EXCHANGE_GET, vars).await?).await
     }
 
@@ -253,8 +253,8 @@ impl Exchanges<'_> {
     /// The ids of all exchanges of a session.
     pub async fn ids(self, session: &SessionId) -> Result<Vec<ExchangeId>, StoreError> {
         let vars = Vars::new().with("sid", session.as_str());
-        let mut results = self.0.engine()?.run(statement::EXCHANGE_IDS, vars.0).await?;
-        take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
+        let keys: Vec<String> = self.0.values(TABLE, statement::EXCHANGE_IDS, vars).await?;
+        keys.iter().map(|key| exchange_id(key)).collect()
     }
 
     /// The sessions with an exchange that begins or ends with one of these turns, given by the digests of their
@@ -281,16 +281,19 @@ impl Exchanges<'_> {
         self.0.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
     }
 
+    /// All exchanges in order of id, without their texts, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Exchange> {
+        Walk::over::<ExchangeRow>(self.0, TABLE, limit)
+    }
+
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
     pub async fn with_texts(self, exchanges: Vec<Exchange>) -> Result<Vec<FullExchange>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
-        let vars = Vars::new().with("ids", ids);
-        let mut results = self.0.engine()?.run(statement::EXCHANGE_TEXTS, vars.0).await?;
+        let vars = Vars::new().list("ids", exchanges.iter().map(|exchange| text_record(&exchange.id)));
         let mut texts = HashMap::new();
-        for row in take::<TextRow>(TEXTS, &mut results, 0)? {
+        for row in self.0.values::<TextRow>(TEXTS, statement::EXCHANGE_TEXTS, vars).await? {
             let text = decompressed(&row.text.into_inner())?;
             let proven = match row.proven {
                 Some(bytes) => proven(&decompressed(&bytes.into_inner())?)?,
@@ -310,11 +313,9 @@ impl Exchanges<'_> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
-        let mut results =
-            self.0.engine()?.run(statement::EXCHANGE_PROVEN, Vars::new().with("ids", ids).0).await?;
+        let vars = Vars::new().list("ids", exchanges.iter().map(|exchange| text_record(&exchange.id)));
         let mut found = HashMap::new();
-        for row in take::<ProvenRow>(TEXTS, &mut results, 0)? {
+        for row in self.0.values::<ProvenRow>(TEXTS, statement::EXCHANGE_PROVEN, vars).await? {
             found.insert(
                 exchange_id(&key(TEXTS, row.id)?)?,
                 proven(&decompressed(&row.proven.into_inner())?)?,
@@ -324,7 +325,7 @@ impl Exchanges<'_> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
-        parse::<ExchangeRow, _>(TABLE, self.0.rows(TABLE, statement, vars).await?)
+        self.0.select::<ExchangeRow, _>(TABLE, statement, vars).await
     }
 }
 

@@ -12,7 +12,7 @@ use super::History;
 use crate::{
     StoreError, Write,
     changes::NewEvent,
-    read::{Vars, take},
+    read::Vars,
     row::{datetime, malformed, timestamp, unsigned},
     statement,
     tombstone::KeyMaker,
@@ -211,8 +211,7 @@ impl History<'_> {
     /// A failing store.
     pub async fn records_of_forgotten_texts(self) -> Result<Vec<ForgottenText>, StoreError> {
         let vars = Vars::new().limit(TEXTS_MAX);
-        let mut results = self.0.engine()?.run(statement::FORGOTTEN_TEXT_LIST, vars.0).await?;
-        take::<Row>(TABLE, &mut results, 0)?.into_iter().map(ForgottenText::try_from).collect()
+        self.0.select::<Row, ForgottenText>(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await
     }
 
     /// Recognises some of them by the secret of this home.

@@ -14,7 +14,7 @@ pub use vector::ExchangeVectors;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
 
 use super::{
     Store, StoreError, Write,
@@ -270,7 +270,8 @@ impl Store {
 impl History<'_> {
     /// Whether there is any history.
     pub async fn any(self) -> Result<bool, StoreError> {
-        Ok(!self.0.rows("past_session", statement::EXCHANGE_ANY, Vars::new()).await?.is_empty())
+        let any: Vec<Value> = self.0.values("past_session", statement::EXCHANGE_ANY, Vars::new()).await?;
+        Ok(!any.is_empty())
     }
 
     /// Those of these tombstones that exist.
@@ -281,10 +282,9 @@ impl History<'_> {
         if asked.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let ids: Vec<RecordId> = asked.iter().map(history_tombstone_record).collect();
-        let vars = Vars::new().with("ids", ids);
-        let mut results = self.0.engine()?.run(statement::HISTORY_TOMBSTONE_AMONG, vars.0).await?;
-        let found = take::<String>("history_tombstone", &mut results, 0)?;
+        let vars = Vars::new().list("ids", asked.iter().map(history_tombstone_record));
+        let found =
+            self.0.values::<String>("history_tombstone", statement::HISTORY_TOMBSTONE_AMONG, vars).await?;
         Ok(found.iter().filter_map(|digest| HistoryTombstone::parse(digest)).collect())
     }
 

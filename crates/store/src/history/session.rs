@@ -5,8 +5,8 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::project_of;
 use crate::{
     Store, StoreError,
-    read::{Page, Table, Vars, one},
-    row::{datetime, held, key, malformed, parse, small, timestamp},
+    read::{Page, Table, Vars, Walk, one},
+    row::{datetime, held, malformed, own_key, small, timestamp},
     statement,
 };
 use cerebro_core::domain::{Ancestor, AncestorKind, PastSession, Project, SessionId};
@@ -74,7 +74,7 @@ impl TryFrom<PastSessionRow> for PastSession {
     type Error = StoreError;
 
     fn try_from(row: PastSessionRow) -> Result<Self, StoreError> {
-        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let id = own_key(TABLE, row.id)?;
         let ancestor = |name: String| {
             let kind = AncestorKind::parse(&name).ok_or_else(|| malformed(TABLE, "parent_kind", &name))?;
             let session = row.parent.as_deref().map(session_key).transpose()?;
@@ -108,7 +108,7 @@ impl Store {
     }
 }
 
-impl PastSessions<'_> {
+impl<'a> PastSessions<'a> {
     /// A past session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
@@ -119,8 +119,8 @@ impl PastSessions<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
-        parse::<PastSessionRow, _>(TABLE, self.0.rows(TABLE, statement::PAST_SESSION_GET, vars).await?)
+        let vars = Vars::new().list("ids", ids.iter().map(record));
+        self.0.select::<PastSessionRow, _>(TABLE, statement::PAST_SESSION_GET, vars).await
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
@@ -131,18 +131,18 @@ impl PastSessions<'_> {
         limit: usize,
     ) -> Result<Vec<PastSession>, StoreError> {
         let vars = Vars::new().count("offset", offset).limit(limit);
-        let rows = match project {
-            Some(project) => {
-                let vars = vars.with("project", project.as_str());
-                self.0.rows(TABLE, statement::PAST_SESSION_LATEST, vars).await?
-            }
-            None => self.0.rows(TABLE, statement::PAST_SESSION_LATEST_EVERYWHERE, vars).await?,
-        };
-        parse::<PastSessionRow, _>(TABLE, rows)
+        let (statement, vars) =
+            vars.about(project, statement::PAST_SESSION_LATEST, statement::PAST_SESSION_LATEST_EVERYWHERE);
+        self.0.select::<PastSessionRow, _>(TABLE, statement, vars).await
     }
 
     /// A page of all past sessions in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<PastSession>, StoreError> {
         self.0.page::<PastSessionRow, _>(Table::PastSession, after, limit).await
+    }
+
+    /// All past sessions in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, PastSession> {
+        Walk::over::<PastSessionRow>(self.0, TABLE, limit)
     }
 }

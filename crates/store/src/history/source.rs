@@ -6,7 +6,7 @@ use super::session::session_key;
 use crate::{
     Store, StoreError,
     read::{Vars, one},
-    row::{Put, held, key, malformed, parse, signed, small, unsigned},
+    row::{Put, held, malformed, own_key, signed, small, unsigned},
     statement,
 };
 use cerebro_core::domain::{Source, SourceState};
@@ -67,7 +67,7 @@ impl TryFrom<SourceRow> for Source {
 
     fn try_from(row: SourceRow) -> Result<Self, StoreError> {
         Ok(Self {
-            id: key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?,
+            id: own_key(TABLE, row.id)?,
             agent: held(row.agent),
             key: held(row.key),
             session: row.session.as_deref().map(session_key).transpose()?,
@@ -102,13 +102,13 @@ impl Sources<'_> {
     /// Every source of an agent.
     pub async fn of_agent(self, agent: &str) -> Result<Vec<Source>, StoreError> {
         let vars = Vars::new().with("agent", agent);
-        parse::<SourceRow, _>(TABLE, self.0.rows(TABLE, statement::SOURCE_OF_AGENT, vars).await?)
+        self.0.select::<SourceRow, _>(TABLE, statement::SOURCE_OF_AGENT, vars).await
     }
 
     /// A source.
     pub async fn by_id(self, id: &str) -> Result<Option<Source>, StoreError> {
         let vars = Vars::new().with("ids", vec![RecordId::new(TABLE, id)]);
-        Ok(one(parse::<SourceRow, _>(TABLE, self.0.rows(TABLE, statement::SOURCE_GET, vars).await?)?))
+        Ok(one(self.0.select::<SourceRow, _>(TABLE, statement::SOURCE_GET, vars).await?))
     }
 
     /// Writes the state of a source when no exchange changes with it. This is bookkeeping: it needs no writer and

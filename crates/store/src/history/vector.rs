@@ -7,7 +7,7 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use super::exchange::{self, exchange_id};
 use crate::{
     Store, StoreError, StoredModel, packed,
-    read::{Vars, one, take},
+    read::{Vars, one},
     row::key,
     statement::{self, Statement},
 };
@@ -46,11 +46,11 @@ impl ExchangeVectors<'_> {
             return Ok(HashSet::new());
         }
         let vars = Vars::new()
-            .with("ids", ids.iter().map(record).collect::<Vec<_>>())
+            .list("ids", ids.iter().map(record))
             .with("model", model.table.as_str())
             .with("attempts", ATTEMPTS_MAX);
-        let mut results = self.0.engine()?.run(statement::EXCHANGE_VECTOR_HAVE, vars.0).await?;
-        take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
+        let keys: Vec<String> = self.0.values(TABLE, statement::EXCHANGE_VECTOR_HAVE, vars).await?;
+        keys.iter().map(|key| exchange_id(key)).collect()
     }
 
     /// Notes that a model is about to be given the text of an exchange. `false` if the exchange is gone or has another
@@ -82,8 +82,7 @@ impl ExchangeVectors<'_> {
         self.0.check_space()?;
         // What goes with its exchange does not come back after it.
         let _order = self.0.vectors.lock().await;
-        let mut results = self.0.retry_on_conflict(change, vars).await?;
-        Ok(one(take::<bool>(TABLE, &mut results, 0)?).unwrap_or(false))
+        Ok(one(self.0.changed::<bool>(TABLE, change, vars).await?).unwrap_or(false))
     }
 
     /// A page of the vectors of exchanges that a model made, in order of id.
@@ -104,8 +103,7 @@ impl ExchangeVectors<'_> {
         }
         let after = after.map_or_else(|| RecordId::new(TABLE, ""), record);
         let vars = Vars::new().with("model", model.table.as_str()).with("after", after).limit(limit);
-        let mut results = self.0.engine()?.run(statement::EXCHANGE_VECTOR_PAGE, vars.0).await?;
-        let rows: Vec<Row> = take(TABLE, &mut results, 0)?;
+        let rows: Vec<Row> = self.0.values(TABLE, statement::EXCHANGE_VECTOR_PAGE, vars).await?;
         rows.into_iter()
             .map(|row| Ok((exchange_id(&key(TABLE, row.id)?)?, packed::vector(&row.numbers))))
             .collect()
@@ -116,11 +114,8 @@ impl ExchangeVectors<'_> {
     /// # Errors
     /// A failing store.
     pub async fn remove(self, ids: &[ExchangeId]) -> Result<(), StoreError> {
-        let ids: Vec<RecordId> = ids.iter().map(record).collect();
-        self.0
-            .retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, Vars::new().with("ids", ids))
-            .await
-            .map(drop)
+        let vars = Vars::new().list("ids", ids.iter().map(record));
+        self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, vars).await.map(drop)
     }
 
     /// Removes the vectors of the oldest exchanges beyond `keep`. How many went.
@@ -129,10 +124,8 @@ impl ExchangeVectors<'_> {
     /// A failing store.
     pub async fn trim(self, keep: usize) -> Result<usize, StoreError> {
         let vars = Vars::new().count("keep", keep);
-        let mut results = self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_TRIM, vars).await?;
-        Ok(one(take::<i64>(TABLE, &mut results, 0)?)
-            .and_then(|count| usize::try_from(count).ok())
-            .unwrap_or(0))
+        let gone = one(self.0.changed::<i64>(TABLE, statement::EXCHANGE_VECTOR_TRIM, vars).await?);
+        Ok(gone.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What people browse: deleted memories, the types in use, and a memory with its session.
 
-use surrealdb::types::{SurrealValue, Value, Variables};
+use surrealdb::types::{SurrealValue, Value};
 
 use super::{Memories, MemoryRow};
 use crate::{
@@ -36,18 +36,16 @@ impl Memories<'_> {
         struct Counted {
             count: i64,
         }
-        let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let mut vars = Variables::new();
-        vars.insert("project", filter.project.as_ref().map(|project| project.as_str().to_owned()));
-        vars.insert("scope", filter.scope.map(|scope| scope.as_str().to_owned()));
-        vars.insert("type", filter.kind.as_ref().map(|kind| kind.as_str().to_owned()));
-        vars.insert("start", signed(start));
-        vars.insert("limit", signed(limit));
-        let mut results = self.0.engine()?.run(statement::MEMORY_DELETED_PAGE, vars).await?;
-        let broken = |error: surrealdb::Error| StoreError::Row { table: "memory", reason: error.to_string() };
-        let rows = results.take::<Vec<Value>>(0).map_err(broken)?;
-        let counted = results.take::<Vec<Counted>>(1).map_err(broken)?;
-        let total = counted.first().map_or(0, |row| usize::try_from(row.count).unwrap_or(0));
+        let vars = Vars::new()
+            .with("project", filter.project.as_ref().map(|project| project.as_str().to_owned()))
+            .with("scope", filter.scope.map(|scope| scope.as_str().to_owned()))
+            .with("type", filter.kind.as_ref().map(|kind| kind.as_str().to_owned()))
+            .count("start", start)
+            .limit(limit);
+        let mut results = self.0.engine()?.run(statement::MEMORY_DELETED_PAGE, vars.0).await?;
+        let rows: Vec<Value> = take("memory", &mut results, 0)?;
+        let counted = one(take::<Counted>("memory", &mut results, 1)?);
+        let total = counted.map_or(0, |row| usize::try_from(row.count).unwrap_or(0));
         Ok((parse::<MemoryRow, _>("memory", rows)?, total))
     }
 
@@ -60,10 +58,7 @@ impl Memories<'_> {
             kind: String,
             memories: i64,
         }
-        let mut results = self.0.engine()?.run(statement::MEMORY_TYPES, Variables::new()).await?;
-        let rows = results
-            .take::<Vec<Counted>>(0)
-            .map_err(|error| StoreError::Row { table: "memory", reason: error.to_string() })?;
+        let rows: Vec<Counted> = self.0.values("memory", statement::MEMORY_TYPES, Vars::new()).await?;
         let counted =
             |row: Counted| Some((Kind::parse(&row.kind)?, usize::try_from(row.memories).unwrap_or(0)));
         Ok(rows.into_iter().filter_map(counted).collect())
@@ -77,8 +72,9 @@ impl Memories<'_> {
             sitting: Option<Value>,
         }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let mut results = self.0.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
-        let Some(row) = one(take::<Value>("memory", &mut results, 0)?) else { return Ok(None) };
+        let Some(row) = one(self.0.values::<Value>("memory", statement::MEMORY_SITTING, vars).await?) else {
+            return Ok(None);
+        };
         let sitting = Sitting::from_value(row.clone())
             .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
             .sitting

@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::super::{
     StoreError,
     read::Vars,
-    row::{BodyRow, memory_id, parse, taint, timestamp, validity},
+    row::{BodyRow, memory_id, taint, timestamp, validity},
     statement,
 };
 use super::Memories;
@@ -95,7 +95,7 @@ impl Memories<'_> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         let vars = Vars::new().with("after", after).limit(limit);
-        parse::<VitalRow, _>("memory", self.0.rows("memory", statement::MEMORY_VITALS, vars).await?)
+        self.0.select::<VitalRow, _>("memory", statement::MEMORY_VITALS, vars).await
     }
 }
 

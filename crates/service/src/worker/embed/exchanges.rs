@@ -48,7 +48,7 @@ enum Look {
 }
 
 impl ExchangeBacklog {
-    /// Has all sessions looked through.
+    /// Begins to look through all sessions.
     pub(crate) fn begin(&self) {
         let mut todo = lock(&self.0);
         *todo = Todo { table: std::mem::take(&mut todo.table), all: Some((0, 0)), ..Todo::default() };
@@ -63,7 +63,7 @@ impl ExchangeBacklog {
         }
     }
 
-    /// Takes in a commit: sessions of which something was taken in.
+    /// Notes the sessions to which a commit added exchanges.
     pub(crate) fn follow(&self, committed: &Committed) {
         for event in committed.events.iter().filter(|event| event.kind == EventKind::HistoryImported) {
             let Some(session) = &event.session else { continue };

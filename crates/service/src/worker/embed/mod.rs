@@ -137,7 +137,7 @@ impl JobHandler for Embed {
         let model = embedder.model().clone();
         cx.queue().record(|record| record.model = Some(model.name.clone()));
         let stored = worker.base.store.models().all().await?;
-        let is_it = |one: &&StoredModel| one.name == model.name && one.dimension == model.dimension;
+        let is_it = |one: &&StoredModel| one.is(&model.name, model.dimension);
         let active = stored.iter().find(|one| one.state == ModelState::Active);
         let target = match (stored.iter().find(is_it), active) {
             (Some(found), _) => found.clone(),
@@ -181,14 +181,8 @@ impl JobHandler for Embed {
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
         let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
-        let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
-        let memories = cx.base.store.memories().by_ids(&ids).await?;
-        let task = |job: &Job| {
-            let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
-            let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
-            Some(Task { work: Work::new(passages(&memory, words?)), memory })
-        };
-        Ok(jobs.iter().map(task).collect())
+        let task = |memory: Memory| Some(Task { work: Work::new(passages(&memory, words?)), memory });
+        Ok(cx.live_memories(jobs).await?.into_iter().map(|memory| memory.and_then(task)).collect())
     }
 
     async fn step(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<Step, JobError> {
