@@ -346,7 +346,7 @@ fn leaked() -> Result<Vec<Row>> {
     stored.extend(fs::read(home.path().join("all.jsonl"))?);
     stored.extend(bytes_below(&home.path().join(".cerebro"))?);
     let stored = String::from_utf8_lossy(&stored);
-    let leaked: Vec<_> = planted.iter().filter(|planted| stored.contains(&planted.secret)).collect();
+    let leaked: Vec<_> = planted.iter().filter(|planted| planted.is_in(&stored)).collect();
     for planted in &leaked {
         println!("kept: {} in {}", planted.kind, planted.place);
     }

@@ -1,5 +1,5 @@
 //! Made-up secrets of thirty kinds, in transcripts as Claude Code writes them: in prompts, arguments, outputs and paths,
-//! and across line ends. The same every time.
+//! and with a line end somewhere inside. The same every time.
 
 use std::fs;
 use std::path::Path;
@@ -46,14 +46,25 @@ const KINDS: [(&str, &str); 30] = [
     ("cookie", "Cookie: sid=«{A32}»"),
     ("private key", "-----BEGIN PRIVATE KEY-----\n«{A60}»\n{A60}\n-----END PRIVATE KEY-----"),
 ];
+/// How a line ends inside of a secret: as a terminal or an editor wraps it, continued, or written as an escape.
+const ENDS: [&str; 5] = ["\n", "\n    ", "\\\n", "\r\n", r"\n"];
+/// A shorter part of a split secret may be kept.
+const PART_BYTES_MIN: usize = 12;
 const PLACES: [&str; 5] = ["a prompt", "an argument", "an output", "a path", "over the ends of lines"];
 
 /// One secret.
 pub struct Planted {
     pub kind: &'static str,
     pub place: &'static str,
-    /// What must not be kept.
-    pub secret: String,
+    /// What must not be kept: the secret, and the parts of one that is split.
+    secret: Vec<String>,
+}
+
+impl Planted {
+    /// Whether something of it is in a text that must not be.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.secret.iter().any(|part| text.contains(part))
+    }
 }
 
 fn drawn(rng: &mut StdRng, form: &str) -> String {
@@ -97,7 +108,12 @@ pub fn plant(file: &Path) -> Result<Vec<Planted>> {
             "a path" if text.contains("://") => "an argument",
             place => place,
         };
-        planted.push(Planted { kind, place, secret });
+        let at = rng.random_range(1..secret.len());
+        let (head, tail) = secret.split_at(at);
+        let split = text.replacen(&secret, &format!("{head}{}{tail}", ENDS[n % ENDS.len()]), 1);
+        let parts = [head, tail].into_iter().filter(|part| part.len() >= PART_BYTES_MIN).map(str::to_owned);
+        let parts: Vec<String> = parts.filter(|_| place == PLACES[4]).chain([secret.clone()]).collect();
+        planted.push(Planted { kind, place, secret: parts });
         let (mut prompt, mut command, mut output, mut path) =
             (format!("Look at number {n}"), "make".to_owned(), "done".to_owned(), "/w/a.rs".to_owned());
         match place {
@@ -105,7 +121,9 @@ pub fn plant(file: &Path) -> Result<Vec<Planted>> {
             "an argument" => command = format!("deploy --with '{text}'"),
             "an output" => output = format!("the server said\n{text}\nand no more"),
             "a path" => path = format!("/w/{}/a.rs", text.replace('/', "_").replace('\n', " ")),
-            _ => output = format!("config:\n  first: 1\n{}\n  last: 2", text.replace(" = ", " =\n  ")),
+            _ if n % 3 == 0 => prompt = format!("Use {split} for number {n}"),
+            _ if n % 3 == 1 => command = format!("deploy --with '{split}'"),
+            _ => output = format!("config:\n  first: 1\n{split}\n  last: 2"),
         }
         lines.push(line(n, 0, "user", &json!(prompt)));
         for (at, (tool, input)) in [

@@ -330,6 +330,69 @@ fn a_fork_that_is_read_before_its_original_gives_the_same() {
     assert_eq!(home.run(&["doctor"]).code(), 0);
 }
 
+fn parent(home: &Home, session: &str) -> Value {
+    home.json(&["history", "show", session])["parent"].clone()
+}
+
+#[test]
+fn a_parent_is_corrected_when_another_session_turns_out_to_be_it() {
+    let home = Home::new();
+    let original = Claude::new("s-9", &home.work()).turn("One", "First.").turn("Two", "Second.");
+    let first = original.forked("s-1").turn("Three", "In the first fork.");
+    let second = original.forked("s-2").turn("Four", "In the second fork.");
+    let third = first.forked("s-3").turn("Five", "In a fork of the first.");
+    for session in [&first, &second, &third, &original] {
+        session.write(&home);
+        home.take_in();
+    }
+    assert_eq!(home.past_titles("s-9"), ["One", "Two"]);
+    assert_eq!(home.past_titles("s-2"), ["Four"]);
+    assert_eq!((parent(&home, "s-9"), parent(&home, "s-1")), (Value::Null, json!("s-9")));
+    assert_eq!((parent(&home, "s-2"), parent(&home, "s-3")), (json!("s-9"), json!("s-1")));
+    assert_like_a_clean_import(&home);
+    // A file that is written anew with other contents is no fork.
+    Claude::new("s-2", &home.work()).turn("Six", "Something else.").write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-2"), ["Six"]);
+    assert_eq!(parent(&home, "s-2"), Value::Null);
+    assert_eq!(home.run(&["doctor"]).code(), 0);
+}
+
+#[test]
+fn a_fork_of_a_fork_with_numbered_turns_keeps_only_what_is_its_own() {
+    let home = Home::new();
+    // Each begins with its own head and those of the sessions that it was copied from.
+    let rollout = |chain: &[&str], turns: &[&str]| {
+        let line = |kind: &str, payload: Value| {
+            format!(
+                "{}\n",
+                json!({ "timestamp": "2026-10-02T03:04:05.006Z", "type": kind, "payload": payload })
+            )
+        };
+        let heads = chain.iter().enumerate().map(|(at, session)| {
+            json!({ "id": session, "cwd": home.work(), "source": "cli", "forked_from_id": chain.get(at + 1) })
+        });
+        let mut text: String = heads.map(|head| line("session_meta", head)).collect();
+        for (n, words) in turns.iter().enumerate() {
+            let turn = json!({ "type": "task_started", "turn_id": format!("external-import-turn-{n}") });
+            text += &line("event_msg", turn);
+            text += &line("event_msg", json!({ "type": "user_message", "message": words }));
+        }
+        fs::write(codex_file(&home, chain[0]), text).unwrap();
+    };
+    rollout(&["c-3", "c-2", "c-1"], &["One", "Two", "Three", "Four"]);
+    home.take_in();
+    rollout(&["c-2", "c-1"], &["One", "Two", "Three"]);
+    home.take_in();
+    rollout(&["c-1"], &["One", "Two"]);
+    home.take_in();
+    assert_eq!(home.past_titles("c-1"), ["One", "Two"]);
+    assert_eq!(home.past_titles("c-2"), ["Three"]);
+    assert_eq!(home.past_titles("c-3"), ["Four"]);
+    assert_eq!((parent(&home, "c-3"), parent(&home, "c-2")), (json!("c-2"), json!("c-1")));
+    assert_like_a_clean_import(&home);
+}
+
 #[test]
 fn an_import_that_is_killed_at_any_moment_gives_the_same() {
     let home = Home::new();

@@ -67,6 +67,12 @@ fn imported_history_contains_no_secret() {
     Claude::new("s", &home.work())
         .turn(&format!("Use {KEY} for it"), &format!("I used {KEY}."))
         .call("Bash", json!({"command": format!("curl -H 'Authorization: Bearer {KEY}' x")}), KEY, true)
+        .call(
+            "Bash",
+            json!({"command": "env"}),
+            &format!("TOKEN={}\n{}\nHOME=/h", &KEY[..22], &KEY[22..]),
+            false,
+        )
         .turn("<private>the otter's name</private> and go on", "Yes.")
         .write(&home);
     home.take_in();
@@ -76,7 +82,7 @@ fn imported_history_contains_no_secret() {
     home.json(&["daemon", "stop"]);
     for file in files(home.data()) {
         let bytes = fs::read(&file).unwrap();
-        for secret in [KEY, "the otter's name"] {
+        for secret in [KEY, &KEY[..22], &KEY[22..], "the otter's name"] {
             let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
             assert!(!found, "{secret} is in {}", file.display());
         }
@@ -160,6 +166,27 @@ fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_work
     append(&folder.join("c-1.jsonl"), more.as_bytes());
     home.take_in();
     assert_eq!(home.past_titles("c-1"), ["Mend the skua", "And the tern"]);
+}
+
+#[test]
+fn a_session_of_gemini_belongs_to_the_folder_that_is_noted_beside_it() {
+    let home = Home::new();
+    let notes = home.user().join(".gemini/tmp/app");
+    let chats = notes.join("chats");
+    fs::create_dir_all(chats.join("g-1")).unwrap();
+    fs::write(notes.join(".project_root"), home.work().to_str().unwrap()).unwrap();
+    let session = |id: &str, kind: &str, prompt: &str| {
+        let head = json!({ "sessionId": id, "kind": kind, "directories": ["/elsewhere"] });
+        let asked = json!({ "id": "m1", "type": "user", "content": prompt, "timestamp": "2026-10-02T03:04:05Z" });
+        format!("{head}\n{asked}\n")
+    };
+    fs::write(chats.join("session-1.jsonl"), session("g-1", "main", "Mend the auk")).unwrap();
+    fs::write(chats.join("g-1/g-2.jsonl"), session("g-2", "subagent", "Look at it")).unwrap();
+    home.take_in();
+    let shown = home.json(&["history", "show", "g-1"]);
+    assert_eq!(shown["directory"].as_str(), home.work().to_str(), "{shown}");
+    let shown = home.json(&["history", "show", "g-2"]);
+    assert_eq!((&shown["parent"], &shown["parent_kind"]), (&json!("g-1"), &json!("subagent")), "{shown}");
 }
 
 #[test]

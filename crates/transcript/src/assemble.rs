@@ -80,6 +80,10 @@ impl Assembler {
             }
             self.live.replaying = false;
             self.rewind_behind(source.parent);
+        } else if self.live.replaying {
+            // Of the records of a copy, one without an id is in the middle of others.
+            self.live.counts.copies += 1;
+            return false;
         }
         let prompt = Prompt { text: clipped(text.trim(), TEXT_BYTES_MAX), kind };
         self.start(Some(prompt), 0);
@@ -102,6 +106,15 @@ impl Assembler {
         let Some(at) = self.live.marks.iter().rposition(|mark| mark.parent == parent) else { return };
         if self.live.marks.len() - at <= REWIND_PROMPTS_MAX {
             self.withdraw_from(self.live.marks[at].seq);
+        }
+    }
+
+    /// The person went back to before the prompt that followed this turn; to the beginning if there is none. Takes back all
+    /// that came since.
+    pub(crate) fn rewind_to(&mut self, turn: Option<&str>) {
+        let turn = turn.map_or(0, hash);
+        if let Some(first) = self.live.marks.iter().find(|mark| mark.parent == turn) {
+            self.withdraw_from(first.seq);
         }
     }
 

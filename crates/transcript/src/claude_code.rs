@@ -122,7 +122,9 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     if assembler.is_copy(source(&record)) {
         return Line::Known;
     }
-    let sidechain = record.is_sidechain.0 && record.agent_id.some().is_none();
+    let parent = assembler.live.session.parent.as_ref();
+    let is_sub_agents = parent.is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let sidechain = record.is_sidechain.0 && !is_sub_agents;
     match kind {
         "assistant" => assistant(assembler, &record, message, sidechain),
         "user" => user(assembler, &record, message, sidechain),
@@ -163,8 +165,8 @@ fn identity(assembler: &mut Assembler, record: &Record<'_>) {
     let state = &mut assembler.live;
     if let Some(agent) = record.agent_id.some().filter(|_| record.is_sidechain.0) {
         // Every line of a sub-agent has its parent's session id, so that id alone would merge all sub-agents into
-        // one.
-        if state.session.parent.is_none() {
+        // one. In a file that is known as its parent's, its lines are mixed into that.
+        if state.session.parent.is_none() && state.session.id.is_empty() {
             state.session.id = format!("{}/{}", tool::name(session_id), tool::name(agent));
             let parent =
                 Parent { kind: ParentKind::SubAgent, session: Some(tool::name(session_id)), turn: None };
@@ -245,7 +247,7 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_>, si
                 assembler.result(block.tool_use_id.as_str(), answer, source);
             }
             "text" => texts.extend(block.text.0),
-            "image" => images = true,
+            "image" | "document" => images = true,
             _ => {}
         }
     }
@@ -278,7 +280,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
     let kind = match (sub_agent, record.plan_content.some()) {
         (true, _) => PromptKind::Delegated,
         (false, Some(_)) => PromptKind::Plan,
-        (false, None) if queued => PromptKind::Queued,
+        (false, None) if queued || record.prompt_source.as_str() == "queued" => PromptKind::Queued,
         (false, None) => PromptKind::Typed,
     };
     match classify(text) {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{UserText, classify};
+use crate::envelope::{UserText, classify, shell_of_person};
 use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
 use crate::line::Line;
 use crate::tool::{self, Answer, action, mcp_failed, result_text};
@@ -81,11 +81,14 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     Line::Known
 }
 
-/// The first head is the session's own; in a copy, the parent's head follows it.
+/// The first head is the session's own; in a copy, those of its parent and of the parent's own parents follow it.
 fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     let state = &mut assembler.live;
     let id = meta.text(&["id", "session_id"]);
     if state.headed {
+        if state.next_seq == 0 && !id.is_empty() && id != state.session.id {
+            state.origin = Some(tool::name(&id));
+        }
         return;
     }
     state.headed = true;
@@ -265,6 +268,9 @@ fn user_message(
         if text.trim_start().starts_with("<image") || text.trim() == "</image>" {
             continue;
         }
+        if ran_by_person(assembler, &text, at) {
+            continue;
+        }
         match classify(&text) {
             UserText::Words(part) => {
                 let gap = if words.is_empty() { "" } else { "\n" };
@@ -279,6 +285,17 @@ fn user_message(
         words.push_str("[image]");
     }
     prompt(assembler, &words, recorded_in, at);
+}
+
+/// A command that the person ran stands in the user's role, with its output.
+fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) -> bool {
+    let Some((line, result)) = shell_of_person(text) else { return false };
+    let line = tool::name(line);
+    let id = format!("! {line}");
+    let call = Call { id, tool: "!".to_owned(), action: Action::Command { line }, at, ..Call::default() };
+    let answer = Answer { text: result.into(), failed: false, exit: None };
+    assembler.answered(call, answer, None, Source { at, ..Source::default() });
+    true
 }
 
 /// The same words appear as the model's input and as the host's event, before any answer.

@@ -37,8 +37,9 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         "user.message" => user(assembler, &data, source),
         "assistant.message" => assistant(assembler, &data, source),
         "tool.execution_start" => {
-            let id = data.text(&["toolCallId"]);
-            call(assembler, &id, &data.text(&["toolName", "name"]), data.raw(&["arguments"]), None, source);
+            let (id, name) = (data.text(&["toolCallId"]), data.text(&["toolName", "name"]));
+            let by = Caller { message: None, delegated: is_sub_agents(&data), source };
+            call(assembler, &id, &name, data.raw(&["arguments"]), by);
         }
         "tool.execution_complete" => complete(assembler, &data, source),
         "session.compaction_complete" => {
@@ -104,23 +105,33 @@ fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
 fn assistant(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     let message = data.text(&["messageId"]);
     let message = Some(message.as_ref()).filter(|message| !message.is_empty());
-    assembler.reply(&data.text(&["content"]), message, source);
+    let delegated = is_sub_agents(data);
+    if !delegated {
+        assembler.reply(&data.text(&["content"]), message, source);
+    }
     for request in data.list(&["toolRequests"]) {
         let request = Fields::of(request.get());
         let id = request.text(&["toolCallId", "id"]);
-        call(assembler, &id, &request.text(&["name"]), request.raw(&["arguments"]), message, source);
+        let by = Caller { message, delegated, source };
+        call(assembler, &id, &request.text(&["name"]), request.raw(&["arguments"]), by);
     }
 }
 
+/// Sub-agents' events are mixed into their session's, and name the call that began them.
+fn is_sub_agents(data: &Fields<'_>) -> bool {
+    !data.text(&["parentToolCallId"]).is_empty()
+}
+
+/// Who made a call, and where it is recorded.
+#[derive(Clone, Copy)]
+struct Caller<'a> {
+    message: Option<&'a str>,
+    delegated: bool,
+    source: Source<'a>,
+}
+
 /// A call is recorded when it is requested and again when it starts: the first one counts.
-fn call(
-    assembler: &mut Assembler,
-    id: &str,
-    name: &str,
-    input: Raw<'_>,
-    message: Option<&str>,
-    source: Source<'_>,
-) {
+fn call(assembler: &mut Assembler, id: &str, name: &str, input: Raw<'_>, by: Caller<'_>) {
     if name.is_empty() || name == "report_intent" {
         return;
     }
@@ -129,17 +140,22 @@ fn call(
         id: tool::name(id),
         tool: tool::name(name),
         action: action(name, input),
-        at: source.at,
+        at: by.source.at,
+        delegated: by.delegated,
         ..Call::default()
     };
-    assembler.call(call, message, source);
+    assembler.call(call, by.message, by.source);
 }
 
 fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     let success = data.raw(&["success"]).is_none_or(|raw| parse::<Flag>(raw.get()).is_none_or(|flag| flag.0));
-    let error = data.raw(&["error"]).filter(|_| !success);
-    let error = error.map(|raw| Fields::of(raw.get()).text(&["message"])).filter(|text| !text.is_empty());
-    let text = error.unwrap_or_else(|| result_text(data.raw(&["result", "error"])));
+    let error =
+        data.raw(&["error"]).filter(|_| !success).map(|raw| Fields::of(raw.get())).unwrap_or_default();
+    let text = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {
+        ("rejected", _) => tool::REJECTED.into(),
+        (_, message) if !message.is_empty() => message,
+        _ => result_text(data.raw(&["result", "error"])),
+    };
     assembler.result(&data.text(&["toolCallId"]), Answer { text, failed: !success, exit: None }, source);
 }
 

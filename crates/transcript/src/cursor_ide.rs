@@ -152,7 +152,7 @@ fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
             assembler.answered(call, answer, None, source);
         }
         "rejected" | "cancelled" => {
-            let text = "The user doesn't want to proceed with this tool use.".into();
+            let text = tool::REJECTED.into();
             assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
         }
         _ => assembler.call(call, None, source),

@@ -14,6 +14,7 @@ use crate::envelope::{UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
+use crate::read::{is_object, without_bom};
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
@@ -125,6 +126,8 @@ impl<'a> Fold<'a> {
 pub fn read(bytes: &[u8], session: &str) -> Batch {
     let mut assembler = Assembler::new(&State::new(Agent::GeminiCli, session));
     let repaired;
+    let all = bytes.len();
+    let bytes = without_bom(bytes);
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(_) => {
@@ -139,9 +142,11 @@ pub fn read(bytes: &[u8], session: &str) -> Batch {
         let messages = enter_head(&mut assembler, head).unwrap_or_default();
         assembler.live.counts.records += 1;
         enter(&mut assembler, messages.into_iter());
-        return whole(assembler, bytes.len());
+        return whole(assembler, all);
     }
-    let end = memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
+    let lines_end = memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
+    // Nothing that follows can make another object of a whole one.
+    let end = if is_object(&text.as_bytes()[lines_end..]) { text.len() } else { lines_end };
     let lines: Vec<Cow<'_, str>> =
         text[..end].lines().filter_map(|line| sound(&mut assembler, line.trim())).collect();
     let mut fold = Fold::default();
@@ -149,7 +154,7 @@ pub fn read(bytes: &[u8], session: &str) -> Batch {
         one_line(&mut assembler, &mut fold, line);
     }
     enter(&mut assembler, fold.messages.into_iter().flatten());
-    whole(assembler, end.min(bytes.len()))
+    whole(assembler, all - (text.len() - end).min(all))
 }
 
 /// The next reading begins at the beginning again.

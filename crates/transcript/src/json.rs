@@ -34,7 +34,7 @@ pub(crate) struct Flag(pub(crate) bool);
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Number(pub(crate) Option<i64>);
 
-/// What may represent a moment: a string of RFC 3339, or milliseconds.
+/// What may represent a moment: a string of RFC 3339, or milliseconds. Small numbers are seconds.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Moment(pub(crate) Option<jiff::Timestamp>);
 
@@ -131,8 +131,16 @@ impl<'de> Deserialize<'de> for Moment {
 }
 
 impl Moment {
+    /// Milliseconds; in the years before 1973, in which there was no agent, they are seconds.
     pub(crate) fn of_millis(millis: i64) -> Self {
-        Self(jiff::Timestamp::from_millisecond(millis).ok())
+        const SECONDS_MAX: i64 = 100_000_000_000;
+        let seconds = (0..SECONDS_MAX).contains(&millis);
+        let at = if seconds {
+            jiff::Timestamp::from_second(millis)
+        } else {
+            jiff::Timestamp::from_millisecond(millis)
+        };
+        Self(at.ok())
     }
 }
 
@@ -289,6 +297,23 @@ mod tests {
             assert_eq!(sample.flag.0, odd == "true", "{odd}");
             assert_eq!(sample.number.0.is_some(), odd.parse::<f64>().is_ok(), "{odd}");
             assert_eq!(sample.moment.0.is_some(), odd.parse::<f64>().is_ok(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_moment_has_any_offset_and_either_unit() {
+        for (written, want) in [
+            (r#""2026-02-01T10:00:00.5Z""#, Some(1_769_940_000_500)),
+            (r#""2026-02-01T12:00:00.5+02:00""#, Some(1_769_940_000_500)),
+            (r#""2026-01-31T23:30:00-10:30""#, Some(1_769_940_000_000)),
+            ("1769940000500", Some(1_769_940_000_500)),
+            ("1769940000", Some(1_769_940_000_000)),
+            ("1769940000.9", Some(1_769_940_000_000)),
+            (r#""yesterday""#, None),
+            ("{}", None),
+        ] {
+            let moment: Moment = parse(written).expect(written);
+            assert_eq!(moment.0.map(jiff::Timestamp::as_millisecond), want, "{written}");
         }
     }
 

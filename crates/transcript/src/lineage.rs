@@ -13,11 +13,11 @@ use crate::turn::{Exchange, Parent, ParentKind, Session};
 const BOUND: char = '\u{1f}';
 
 /// Binds ids that other sessions may have too to their session: Codex Desktop numbers the turns of each session that
-/// it imports from 1 on. A fork that names its parent has the parent's turns, so it binds them to the parent; the
-/// prompt tells them from turns of the fork's own with the same number.
-pub(crate) fn bind(session: &Session, exchanges: &mut [Exchange]) {
+/// it imports from 1 on. A copy has the turns of the session that it comes from (`origin`, or else the parent that a fork
+/// names), so it binds them to that one; the prompt tells them from turns of its own with the same number.
+pub(crate) fn bind(session: &Session, origin: Option<&str>, exchanges: &mut [Exchange]) {
     let parent = session.parent.as_ref().filter(|parent| parent.kind == ParentKind::Fork);
-    let owner = parent.and_then(|parent| parent.session.as_deref()).unwrap_or(&session.id);
+    let owner = origin.or(parent.and_then(|parent| parent.session.as_deref())).unwrap_or(&session.id);
     for exchange in exchanges {
         let words = exchange.prompt.as_ref().map_or(0, |prompt| hash(&prompt.text));
         for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
@@ -34,12 +34,18 @@ pub fn bare(id: &str) -> Option<&str> {
 }
 
 fn ends_with_uuid(id: &str) -> bool {
-    const LENGTH: usize = 36;
+    id.len().checked_sub(UUID_BYTES).is_some_and(|from| id.get(from..).is_some_and(is_uuid))
+}
+
+const UUID_BYTES: usize = 36;
+
+/// Whether an id is one that no other session has.
+pub fn is_uuid(id: &str) -> bool {
     let is_part = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     };
-    id.len().checked_sub(LENGTH).is_some_and(|from| id.as_bytes()[from..].iter().enumerate().all(is_part))
+    id.len() == UUID_BYTES && id.as_bytes().iter().enumerate().all(is_part)
 }
 
 /// Looks up native ids among the sessions that are stored already.
@@ -145,15 +151,16 @@ mod tests {
 
     #[test]
     fn an_id_that_is_not_unique_is_bound_to_its_session() {
-        let bound = |session: &str, parent: Option<&str>, id: &str, words: &str| {
+        let bound_by = |session: &str, parent: Option<&str>, origin: Option<&str>, id: &str, words: &str| {
             let parent =
                 parent.map(|id| Parent { kind: ParentKind::Fork, session: Some(id.to_owned()), turn: None });
             let session = Session { id: session.to_owned(), parent, ..Session::default() };
             let prompt = Some(Prompt { text: words.to_owned(), ..Prompt::default() });
             let mut exchanges = [Exchange { prompt, ..exchange(0, id, id) }];
-            bind(&session, &mut exchanges);
+            bind(&session, origin, &mut exchanges);
             exchanges[0].first_id.clone().expect("an id")
         };
+        let bound = |session, parent, id, words| bound_by(session, parent, None, id, words);
         let unique = "019a1f2e-7c1d-7a10-8f00-0123456789ab";
         assert_eq!(bound("s1", None, unique, "go"), unique);
         let first = bound("s1", None, "external-import-turn-1", "go");
@@ -161,6 +168,8 @@ mod tests {
         assert_ne!(bound("s2", None, "external-import-turn-1", "go"), first, "another session");
         assert_eq!(bound("s2", Some("s1"), "external-import-turn-1", "go"), first, "a fork of it");
         assert_ne!(bound("s2", Some("s1"), "external-import-turn-1", "stop"), first, "the fork's own");
+        let of_fork = bound_by("s3", Some("s2"), Some("s1"), "external-import-turn-1", "go");
+        assert_eq!(of_fork, first, "a fork of the fork");
         assert_eq!(bare(unique), None);
     }
 

@@ -320,11 +320,7 @@ fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, sourc
             let error = state.error.filter(|_| failed);
             let text = result_text(error.or(state.output).or(state.content));
             let refused = text.contains("rejected permission") || text.contains("PermissionRejected");
-            let text = if failed && refused {
-                "The user doesn't want to proceed with this tool use.".into()
-            } else {
-                text
-            };
+            let text = if failed && refused { tool::REJECTED.into() } else { text };
             assembler.answered(call, Answer { text, failed, exit }, None, source);
         }
         _ => assembler.call(call, None, source),

@@ -43,6 +43,9 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
         at = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
         assembler.live.skipping = at == bytes.len() && bytes.last() != Some(&b'\n');
     }
+    if state.offset == 0 {
+        at += bytes.len() - without_bom(bytes).len();
+    }
     while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
         let next = at + length + 1;
         if length > LINE_BYTES_MAX {
@@ -67,12 +70,18 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
     }
     let mut batch = assembler.finish(state.offset + at as u64);
     if batch.session.agent == Agent::Codex {
-        lineage::bind(&batch.session, &mut batch.exchanges);
+        lineage::bind(&batch.session, batch.state.origin.as_deref(), &mut batch.exchanges);
     }
     batch
 }
 
-fn is_object(line: &[u8]) -> bool {
+/// The bytes without the mark that some programs on Windows put at the beginning of a text.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Whether a line is a whole object.
+pub(crate) fn is_object(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 

@@ -10,7 +10,7 @@ use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever a reader gives other exchanges for the same bytes. A state of another version is not
 /// continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 3;
+pub const READER_VERSION: u32 = 4;
 
 /// Where the next reading starts, and what it must know. It contains no text of turns; the session's names
 /// are its only text.
@@ -42,6 +42,8 @@ pub struct State {
     pub(crate) muted: bool,
     /// Codex: the session's own head was read; further heads belong to the sessions that it was copied from.
     pub(crate) headed: bool,
+    /// Codex: the session whose turns were copied first, where this is a copy: the last of the heads at its beginning.
+    pub(crate) origin: Option<String>,
     /// Codex: the turn at hand.
     pub(crate) turn: Option<String>,
     /// Codex: response items are present, so the same content as completed items is a repetition.
@@ -103,6 +105,7 @@ impl State {
             skipping: false,
             muted: false,
             headed: false,
+            origin: None,
             turn: None,
             responses: false,
         }

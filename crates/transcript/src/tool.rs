@@ -272,7 +272,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) exit: Option<i32>,
 }
 
-const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+/// How Claude Code says that the person refused a call; readers of other agents say it so, too.
+pub(crate) const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 const REJECTED_SAID: &str = "the user said:";
 const SKIPPED: [&str; 3] = [
     "<tool_use_error>Sibling tool call errored",

@@ -8,6 +8,7 @@ use crate::clip::clipped;
 use crate::envelope::{UserText, classify, controls_the_host};
 use crate::json::{Number, Raw, Text, value};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::read::{is_object, without_bom};
 use crate::tool::name;
 use crate::turn::{Prompt, PromptKind};
 
@@ -46,16 +47,20 @@ struct Record<'a> {
 }
 
 /// Reads the bytes of such a file from `offset` on. Returns the prompts and the offset to continue from: after the
-/// last whole line. Malformed lines are skipped.
+/// last whole line. Malformed lines are skipped. A last line without a line break counts if it is a whole object.
 pub fn read(bytes: &[u8], offset: u64) -> (Vec<Typed>, u64) {
     let mut prompts = Vec::new();
-    let mut at = 0;
+    let mut at = if offset == 0 { bytes.len() - without_bom(bytes).len() } else { 0 };
     while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
         let line = bytes[at..at + length].trim_ascii();
         if line.len() <= LINE_BYTES_MAX {
             prompts.extend(one(line, offset + at as u64));
         }
         at += length + 1;
+    }
+    if bytes.len() - at <= LINE_BYTES_MAX && is_object(&bytes[at..]) {
+        prompts.extend(one(bytes[at..].trim_ascii(), offset + at as u64));
+        at = bytes.len();
     }
     (prompts, offset + at as u64)
 }
@@ -122,5 +127,12 @@ mod tests {
         assert_eq!(prompts[0].at, prompts[1].at);
         assert_eq!((prompts[0].session.as_deref(), prompts[1].session.as_deref()), (Some("s1"), Some("s2")));
         assert_eq!((prompts[0].offset, end), (100, 100 + lines.rfind('\n').expect("lines") as u64 + 1));
+        let last = "\u{feff}{\"display\":\"a\"}\r\n{\"display\":\"b\"}";
+        let (prompts, end) = read(last.as_bytes(), 0);
+        assert_eq!(
+            (prompts.len(), end),
+            (2, last.len() as u64),
+            "a mark at its beginning, no line break at its end"
+        );
     }
 }

@@ -365,7 +365,9 @@ impl<'a> Cursor<'a> {
         let mut chars = rest.char_indices().peekable();
         while let Some((i, c)) = chars.next() {
             let escape = c == '\\'
-                && chars.peek().is_some_and(|(_, next)| matches!(next, 'n' | 'r' | 't' | '"' | '\''));
+                && chars
+                    .peek()
+                    .is_some_and(|(_, next)| matches!(next, 'n' | 'r' | 't' | '"' | '\'' | '\n' | '\r'));
             if escape || ends.contains(&c) {
                 return self.at..self.at + i;
             }

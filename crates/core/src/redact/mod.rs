@@ -2,7 +2,8 @@
 //! or logged. docs/redaction.md lists what is recognised.
 //!
 //! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
-//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). The
+//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). A line end
+//! inside of what may be a secret (`wrapped`) and invisible code points are searched over as if they were not there. The
 //! text between `<private>` blocks and earlier marks is searched piece by piece, so that no match spans a mark: a
 //! second redaction finds nothing new. All work is linear in the text.
 
@@ -10,11 +11,12 @@ mod anchors;
 mod command;
 mod context;
 mod cookie;
-mod hidden;
 mod name;
 mod redacted;
 mod rules;
 mod value;
+mod view;
+mod wrapped;
 
 use std::{
     borrow::Cow,
@@ -26,8 +28,9 @@ use regex::Regex;
 use serde::Deserialize;
 
 use anchors::{Anchor, Hit};
-use hidden::Visible;
 use rules::MATCHERS;
+use view::View;
+use wrapped::Joint;
 
 pub use redacted::{Cleaned, RedactedText, redact_json, redact_list, redact_text};
 
@@ -116,20 +119,16 @@ pub fn redact_name(name: &str) -> String {
 impl Redaction {
     /// Replaces every `<private>` block and every configured secret by `[REDACTED:kind]`.
     pub fn redact(self, text: &str) -> Redacted<'_> {
-        let visible = Visible::of(text);
-        if !visible.hides() {
+        let visible = View::visible(text);
+        let joints = wrapped::joints(&visible.text);
+        if !visible.hides() && joints.is_empty() {
             return replace(text, self.spans(text));
         }
-        // Invisible code points split a secret, or separate it from its neighbour: both views are searched until
-        // neither gives anything new.
+        // Invisible code points and line ends split a secret, or separate it from its neighbour: all views are searched
+        // until none gives anything new.
         let mut done = Redacted { text: Cow::Borrowed(text), count: 0 };
         for _ in 0..ROUNDS_MAX {
-            let visible = Visible::of(&done.text);
-            let mut spans = self.spans(&visible.text);
-            for span in &mut spans {
-                span.range = visible.original(&span.range);
-            }
-            spans.extend(self.spans(&done.text));
+            let spans = self.spans_in_all_views(&done.text);
             if spans.is_empty() {
                 break;
             }
@@ -137,6 +136,41 @@ impl Redaction {
             done = Redacted { count: done.count + next.count, text: Cow::Owned(next.text.into_owned()) };
         }
         done
+    }
+
+    fn spans_in_all_views(self, text: &str) -> Vec<Span> {
+        let visible = View::visible(text);
+        let mut spans = self.spans(&visible.text);
+        let over_joints = self.spans_over_joints(&visible.text, &spans);
+        spans.extend(over_joints);
+        for span in &mut spans {
+            span.range = visible.original(&span.range);
+        }
+        if visible.hides() {
+            spans.extend(self.spans(text));
+        }
+        spans
+    }
+
+    /// The secrets that begin in one line and go on in the next. `known` are those that were found within lines.
+    fn spans_over_joints(self, text: &str, known: &[Span]) -> Vec<Span> {
+        let joints = wrapped::joints(text);
+        let mut spans = Vec::new();
+        for group in joints.chunk_by(|one, next| next.around.start <= one.around.end) {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let around = first.around.start..last.around.end;
+            let relative = |range: &Range<usize>| range.start - around.start..range.end - around.start;
+            let joined =
+                View::without(&text[around.clone()], group.iter().map(|joint| relative(&joint.range)));
+            for mut span in self.spans(&joined.text) {
+                let range = joined.original(&span.range);
+                span.range = range.start + around.start..range.end + around.start;
+                if is_split(&span, group, known) {
+                    spans.push(span);
+                }
+            }
+        }
+        spans
     }
 
     fn spans(self, text: &str) -> Vec<Span> {
@@ -175,6 +209,21 @@ impl Redaction {
         }
         spans
     }
+}
+
+/// Whether a secret that was found without the line ends is split by them, and does not only seem longer without them.
+fn is_split(span: &Span, joints: &[Joint], known: &[Span]) -> bool {
+    let is_inside = |joint: &&Joint| span.range.start < joint.range.start && joint.range.end < span.range.end;
+    let goes_on = |joint: &Joint| {
+        if known.iter().any(|known| known.range.end == joint.range.start) {
+            // It is a secret without the next line.
+            return joint.drawn;
+        }
+        // A form says more than a name.
+        span.rank < CONTEXT_RANK || joint.alone
+    };
+    let mut crossed = joints.iter().filter(is_inside).peekable();
+    span.kind != "private" && crossed.peek().is_some() && crossed.all(goes_on)
 }
 
 /// The search through one piece of a text.

@@ -48,6 +48,9 @@ impl Before {
         let last = text.as_bytes()[..at].last();
         match self {
             Self::Anything => Some(at),
+            Self::NoWord | Self::NoBase64 | Self::NoBase64OncePerRun if ends_with_escape(&text[..at]) => {
+                Some(at)
+            }
             Self::NoWord => (!last.is_some_and(u8::is_ascii_alphanumeric)).then_some(at),
             Self::NoBase64 | Self::NoBase64OncePerRun => {
                 let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
@@ -56,10 +59,17 @@ impl Before {
             Self::Run { of, least, most, whole } => {
                 let bytes = text.as_bytes()[..at].iter().rev();
                 let count = bytes.take(most + 1).take_while(|b| of(**b)).count();
+                let is_escape = count > 0 && ends_with_escape(&text[..at - count + 1]);
+                let count = count - usize::from(is_escape);
                 (count >= *least && !(*whole && count > *most)).then(|| at - count.min(*most))
             }
         }
     }
+}
+
+/// Whether a text ends with a line end or a tab that is written as an escape: its letter belongs to no word.
+fn ends_with_escape(text: &str) -> bool {
+    [r"\n", r"\r", r"\t"].iter().any(|escape| text.ends_with(escape))
 }
 
 /// Most bytes before an anchor that are read to distinguish a path from base64.
@@ -115,6 +125,16 @@ pub(super) static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
     RULES.iter().filter_map(compiled).collect()
 });
 
+/// What a line of armour around a private key says, wherever that line was wrapped.
+macro_rules! private_key {
+    () => {
+        concat!(
+            r"[A-Z0-9\s]{0,40}?P\s*R\s*I\s*V\s*A\s*T\s*E\s*K\s*E\s*Y(?:\s*B\s*L\s*O\s*C\s*K)?",
+            r"\s*(?:-\s*){4}-",
+        )
+    };
+}
+
 /// Where two rules find the same text, the earlier one gives the kind.
 const RULES: &[Rule] = &[
     Rule {
@@ -122,9 +142,12 @@ const RULES: &[Rule] = &[
         anchors: &["-----BEGIN "],
         before: Before::Anything,
         pattern: concat!(
-            r"(?<secret>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:",
+            r"(?<secret>-----BEGIN ",
+            private_key!(),
+            "(?:",
             // Closed.
-            r"(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----",
+            r"(?:[^-]|-{1,4}[^-])*-----END ",
+            private_key!(),
             // Unclosed: header lines, long lines of base64 (the line ends may be escaped), a last one.
             r#"|(?:(?:\s|\\[nrt]|[>|#*"'+,])+(?:[A-Za-z0-9-]+: [^\r\n\\]*|[A-Za-z0-9+/=]{20,}))+"#,
             r#"(?:(?:\r?\n|\\n)[ \t>|#]*[A-Za-z0-9+/]{1,76}={0,2}(?-u:\b{end-half}))?=*"#,

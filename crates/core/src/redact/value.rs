@@ -208,7 +208,7 @@ fn is_mixed(value: &str) -> bool {
 }
 
 /// Long enough, without blanks, and of characters that look drawn rather than written.
-fn is_random(value: &str) -> bool {
+pub(super) fn is_random(value: &str) -> bool {
     if value.chars().count() < TOKEN_CHARS_MIN || value.contains(char::is_whitespace) || is_version(value) {
         return false;
     }

@@ -31,6 +31,8 @@ pub struct HistoryBatch {
     /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. Stored ones
     /// from this `seq` on are removed, since the source was rewritten.
     pub ends_at: Option<u32>,
+    /// Whether its source is read from the beginning. Then the session has the parent that this reading finds, or none.
+    pub restarted: bool,
     /// Whether the batch has only prompts, from the agent's list of all that was typed. Then a session that is known from
     /// another source stays as it is.
     pub typed: bool,
@@ -144,6 +146,7 @@ struct Draft {
     former: BTreeMap<u32, HistoryTombstone>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
+    restarted: bool,
     typed: bool,
     source: Source,
     redacted: usize,
@@ -182,6 +185,7 @@ impl Draft {
             former: batch.exchanges.iter().filter_map(former).collect(),
             withdrawn: batch.withdrawn.iter().copied().collect(),
             ends_at: batch.ends_at,
+            restarted: batch.restarted,
             typed: batch.typed,
             source,
             redacted: texts.redacted(),
@@ -202,7 +206,9 @@ impl Draft {
             keep_newer(&mut session.directory, &known.directory);
             keep_newer(&mut session.branch, &known.branch);
             keep_newer(&mut session.model, &known.model);
-            session.parent = session.parent.or_else(|| known.parent.clone());
+            if !self.restarted {
+                session.parent = session.parent.or_else(|| known.parent.clone());
+            }
             session.project.clone_from(&known.project);
             session.automated = known.automated;
             // A reading to the end has the whole session, without exchanges that a rewind took back.

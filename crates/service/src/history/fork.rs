@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::{History, ServiceError, index::Evidence};
-use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
+use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, SessionId};
 use cerebro_store::{Decision, Write};
+
+/// Most forks of one session whose parent is named anew.
+const FORKS_MAX: usize = 1_000;
 
 impl History {
     /// All exchanges of a session, in no order.
@@ -16,7 +19,8 @@ impl History {
     }
 
     /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
-    /// turns, and names the original as its parent. Returns whether it did: exchanges that candidates cite stay.
+    /// turns, and names the original as its parent, and as that of the copy's own forks which have nothing else of the copy.
+    /// Returns whether it did: exchanges that candidates cite stay.
     pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
@@ -42,6 +46,24 @@ impl HandOver<'_> {
         let turns = exchange.first.clone().zip(exchange.last.clone().or(exchange.first.clone()));
         turns.is_some_and(|turns| self.turns.contains(&turns))
     }
+
+    /// Names the original as the parent of the copy's forks whose own exchanges begin where the original's still go on, at
+    /// `end` or before.
+    async fn adopt(&self, write: &mut Write<'_>, end: u32) -> Result<(), ServiceError> {
+        let forks = write.store().past_sessions().forks_of(self.copy, FORKS_MAX).await?;
+        for mut fork in forks.into_iter().filter(|fork| fork.id != *self.original) {
+            let own = write.store().exchanges().of_sessions(std::slice::from_ref(&fork.id)).await?;
+            if own.iter().map(|exchange| exchange.seq).min().is_some_and(|first| first <= end) {
+                fork.parent = Some(self.original());
+                write.place_past_session(&fork);
+            }
+        }
+        Ok(())
+    }
+
+    fn original(&self) -> Ancestor {
+        Ancestor { kind: AncestorKind::Fork, session: Some(self.original.clone()) }
+    }
 }
 
 impl Decision for HandOver<'_> {
@@ -57,15 +79,22 @@ impl Decision for HandOver<'_> {
         }
         let mut exchanges = write.store().exchanges().of_sessions(std::slice::from_ref(self.copy)).await?;
         exchanges.sort_by_key(|exchange| exchange.seq);
-        let copied = exchanges.iter().take_while(|exchange| self.is_copied(exchange));
-        let copied: Vec<ExchangeId> = copied.map(|exchange| exchange.id).collect();
-        let before = session.exchanges;
+        let copied: Vec<&Exchange> =
+            exchanges.iter().take_while(|exchange| self.is_copied(exchange)).collect();
+        let (before, parent) = (session.exchanges, session.parent.clone());
         session.exchanges = u32::try_from(exchanges.len() - copied.len()).unwrap_or(u32::MAX);
         // Of several originals, the nearest is its parent and comes last: exchanges of the others come before.
-        if session.parent.as_ref().is_none_or(|parent| parent.kind == AncestorKind::Fork) {
-            let original = Some(self.original.clone());
-            session.parent = Some(Ancestor { kind: AncestorKind::Fork, session: original });
+        if parent.as_ref().is_none_or(|parent| parent.kind == AncestorKind::Fork) {
+            session.parent = Some(self.original());
         }
+        let Some(last) = copied.last() else {
+            if session.parent != parent {
+                write.place_past_session(&session);
+            }
+            return Ok(true);
+        };
+        self.adopt(write, last.seq.saturating_add(1)).await?;
+        let copied = copied.iter().map(|exchange| exchange.id).collect();
         write.forget_history(&session, before, copied, Vec::new());
         Ok(true)
     }

@@ -72,6 +72,7 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
         exchanges,
         withdrawn: Vec::new(),
         ends_at: None,
+        restarted: false,
         typed: false,
         source: SourceRead {
             agent: Agent::ClaudeCode,

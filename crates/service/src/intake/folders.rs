@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::agent_slug;
-use cerebro_transcript::Agent;
+use cerebro_transcript::{Agent, lineage};
 
 /// The agents whose sessions are read.
 const AGENTS: [Agent; 7] = [
@@ -132,6 +132,8 @@ impl TranscriptFolder {
                 folder.unwrap_or_default().to_owned()
             }
             Agent::Copilot | Agent::Cursor => stem.to_owned(),
+            // The lines that a session took over from another one still have that one's id.
+            Agent::ClaudeCode if lineage::is_uuid(stem) => stem.to_owned(),
             _ => String::new(),
         }
     }
@@ -181,6 +183,19 @@ mod tests {
             ("/u/.qwen/projects/p/chats/i.jsonl", Some(Form::Lines)),
         ] {
             assert_eq!(form(path), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_claude_code_is_named_by_its_session() {
+        let all = places(|_| None, Path::new("/u"));
+        let id = "019a1f2e-7c1d-4a10-8f00-0123456789ab";
+        for (path, want) in [
+            (format!("/u/.claude/projects/-w/{id}.jsonl"), id),
+            (format!("/u/.claude/projects/-w/{id}/subagents/agent-a1.jsonl"), ""),
+            ("/u/.claude/projects/-w/mine.jsonl".to_owned(), ""),
+        ] {
+            assert_eq!(all[0].session_of(Path::new(&path)), want, "{path}");
         }
     }
 

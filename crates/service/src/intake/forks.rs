@@ -16,6 +16,8 @@ use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 /// What is known of a session as a possible copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Copying {
+    /// The source is read from its beginning, so what is stored of the session does not say what it is.
+    restarted: bool,
     standing: Beginning,
     /// Sessions that are younger, although they were read before: what they have in common belongs to this one.
     younger: BTreeSet<String>,
@@ -72,24 +74,31 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
+impl Copying {
+    /// Of a session whose source is read on, or from its beginning again.
+    pub(super) fn of(restarted: bool) -> Self {
+        Self { restarted, ..Self::default() }
+    }
+}
+
 impl Intake {
-    /// Removes from a batch what the session copied from another one. Only a session that is new, or known as a copy, is
-    /// checked: originals whose beginning was copied later have the same ids. `whole` is the file, if the batch is only its
-    /// beginning.
+    /// Removes from a batch what the session copied from another one. A session that is read on is checked only if it is
+    /// known as a copy: originals whose beginning was copied later have the same ids. `whole` is the file, if the batch is
+    /// only its beginning.
     pub(super) async fn drop_copies(
         &self,
         batch: &mut Batch,
         copying: &mut Copying,
         whole: Option<&Found>,
     ) -> Result<(), Trouble> {
-        let mut is_new = false;
+        let mut is_open = false;
         if copying.standing == Beginning::Unknown {
             let past = self.stored(&batch.session.id).await?;
-            is_new = past.as_ref().is_none_or(|past| past.exchanges == 0);
-            let may_be = is_new || past.is_some_and(|past| past.parent.is_some());
+            is_open = copying.restarted || past.as_ref().is_none_or(|past| past.exchanges == 0);
+            let may_be = is_open || past.is_some_and(|past| past.parent.is_some());
             copying.standing = if may_be { Beginning::Maybe(None) } else { Beginning::Own };
         }
-        let Copying { standing: Beginning::Maybe(parent), younger } = copying else { return Ok(()) };
+        let Copying { standing: Beginning::Maybe(parent), younger, .. } = copying else { return Ok(()) };
         if batch.session.parent.is_none() {
             batch.session.parent.clone_from(parent);
         }
@@ -98,7 +107,7 @@ impl Intake {
         };
         let own = batch.session.id.clone();
         let mut owners = self.history.owners(&[&first]).await?;
-        if is_new && owners.iter().any(|(_, session)| session.as_str() != own) {
+        if is_open && owners.iter().any(|(_, session)| session.as_str() != own) {
             *younger = self.younger(batch, whole).await?;
         }
         let is_another = |session: &SessionId| session.as_str() != own && !younger.contains(session.as_str());
@@ -121,8 +130,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The sessions that were read before a new one and copied from it. The copies are removed from them, because the
-    /// new one has the originals and is committed next.
+    /// The sessions that were read before this one and copied from it. The copies are removed from them, because this one
+    /// has the originals and is committed next.
     async fn younger(&self, batch: &Batch, whole: Option<&Found>) -> Result<BTreeSet<String>, Trouble> {
         let mut younger = BTreeSet::new();
         let own = &batch.session.id;
@@ -186,5 +195,82 @@ impl Intake {
         let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
         let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
         self.history.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::{
+        HistoryBatch,
+        history::tests::{batch, session, with_service},
+        intake::{folders::Form, settings::HistorySettings, take::Pass, walk::Stat},
+    };
+    use cerebro_transcript::{Agent, State, read};
+
+    /// A rollout whose turns have only numbers, as in sessions that Codex imported.
+    fn rollout(id: &str, fork_of: &str, turns: &[&str]) -> String {
+        let line = |kind: &str, payload: &str| format!("{{\"type\":\"{kind}\",\"payload\":{payload}}}\n");
+        let parent =
+            if fork_of.is_empty() { String::new() } else { format!(",\"forked_from_id\":\"{fork_of}\"") };
+        let mut text = line("session_meta", &format!("{{\"id\":\"{id}\"{parent}}}"));
+        for (n, words) in turns.iter().enumerate() {
+            let number = format!("{{\"type\":\"task_started\",\"turn_id\":\"external-import-turn-{n}\"}}");
+            text += &line("event_msg", &number);
+            text += &line("event_msg", &format!("{{\"type\":\"user_message\",\"message\":\"{words}\"}}"));
+        }
+        text
+    }
+
+    /// What former readers gave: ids that are not bound to a session, and of a fork only what is its own.
+    fn formerly(id: &str, text: &str, own_from: usize) -> HistoryBatch {
+        let mut found = read(text.as_bytes(), &State::new(Agent::Codex, id));
+        for exchange in &mut found.exchanges {
+            for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
+                *id = lineage::bare(id).unwrap_or(id).to_owned();
+            }
+        }
+        let own = found.exchanges.split_off(own_from);
+        HistoryBatch { session: found.session, ..batch(id, own) }
+    }
+
+    fn found(path: &Path) -> Found {
+        let form = Form::Lines;
+        Found {
+            agent: Agent::Codex,
+            form,
+            path: path.to_path_buf(),
+            session: String::new(),
+            stat: Stat::default(),
+        }
+    }
+
+    #[test]
+    fn a_fork_that_is_read_again_before_its_original_is_stored_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, fork) = (folder.path().join("c-1.jsonl"), folder.path().join("c-2.jsonl"));
+        let of_original = rollout("c-1", "", &["one", "two"]);
+        let of_fork = rollout("c-2", "c-1", &["one", "two", "three"]);
+        fs::write(&original, &of_original).unwrap();
+        fs::write(&fork, &of_fork).unwrap();
+        with_service(async |service| {
+            service.history.commit(formerly("c-1", &of_original, 0)).await.unwrap();
+            service.history.commit(formerly("c-2", &of_fork, 2)).await.unwrap();
+            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+            for path in [&fork, &original, &fork, &original] {
+                service.intake.take_file(&found(path), &mut pass).await.unwrap();
+            }
+            for (id, exchanges, parent) in [("c-1", 2, None), ("c-2", 1, Some("c-1"))] {
+                let past = service.history.session(&session(id)).await.unwrap().unwrap();
+                let named = past.parent.and_then(|parent| parent.session);
+                assert_eq!(
+                    (past.exchanges, named.as_ref().map(SessionId::as_str)),
+                    (exchanges, parent),
+                    "{id}"
+                );
+            }
+        });
     }
 }

@@ -133,10 +133,11 @@ impl Intake {
     ) -> Result<(), Trouble> {
         let project = self.project_of(&batch.session, pass).await;
         self.note_counts(found.agent, &Counts::default(), &batch.counts);
-        let standing = SourceProgress::of(found.agent, key, batch.counts.clone());
+        let standing =
+            SourceProgress { restarted: true, ..SourceProgress::of(found.agent, key, batch.counts.clone()) };
         let cursor = of_rows(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
-        self.drop_copies(&mut batch, &mut Copying::default(), None).await?;
+        self.drop_copies(&mut batch, &mut Copying::of(true), None).await?;
         let reading = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
         match reading {

@@ -12,7 +12,13 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::Intake;
-use super::{folders::TranscriptFolder, settings::HistorySettings, slug::plain, take::Pass, walk};
+use super::{
+    folders::TranscriptFolder,
+    settings::HistorySettings,
+    slug::{plain, project_root},
+    take::Pass,
+    walk,
+};
 use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence, looks};
 use cerebro_core::{
     domain::{Document, HistoryTombstone, Project},
@@ -38,7 +44,13 @@ const LOOK_MAX: Duration = Duration::from_secs(2);
 /// How many documents are read at once.
 const PAGE: usize = 200;
 
-/// Files of a project, below its folder, and the agents that load them. A `*` stands for a file of that ending.
+/// Most folders above a session's that are looked into.
+const CHAIN_MAX: usize = 16;
+/// How deep folders of rules are searched.
+const RULES_DEPTH_MAX: usize = 4;
+
+/// Files of a project, below its folder, and the agents that load them. A `*` stands for a file of that ending, `**` for one
+/// at any depth.
 const OF_PROJECTS: [(&str, &[Agent]); 11] = [
     ("CLAUDE.md", &[ClaudeCode]),
     ("CLAUDE.local.md", &[ClaudeCode]),
@@ -49,23 +61,27 @@ const OF_PROJECTS: [(&str, &[Agent]); 11] = [
     ("GEMINI.md", &[GeminiCli]),
     ("QWEN.md", &[Qwen]),
     (".github/copilot-instructions.md", &[Copilot]),
-    (".cursor/rules/*.mdc", &[Cursor]),
+    (".cursor/rules/**.mdc", &[Cursor]),
     (".cursorrules", &[Cursor]),
 ];
 
 /// Files of a person, below the agent's folder: beside that of its sessions.
-const OF_PERSONS: [(Agent, &str); 10] = [
+const OF_PERSONS: [(Agent, &str); 11] = [
     (ClaudeCode, "CLAUDE.md"),
     (ClaudeCode, "rules/*.md"),
     (Codex, "AGENTS.md"),
     (Codex, "AGENTS.override.md"),
     (Codex, "memories/memory_summary.md"),
     (Codex, "memories/MEMORY.md"),
+    (Codex, "memories/rollout_summaries/*.md"),
     (GeminiCli, "GEMINI.md"),
     (Copilot, "copilot-instructions.md"),
     (Copilot, "instructions/*.md"),
     (Qwen, "QWEN.md"),
 ];
+
+/// Where a machine's administrator keeps what Claude Code loads for everyone.
+const OF_MACHINE: &str = "/etc/claude-code";
 
 /// A memory file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,6 +164,9 @@ impl Intake {
         for folder in folders {
             found.look(&folder.clone(), move || of_project(&folder)).await;
         }
+        // Folders of one repository have the same files above them.
+        let mut seen = BTreeSet::new();
+        found.files.retain(|memory_file| seen.insert(memory_file.path.clone()));
         found.files.retain(|memory_file| memory_file.agents.iter().any(|agent| wanted.contains(agent)));
         found.files.truncate(MEMORY_FILES_MAX);
         Ok(found)
@@ -222,17 +241,38 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
         let path = folder.join(pattern);
         return if is_file(&path) { vec![path] } else { Vec::new() };
     };
-    let entries = fs::read_dir(folder.join(below)).into_iter().flatten().flatten().take(FOLDER_MAX);
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)) && is_file(path))
-        .collect();
+    let (ending, depth) = ending.strip_prefix('*').map_or((ending, 1), |ending| (ending, RULES_DEPTH_MAX));
+    let mut found = Vec::new();
+    let mut left = vec![(folder.join(below), 1)];
+    while let Some((folder, at)) = left.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(FOLDER_MAX) {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.extend((at < depth && left.len() < FOLDER_MAX).then_some((path, at + 1)));
+            } else if path.to_str().is_some_and(|path| path.ends_with(ending)) && is_file(&path) {
+                found.push(path);
+            }
+        }
+    }
     found.sort();
     found
 }
 
-/// The memory files of a project. Blocks.
+/// The memory files of the project in whose folder a session worked: agents also load those of the folders above it, up to
+/// the root of its repository. Blocks.
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
+    chain(folder).into_iter().flat_map(of_folder).collect()
+}
+
+/// A folder and those above it, up to the root of its repository; without one, the folder alone.
+fn chain(folder: &Path) -> Vec<&Path> {
+    let mut chain: Vec<&Path> = folder.ancestors().take(CHAIN_MAX).collect();
+    let root = chain.iter().position(|folder| folder.join(".git").exists());
+    chain.truncate(root.unwrap_or(0) + 1);
+    chain
+}
+
+fn of_folder(folder: &Path) -> Vec<MemoryFile> {
     let each = |(pattern, agents): &(&str, &[Agent])| {
         let memory_file =
             |path| MemoryFile { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
@@ -250,6 +290,10 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
         let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
         memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
     }
+    if place.agent == ClaudeCode {
+        let memory_file = |path| MemoryFile { path, agents: vec![ClaudeCode], folder: None };
+        memory_files.extend(matching(Path::new(OF_MACHINE), "CLAUDE.md").into_iter().map(memory_file));
+    }
     if !matches!(place.agent, ClaudeCode | GeminiCli) {
         return memory_files;
     }
@@ -265,8 +309,7 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
 /// it.
 fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
     if agent == GeminiCli {
-        let path = bytes_of(&notes.join(".project_root"))?;
-        return Some(PathBuf::from(String::from_utf8(path).ok()?.trim())).filter(|path| path.is_absolute());
+        return project_root(notes).map(PathBuf::from);
     }
     let name = plain(notes.file_name()?.to_str()?);
     known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()
@@ -296,6 +339,8 @@ mod tests {
             "app/.claude/rules/a.md",
             "app/.claude/rules/c.txt",
             "app/README.md",
+            "app/.cursor/rules/ui/forms.mdc",
+            "app/src/deep/CLAUDE.md",
             "home/.claude/CLAUDE.md",
             "home/.claude/projects/-app/memory/MEMORY.md",
             "home/.claude/projects/-other/memory/x.md",
@@ -308,13 +353,21 @@ mod tests {
             found.iter().map(|memory_file| memory_file.path.strip_prefix(root).unwrap()).collect();
         assert_eq!(
             names,
-            [".claude/rules/a.md", ".claude/rules/b.md", "AGENTS.md"].map(|name| Path::new("app").join(name))
+            [".claude/rules/a.md", ".claude/rules/b.md", "AGENTS.md", ".cursor/rules/ui/forms.mdc"]
+                .map(|name| Path::new("app").join(name))
         );
+        let deep = root.join("app/src/deep");
+        assert_eq!(of_project(&deep).len(), 1, "without a repository, the folder alone");
+        fs::create_dir(root.join("app/.git")).unwrap();
+        let folders: Vec<_> = of_project(&deep).into_iter().map(|memory_file| memory_file.folder).collect();
+        let app = Some(root.join("app"));
+        assert_eq!(folders, [Some(deep), app.clone(), app.clone(), app.clone(), app]);
         assert!(found[2].agents.contains(&Codex) && !found[2].agents.contains(&ClaudeCode));
 
         let place =
             TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
         let mut found = of_agent(&place, &[PathBuf::from("/app")]);
+        found.retain(|memory_file| memory_file.path.starts_with(root));
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
         assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);

@@ -252,11 +252,17 @@ impl Reading {
         let mut bytes = Vec::new();
         self.source.by_ref().take(WHOLE_BYTES_MAX).read_to_end(&mut bytes)?;
         self.ended = true;
-        let batch = match self.found.form {
+        let mut batch = match self.found.form {
             Form::Tree => tree::read(&self.found.path, &bytes)?,
             Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.found.session),
             _ => gemini_cli::read(&bytes, &self.found.session),
         };
+        // A sub-agent's file of Gemini CLI has its parent's id only as the name of its folder.
+        if let Some(parent) = batch.session.parent.as_mut().filter(|parent| parent.session.is_none())
+            && let Some(folder) = self.found.path.parent().filter(|folder| !folder.ends_with("chats"))
+        {
+            parent.session = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        }
         self.cursor.state = State::new(self.found.agent, &batch.session.id);
         self.piece(batch, bytes.len() as u64)
     }

@@ -1,7 +1,11 @@
-//! The folder of a session of Cursor's CLI: its transcripts do not have it, and the name of their own folder is ambiguous.
+//! The folder of a session, for agents whose transcripts do not have it.
 //!
-//! `~/.cursor/projects/home-me-my-app/…` may be `/home/me/my-app` or `/home/me/my/app`. The files that the session's tools
-//! touched decide; else the folders on disk, if just one fits.
+//! Cursor's CLI: `~/.cursor/projects/home-me-my-app/…` may be `/home/me/my-app` or `/home/me/my/app`. The files that the
+//! session's tools touched decide; else the folders on disk, if just one fits.
+//!
+//! Gemini CLI: it notes the folder beside the chats, and in a list of all projects. Older versions only have its hash as the
+//! name of their own folder, which one of the folders above the touched files has. The directories of a transcript were
+//! added to the session by its user.
 
 use std::{
     fs,
@@ -9,8 +13,11 @@ use std::{
     time::Duration,
 };
 
-use super::{Intake, take::Pass, walk::Found};
+use sha2::{Digest, Sha256};
+
+use super::{Intake, reading::small, take::Pass, walk::Found};
 use crate::looks;
+use cerebro_core::text::hex;
 use cerebro_transcript::{
     Agent, Batch, Exchange,
     turn::{Action, Call},
@@ -22,30 +29,66 @@ const ENTRIES_MAX: usize = 20_000;
 const LOOK_MAX: Duration = Duration::from_millis(500);
 
 impl Intake {
-    /// Adds the folder to a session of Cursor's CLI, if it can be found.
+    /// Adds the folder to a session, if its agent does not record it and it can be found.
     pub(super) async fn place_in_folder(&self, found: &Found, batch: &mut Batch, pass: &mut Pass) {
-        if found.agent != Agent::Cursor || batch.session.cwd.is_some() {
-            return;
-        }
-        let Some(name) = name_of(&found.path) else { return };
-        let folder = match touched(&name, &batch.exchanges) {
-            Some(folder) => Some(folder),
-            None => match pass.slugs.get(&name) {
-                Some(folder) => folder.clone(),
-                None => {
-                    let wanted = name.clone();
-                    let looked = looks::within(Path::new("/"), LOOK_MAX, move || on_disk(&wanted));
-                    let folder = looked.await.flatten();
-                    pass.slugs.insert(name, folder.clone());
-                    folder
-                }
-            },
+        let folder = match found.agent {
+            Agent::Cursor if batch.session.cwd.is_none() => of_cursor(found, batch, pass).await,
+            Agent::GeminiCli => of_gemini(found, batch, pass).await,
+            _ => return,
         };
+        let Some(folder) = folder else { return };
         for exchange in &mut batch.exchanges {
-            exchange.cwd.clone_from(&folder);
+            exchange.cwd = Some(folder.clone());
         }
-        batch.session.cwd = folder;
+        batch.session.cwd = Some(folder);
     }
+}
+
+async fn of_cursor(found: &Found, batch: &Batch, pass: &mut Pass) -> Option<String> {
+    let name = name_of(&found.path)?;
+    let is_named = |folder: &str| plain(folder) == name;
+    if let Some(folder) = touched(&batch.exchanges, is_named) {
+        return Some(folder);
+    }
+    if let Some(folder) = pass.slugs.get(&name) {
+        return folder.clone();
+    }
+    let wanted = name.clone();
+    let looked = looks::within(Path::new("/"), LOOK_MAX, move || on_disk(&wanted));
+    let folder = looked.await.flatten();
+    pass.slugs.insert(name, folder.clone());
+    folder
+}
+
+async fn of_gemini(found: &Found, batch: &Batch, pass: &mut Pass) -> Option<String> {
+    let notes = found.path.ancestors().find(|folder| folder.ends_with("chats"))?.parent()?.to_path_buf();
+    let key = notes.to_str()?.to_owned();
+    let noted = match pass.slugs.get(&key) {
+        Some(folder) => folder.clone(),
+        None => {
+            let (place, wanted) = (notes.clone(), notes.clone());
+            let folder = looks::within(&place, LOOK_MAX, move || project_root(&wanted)).await.flatten();
+            pass.slugs.insert(key, folder.clone());
+            folder
+        }
+    };
+    let hash = notes.file_name()?.to_str()?;
+    noted.or_else(|| touched(&batch.exchanges, |folder| hex(&Sha256::digest(folder)) == hash))
+}
+
+/// The folder of a project that Gemini CLI keeps notes on in a folder of its own. Blocks.
+pub(super) fn project_root(notes: &Path) -> Option<String> {
+    let text = |path: PathBuf| String::from_utf8(small(&path).ok()?).ok();
+    let is_folder = |path: &String| Path::new(path).is_absolute();
+    let beside = text(notes.join(".project_root")).map(|path| path.trim().to_owned()).filter(is_folder);
+    if beside.is_some() {
+        return beside;
+    }
+    let name = notes.file_name()?.to_str()?;
+    let list: serde_json::Value =
+        serde_json::from_str(&text(notes.parent()?.parent()?.join("projects.json"))?).ok()?;
+    let projects = list["projects"].as_object()?;
+    projects.iter().find(|(_, id)| id.as_str() == Some(name)).map(|(path, _)| path.clone()).filter(is_folder)
 }
 
 /// The name of the folder below `projects`, in the form that names are compared in.
@@ -61,13 +104,13 @@ pub(super) fn plain(path: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// The folder of that name above something that a tool touched.
-fn touched(name: &str, exchanges: &[Exchange]) -> Option<String> {
+/// The folder above something that a tool touched of which this holds.
+fn touched(exchanges: &[Exchange], is_it: impl Fn(&str) -> bool) -> Option<String> {
     let calls = exchanges.iter().flat_map(Exchange::calls);
     let mut paths = calls.flat_map(paths).filter(|path| path.starts_with('/'));
     paths.find_map(|path| {
         let mut above = Path::new(path).ancestors().filter_map(Path::to_str);
-        above.find(|folder| plain(folder) == name).map(str::to_owned)
+        above.find(|folder| is_it(folder)).map(str::to_owned)
     })
 }
 
@@ -121,7 +164,8 @@ mod tests {
             ..Call::default()
         };
         let exchange = Exchange { turns: vec![Turn::Call(read)], ..Exchange::default() };
-        assert_eq!(touched(&name, &[exchange]).as_deref(), Some("/home/me/my.app"));
+        let named = touched(&[exchange], |folder| plain(folder) == name);
+        assert_eq!(named.as_deref(), Some("/home/me/my.app"));
 
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
@@ -130,5 +174,19 @@ mod tests {
         assert_eq!(on_disk(&plain(app.to_str().unwrap())).as_deref(), app.to_str());
         fs::create_dir_all(root.join("my/app")).unwrap();
         assert_eq!(on_disk(&plain(app.to_str().unwrap())), None, "either may be meant");
+    }
+
+    #[test]
+    fn gemini_notes_the_folder_beside_the_chats_or_in_its_list() {
+        let temp = tempfile::tempdir().unwrap();
+        let notes = temp.path().join("tmp/app");
+        fs::create_dir_all(&notes).unwrap();
+        assert_eq!(project_root(&notes), None);
+        fs::write(temp.path().join("projects.json"), r#"{"projects":{"/w/app":"app","/w/b":"b"}}"#).unwrap();
+        assert_eq!(project_root(&notes).as_deref(), Some("/w/app"));
+        fs::write(notes.join(".project_root"), "/w/moved\n").unwrap();
+        assert_eq!(project_root(&notes).as_deref(), Some("/w/moved"));
+        fs::write(notes.join(".project_root"), "relative").unwrap();
+        assert_eq!(project_root(&notes).as_deref(), Some("/w/app"));
     }
 }

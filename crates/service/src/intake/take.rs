@@ -119,11 +119,13 @@ pub(super) struct SourceProgress<'a> {
     pub counts: Counts,
     /// It is a list of prompts that were typed.
     pub typed: bool,
+    /// It is read from its beginning.
+    pub restarted: bool,
 }
 
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
-        Self { agent, key, counts, typed: false }
+        Self { agent, key, counts, typed: false, restarted: false }
     }
 
     pub(super) fn read(
@@ -180,7 +182,8 @@ impl Intake {
         if reading.restarted() {
             before = None;
         }
-        let mut copying = Copying::default();
+        standing.restarted = reading.restarted();
+        let mut copying = Copying::of(reading.restarted());
         let mut end = reading.restarted().then_some(0);
         loop {
             let (back, piece) = blocking(move || {
@@ -196,10 +199,11 @@ impl Intake {
                 let stem = found.path.file_stem().unwrap_or_default();
                 batch.session.id = stem.to_string_lossy().into_owned();
             }
-            if batch.session.id.is_empty() {
-                // Nothing was said yet.
+            let is_silent = stored.is_none() && end == Some(0) && batch.exchanges.is_empty();
+            if batch.session.id.is_empty() || is_silent {
+                // Nothing was said yet, so the prompts of its session may come from elsewhere.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&read.to_source()).await?;
+                self.history.put_source(&Source { session: None, ..read.to_source() }).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -273,6 +277,7 @@ impl Intake {
                 withdrawn: if is_last { withdrawn.clone() } else { Vec::new() },
                 ends_at: ends_at.filter(|_| is_last),
                 typed: standing.typed,
+                restarted: standing.restarted,
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit(batch).await?;

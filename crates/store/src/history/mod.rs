@@ -143,6 +143,11 @@ impl Write<'_> {
         history.sources.push(source.clone());
     }
 
+    /// A past session gets another place among the others: another parent.
+    pub fn place_past_session(&mut self, session: &PastSession) {
+        self.take_in(session, session.exchanges);
+    }
+
     /// A past session came with an export.
     pub fn import_past_session(&mut self, session: &PastSession) {
         self.take_in(session, 0);

@@ -136,6 +136,14 @@ impl<'a> PastSessions<'a> {
         self.0.select::<PastSessionRow, _>(TABLE, statement, vars).await
     }
 
+    /// At most `limit` past sessions that are named as forks of this one.
+    pub async fn forks_of(self, id: &SessionId, limit: usize) -> Result<Vec<PastSession>, StoreError> {
+        let vars =
+            Vars::new().with("parent", id.as_str()).with("kind", AncestorKind::Fork.as_str()).limit(limit);
+        let rows = self.0.rows(TABLE, statement::PAST_SESSION_FORKS, vars).await?;
+        parse::<PastSessionRow, _>(TABLE, rows)
+    }
+
     /// A page of all past sessions in order of id.
     pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<PastSession>, StoreError> {
         self.0.page::<PastSessionRow, _>(Table::PastSession, after, limit).await

@@ -211,7 +211,8 @@ fn project_file(path: &str, cwd: &str) -> Option<String> {
     ];
     const TEMPORARY: [&str; 5] = ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/", "/dev/"];
     let slashed = path.replace('\\', "/");
-    if slashed.is_empty() || HOSTS.iter().any(|folder| slashed.contains(folder)) {
+    let is_hosts = HOSTS.into_iter().any(|at| slashed.contains(at) || slashed.starts_with(&at[1..]));
+    if slashed.is_empty() || is_hosts {
         return None;
     }
     let below =

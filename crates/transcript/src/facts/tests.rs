@@ -57,6 +57,10 @@ fn files_count_only_when_the_edit_went_well() {
         Some("a.rs"),
         "a project may lie in a temporary folder"
     );
+    for path in [".git/hooks/pre-push", ".claude/plans/a.md", "/w/.git/config", r"C:\w\.git\config"] {
+        assert_eq!(project_file(path, "/w"), None, "{path}");
+    }
+    assert_eq!(project_file(".github/a.yml", "/w").as_deref(), Some(".github/a.yml"));
     assert_eq!(project_file(r"C:\w\src\a.rs", r"C:\w").as_deref(), Some("src/a.rs"));
 }
 

@@ -261,6 +261,12 @@ fn a_copy_of_the_talk_in_the_same_file_counts_once() {
     let mut want = ["> ask", "tell"].repeat(4);
     want.extend(["goes on", "> anew", "yes"]);
     check(&all, &want);
+    // Also where it has prompts without an id.
+    let queued =
+        r#"{"type":"attachment","sessionId":"s1","attachment":{"type":"queued_command","prompt":"also"}}"#;
+    let talk = [user("u1", "", "ask"), queued.into(), reply("a1", "m1", "tell"), user("u2", "a1", "on")];
+    let all = [talk.to_vec(), talk[..3].to_vec(), vec![user("u3", "u2", "anew")]].concat();
+    check(&all, &["> ask", "> also (Queued)", "tell", "> on", "> anew"]);
 }
 
 #[test]

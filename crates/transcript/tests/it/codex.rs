@@ -169,6 +169,27 @@ fn completed_items_count_only_where_response_items_are_missing() {
 }
 
 #[test]
+fn what_the_host_says_in_the_users_role_is_no_prompt() {
+    let ran = "<user_shell_command>\n<command>\nmake lint\n</command>\n<result>\nExit code: 2\nDuration: 1.0000 seconds\nOutput:\nboom\n</result>\n</user_shell_command>";
+    check(
+        &[
+            typed("go"),
+            message("assistant", "yes"),
+            message("user", ran),
+            message("user", ran),
+            message("user", "<hook_prompt hook_run_id=\"r1\">Run the tests first.</hook_prompt>"),
+            message("user", "<subagent_notification>\n{\"status\":\"done\"}\n</subagent_notification>"),
+            message("user", "<turn_aborted>\nThe user interrupted.\n</turn_aborted>"),
+            message("user", "<codex_internal_context source=\"goal\">\ngo on\n</codex_internal_context>"),
+            message("user", "<skill>\n<name>x</name>\n</skill>"),
+            message("user", "<user_action>\n<context>A review.</context>\n</user_action>"),
+            message("assistant", "done"),
+        ],
+        &["> go", "yes", "$ make lint = failed 2 boom", "done"],
+    );
+}
+
+#[test]
 fn a_roll_back_takes_back_the_last_prompts() {
     let batch = read(&[
         typed("one"),

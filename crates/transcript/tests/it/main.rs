@@ -5,5 +5,6 @@ mod claude_code;
 mod codex;
 mod opencode;
 mod others;
+mod rough;
 mod sessions;
 mod support;

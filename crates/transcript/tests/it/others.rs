@@ -89,12 +89,24 @@ fn copilot_events_are_read() {
         r#"{"type":"tool.execution_start","data":{"toolCallId":"t1","toolName":"bash","arguments":{"command":"make"}},"id":"e5"}"#,
         r#"{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":false,"error":{"message":"boom"}},"id":"e6"}"#,
         r#"{"type":"tool.execution_complete","data":{"toolCallId":"t2","success":true,"result":{"content":"Created"}},"id":"e7"}"#,
+        r#"{"type":"tool.execution_start","data":{"toolCallId":"t3","toolName":"bash","arguments":{"command":"rm -r x"}},"id":"f1"}"#,
+        r#"{"type":"tool.execution_complete","data":{"toolCallId":"t3","success":false,"error":{"message":"no","code":"rejected"}},"id":"f2"}"#,
+        r#"{"type":"assistant.message","data":{"content":"I am a sub-agent.","parentToolCallId":"t9","toolRequests":[{"toolCallId":"t4","name":"bash","arguments":{"command":"ls"}}]},"id":"f3"}"#,
+        r#"{"type":"user.message","data":{"content":"not typed","source":"skill"},"id":"f4"}"#,
         r#"{"type":"session.shutdown","data":{"codeChanges":{"filesModified":["/w/a","/w/b"]}},"id":"e8"}"#,
         r#"{"type":"brandnew.event","data":{},"id":"e9"}"#,
     ];
     let batch = read_all(Agent::Copilot, &lines(events));
-    let want =
-        ["> fix it", "Looking.", "$ make = failed -1 boom", "edit /w/a = ok", "touched /w/a", "touched /w/b"];
+    let want = [
+        "> fix it",
+        "Looking.",
+        "$ make = failed -1 boom",
+        "edit /w/a = ok",
+        "$ rm -r x = refused",
+        "$ ls = … by a sub-agent",
+        "touched /w/a",
+        "touched /w/b",
+    ];
     assert_eq!(rendered(&batch), want);
     let session = &batch.session;
     assert_eq!(
@@ -119,45 +131,64 @@ fn cursor_lines_and_texts_are_read() {
     assert_eq!(rendered(&cursor::read_text(text, "c1")), ["> fix it", "Looking.\nDone."]);
 }
 
+fn qwen(kind: &str, uuid: &str, parent: &str, rest: &str) -> String {
+    format!(
+        r#"{{"uuid":"{uuid}","parentUuid":"{parent}","sessionId":"q1","timestamp":"2026-07-17T09:00:00Z","type":"{kind}","cwd":"/w","gitBranch":"main","version":"0.9"{rest}}}"#
+    )
+}
+
+fn qwen_text(text: &str) -> String {
+    format!(r#","message":{{"role":"user","parts":[{{"text":"{text}"}}]}}"#)
+}
+
+#[test]
+fn going_back_in_qwen_takes_back_all_that_came_since() {
+    let rewind = qwen("system", "w1", "s1", r#","subtype":"rewind","systemPayload":{"truncatedCount":2}"#);
+    let asked = [
+        qwen("user", "u1", "s1", &qwen_text("one")),
+        qwen("user", "u2", "u1", &qwen_text("two")),
+        qwen("user", "u3", "u2", &qwen_text("three")),
+        qwen("user", "u4", "u3", &qwen_text("four")),
+        rewind,
+        qwen("user", "u5", "w1", &qwen_text("five")),
+    ];
+    let rewound = read_all(Agent::Qwen, &lines(asked.iter().map(String::as_str)));
+    assert_eq!(rewound.withdrawn, [0, 1, 2, 3], "however far it goes back");
+}
+
 #[test]
 fn qwen_records_are_read() {
-    let record = |kind: &str, uuid: &str, parent: &str, rest: &str| {
-        format!(
-            r#"{{"uuid":"{uuid}","parentUuid":"{parent}","sessionId":"q1","timestamp":"2026-07-17T09:00:00Z","type":"{kind}","cwd":"/w","gitBranch":"main","version":"0.9"{rest}}}"#
-        )
-    };
-    let text = |text: &str| format!(r#","message":{{"role":"user","parts":[{{"text":"{text}"}}]}}"#);
     let all = [
-        record("system", "s1", "", r#","subtype":"ui_telemetry","systemPayload":{}"#),
-        record("user", "u1", "s1", &text("fix it")),
-        record(
+        qwen("system", "s1", "", r#","subtype":"ui_telemetry","systemPayload":{}"#),
+        qwen("user", "u1", "s1", &qwen_text("fix it")),
+        qwen(
             "assistant",
             "a1",
             "u1",
             r#","model":"qwen3","message":{"role":"model","parts":[{"text":"never kept","thought":true},{"text":"Looking."},{"functionCall":{"id":"t1","name":"run_shell_command","args":{"command":"make"}}}]}"#,
         ),
-        record(
+        qwen(
             "tool_result",
             "r1",
             "a1",
             r#","message":{"role":"user","parts":[{"functionResponse":{"id":"t1","response":{"output":"boom"}}}]},"toolCallResult":{"callId":"t1","status":"error"}"#,
         ),
-        record(
+        qwen(
             "user",
             "n1",
             "r1",
-            &format!(r#","subtype":"notification","provenance":"system"{}"#, text("a task ended")),
+            &format!(r#","subtype":"notification","provenance":"system"{}"#, qwen_text("a task ended")),
         ),
-        record("user", "u2", "r1", &format!(r#","provenance":"real_user"{}"#, text("more"))),
-        record(
+        qwen("user", "u2", "r1", &format!(r#","provenance":"real_user"{}"#, qwen_text("more"))),
+        qwen(
             "system",
             "c1",
             "u2",
             r#","subtype":"chat_compression","systemPayload":{"compressedHistory":[{"role":"user","parts":[{"text":"so far"}]}]}"#,
         ),
-        record("system", "c2", "u2", r#","subtype":"custom_title","systemPayload":{"customTitle":"Mine"}"#),
-        record("user", "u3", "r1", &text("more, but better")),
-        record("brand_new", "x", "u3", ""),
+        qwen("system", "c2", "u2", r#","subtype":"custom_title","systemPayload":{"customTitle":"Mine"}"#),
+        qwen("user", "u3", "r1", &qwen_text("more, but better")),
+        qwen("brand_new", "x", "u3", ""),
     ];
     let batch = read_all(Agent::Qwen, &lines(all.iter().map(String::as_str)));
     let want = [
@@ -171,11 +202,11 @@ fn qwen_records_are_read() {
     assert_eq!(rendered(&batch), want);
     assert_eq!((batch.withdrawn.as_slice(), batch.session.title.as_deref()), ([1].as_slice(), Some("Mine")));
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
-    let forked = record(
+    let forked = qwen(
         "user",
         "u1",
         "",
-        &format!(r#","forkedFrom":{{"sessionId":"q0","messageUuid":"u1"}}{}"#, text("go")),
+        &format!(r#","forkedFrom":{{"sessionId":"q0","messageUuid":"u1"}}{}"#, qwen_text("go")),
     );
     let fork = read_all(Agent::Qwen, &lines([forked.as_str()]));
     assert_eq!(

@@ -172,6 +172,32 @@ fn almost_all_generated_secrets_of_each_form_are_redacted() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// The same of those that a line end splits: a part of letters alone often does not look drawn.
+const SPLIT_TAKEN_OF_100_MIN: usize = 90;
+/// A part of a split secret that is shorter may stay.
+const PART_BYTES_MIN: usize = 12;
+
+#[test]
+fn almost_all_tokens_that_are_split_over_lines_are_redacted() {
+    let mut draw = Draw(8);
+    let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (form, text) in FORMS.iter().filter(|(_, text)| text.contains("NAME") || text.contains("VARIABLE")) {
+        for _ in 0..100 {
+            let (name, variable) = (draw.one(TOKENS), draw.one(TOKEN_VARIABLES));
+            let value = draw.token();
+            let (head, tail) = value.split_at(1 + draw.next() % (value.len() - 1));
+            let split = format!("{head}{}{tail}", draw.one(&["\n", "\n    ", "\r\n", "\\\n", r"\n"]));
+            let text = text.replace("VARIABLE", variable).replace("NAME", name).replace("VALUE", &split);
+            let done = redact(&text).text.into_owned();
+            if [head, tail].iter().any(|part| part.len() >= PART_BYTES_MIN && done.contains(*part)) {
+                missed.entry(form).or_default().push(done);
+            }
+        }
+    }
+    missed.retain(|_, missed| missed.len() > 100 - SPLIT_TAKEN_OF_100_MIN);
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
 #[test]
 fn almost_no_ordinary_line_is_redacted() {
     let root = repository();
