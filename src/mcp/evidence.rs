@@ -8,11 +8,12 @@ use super::{
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
 };
-use cerebro_core::domain::Project;
+use cerebro_core::domain::{ChunkId, Project, Scope};
 use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{
-    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
+    agents,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
@@ -67,10 +68,23 @@ pub(super) fn place(call: &Call, request: &SearchRequest) -> Option<Project> {
     (!request.all_projects).then(project)
 }
 
-/// The list of hits. The caller adds the cursor of the next page.
+/// The marks of hits: which passages of documents repeat what a memory no longer says.
+pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
+    if of != Evidence::Documents {
+        return Ok(vec![Vec::new(); found.hits.len()]);
+    }
+    let passages: Vec<(ChunkId, Scope)> =
+        found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
+    let old = call.service.memories.old_passages(&passages).await?;
+    let mark = |id: &ChunkId| old.get(id).map(|now| Mark::new("old", MarkDetail::Id(*now)));
+    Ok(passages.iter().map(|(id, _)| mark(id).into_iter().collect()).collect())
+}
+
+/// The list of hits with their marks. The caller adds the cursor of the next page.
 pub(super) fn found_reply(
     of: Evidence,
     found: &EvidenceFound,
+    marks: &[Vec<Mark>],
     place: Option<&Project>,
     is_framed: bool,
 ) -> Reply {
@@ -91,7 +105,7 @@ pub(super) fn found_reply(
             preview: &hit.preview,
             score: hit.score,
             project: hit.scope.project().filter(|_| place.is_none()).map(Project::as_str),
-            marks: &[],
+            marks: &marks[at],
             is_framed,
         }
     };

@@ -16,6 +16,7 @@ use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::hits;
 use crate::cli::table::{Layout, Table, bytes, shown};
+use cerebro_core::domain::ChunkId;
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
@@ -322,7 +323,9 @@ fn print_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = (&'a T
     for (id, marks) in listed {
         let id = id.raw();
         if let Some(newer) = &marks.old {
-            context.output.note(&format!("{id} is old: {} took its place", newer.raw()));
+            let is_passage = ChunkId::parse(id).is_ok();
+            let why = if is_passage { "says what holds now" } else { "took its place" };
+            context.output.note(&format!("{id} is old: {} {why}", newer.raw()));
         }
         if marks.archived {
             context.output.note(&format!("{id} is archived; `cerebro unarchive {id}` puts it back"));
