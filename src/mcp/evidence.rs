@@ -9,10 +9,11 @@ use super::{
     reply::{HitParts, NOTES, Reply},
     rows::match_name,
 };
-use cerebro_core::domain::Project;
+use cerebro_core::domain::{ChunkId, Project, Scope};
 use cerebro_core::text;
 use cerebro_service::{
-    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
+    agents,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
@@ -67,16 +68,29 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The list of hits. The caller adds the cursor of the next page.
+/// The marks of hits: which passages of documents repeat what a memory no longer says.
+pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
+    if of != Evidence::Documents {
+        return Ok(vec![Vec::new(); found.hits.len()]);
+    }
+    let passages: Vec<(ChunkId, Scope)> =
+        found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
+    let old = call.service.memories.old_passages(&passages).await?;
+    let mark = |id: &ChunkId| old.get(id).map(|now| Mark::new("old", MarkDetail::Id(*now)));
+    Ok(passages.iter().map(|(id, _)| mark(id).into_iter().collect()).collect())
+}
+
+/// The list of hits with their marks. The caller adds the cursor of the next page.
 pub(super) fn found_reply(
     of: Evidence,
     found: &EvidenceFound,
+    marks: &[Vec<Mark>],
     project: Option<&Project>,
     is_framed: bool,
 ) -> Reply {
     let label = match_name(found.matched);
     let ids: Vec<String> = found.hits.iter().map(|hit| of.id_of(hit.id)).collect();
-    let parts = found.hits.iter().zip(&ids).map(|(hit, id)| HitParts {
+    let parts = found.hits.iter().zip(&ids).zip(marks).map(|((hit, id), marks)| HitParts {
         id,
         title: &hit.title,
         kind: of.type_name(),
@@ -85,7 +99,7 @@ pub(super) fn found_reply(
         preview: &hit.preview,
         score: hit.score,
         project: hit.scope.project().filter(|_| project.is_none()).map(Project::as_str),
-        marks: &[],
+        marks,
         is_framed,
     });
     let parts: Vec<HitParts<'_>> = parts.collect();

@@ -463,7 +463,8 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     if let Some(of) = evidence::asked(&request)
         && let Some((found, project)) = evidence::search(call, of, &request).await?
     {
-        let reply = evidence::found_reply(of, &found, project.as_ref(), is_framed);
+        let marks = evidence::marks(call, of, &found).await?;
+        let reply = evidence::found_reply(of, &found, &marks, project.as_ref(), is_framed);
         return Ok(if found.more { with_cursor(reply, &request) } else { reply });
     }
     let mut found = call.service.recall.search(&call.caller, request.clone()).await?;

@@ -305,3 +305,37 @@ fn a_forgotten_document_leaves_no_byte() {
         }
     }
 }
+
+#[test]
+fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
+    let home = Home::new();
+    let text = "The ledger of the northern office listens on port 5432.";
+    let guide = format!(
+        "# Ledger\n\n## Ports\n\nIt is simple. {text} Ask us.\n\n## Log\n\nThe ledger of the office has a log.\n"
+    );
+    write(&home.work(), "notes/guide.md", &guide);
+    let mut agent = home.agent();
+    let id = agent.save("Ledger", text);
+    home.json(&["ingest", "notes", "--project", "demo"]);
+    let ask = |agent: &mut crate::support::Agent| {
+        let found = agent.ok("mem_search", json!({ "query": "ledger office port", "type": "document" }));
+        let hits = found.list("hits").to_vec();
+        let marked: Vec<&Value> = hits.iter().filter(|hit| !hit["old"].is_null()).collect();
+        (hits.len(), marked.iter().map(|hit| (hit["id"].clone(), hit["old"].clone())).collect::<Vec<_>>())
+    };
+    assert_eq!(ask(&mut agent), (2, Vec::new()));
+    agent.ok("mem_update", json!({ "id": id, "content": "It listens on 6432." }));
+    let (count, marked) = ask(&mut agent);
+    assert_eq!((count, marked.len(), &marked[0].1), (2, 1, &json!(id)));
+    let passage = agent.get(marked[0].0.as_str().unwrap());
+    assert_eq!(passage["old"], json!(id), "{passage:?}");
+    assert!(passage.text.contains(text), "the person's file stays as it is: {passage:?}");
+    let listed = home.run(&["search", "ledger office port", "--project", "demo", "--type", "document"]);
+    assert!(listed.stderr.contains(&format!("is old: {id} says what holds now")), "{listed:?}");
+    // Reading the file again brings back no memory, and what was deleted is no correction.
+    home.json(&["ingest", "notes", "--project", "demo"]);
+    let memories = home.export().into_iter().filter(|line| line["kind"] == "memory").count();
+    assert_eq!(memories, 1);
+    agent.ok("mem_delete", json!({ "id": id }));
+    assert_eq!(ask(&mut agent), (2, Vec::new()));
+}

@@ -26,6 +26,10 @@ fn memory_line(id: &str, title: &str, content: &str) -> Value {
     })
 }
 
+fn letter(n: usize) -> char {
+    char::from(b'a' + u8::try_from(n % 26).unwrap())
+}
+
 /// Saves a text and corrects it; returns its id.
 fn corrected(agent: &mut Agent, title: &str, content: &str) -> String {
     let id = agent.save(title, content);
@@ -72,12 +76,40 @@ fn texts_that_differ_in_a_unit_symbol_path_or_date_are_different() {
         ("can take some of", "can't take some of"),
         ("takes !ready of", "takes ready of"),
         ("takes ±3 of", "takes 3 of"),
+        ("takes -3 of", "takes 3 of"),
+        ("is at - 3 of", "is at 3 of"),
+        ("takes ~5 of", "takes 5 of"),
+        ("takes >=3 of", "takes 3 of"),
+        ("takes 1.0 of", "takes 10 of"),
+        ("takes src of", "takes src/ of"),
+        ("takes ./run of", "takes /run of"),
+        ("takes a/b of", "takes b/a of"),
+        ("takes .env of", "takes env of"),
+        ("takes a | b of", "takes a b of"),
+        ("takes x - y of", "takes x * y of"),
+        ("takes C++ of", "takes C# of"),
+        ("takes C of", "takes C# of"),
+        ("takes find -name of", "takes find name of"),
+        ("takes a -> b of", "takes a > b of"),
+        ("takes 10 MB of", "takes 10 Mb of"),
+        ("takes %s of", "takes s of"),
+        ("takes ${HOME} of", "takes HOME of"),
+        ("takes [] of", "takes {} of"),
+        ("läuft auf", "läuft nicht auf"),
+        ("takes it no longer from", "takes it longer from"),
     ];
     for (n, (one, other)) in pairs.iter().enumerate() {
         let text =
             |what: &str| format!("The walrus ledger number {n} {what} the whole budget of its gateway.");
         corrected(&mut agent, &format!("Pair {n}"), &text(one));
         agent.save(&format!("Pair {n}"), &text(other));
+        // The other way round, and by a door that nobody decides at.
+        let n = n + pairs.len();
+        let text =
+            |what: &str| format!("The marmot ledger number {n} {what} the whole budget of its gateway.");
+        corrected(&mut agent, &format!("Pair {n}"), &text(other));
+        let id = format!("importedz{}{}", letter(n / 26), letter(n % 26)) + "a";
+        assert_eq!(import(&home, &id, &[memory_line(&id, &format!("Pair {n}"), &text(one))]), 1, "{one}");
     }
 }
 

@@ -226,7 +226,8 @@ mod tests {
     use crate::{
         Supersession, Why,
         tests::{memory, session, text},
-        tombstone::{KeyMaker, tombstone_of},
+        text_key::KeyMaker,
+        tombstone::tombstone_of,
     };
     use cerebro_core::domain::{PromptId, Revision};
 

@@ -53,6 +53,7 @@ mod statement;
 mod supersession;
 #[cfg(test)]
 mod tests;
+mod text_key;
 mod tombstone;
 mod topic;
 mod transaction;
@@ -136,7 +137,9 @@ pub struct Store {
     follower: Follower,
     clock: Clock,
     /// Makes the keys of tombstones.
-    key_maker: tombstone::KeyMaker,
+    key_maker: text_key::KeyMaker,
+    /// Knows which keys tombstones have.
+    held_keys: text_key::HeldKeys,
     /// Knows the former names of projects.
     former: cache::Cache<former::Merges>,
     forgotten_texts: cache::Cache<ForgottenTexts>,
@@ -189,7 +192,8 @@ impl Store {
             engine,
             closing: false.into(),
             disk_failed: tokio::sync::Notify::new(),
-            key_maker: tombstone::KeyMaker::new(id.as_bytes()),
+            key_maker: text_key::KeyMaker::new(id.as_bytes()),
+            held_keys: text_key::HeldKeys::default(),
             former: cache::Cache::default(),
             forgotten_texts: cache::Cache::default(),
             held_works: work::HeldWorks::default(),

@@ -224,6 +224,7 @@ statements! {
     TABLE_PAGE = "table_page",
     TOMBSTONE_COUNT = "tombstone_count",
     TOMBSTONE_GET = "tombstone_get",
+    TOMBSTONE_KEYS = "tombstone_keys",
     TOMBSTONE_LATEST = "tombstone_latest",
     TOMBSTONE_OF = "tombstone_of",
     TOMBSTONE_OLDEST = "tombstone_oldest",

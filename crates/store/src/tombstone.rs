@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
 use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 
 use super::{
@@ -15,18 +13,16 @@ use super::{
     retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
+    text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
 use cerebro_core::named;
-use cerebro_core::{
-    sameness::{self, Part as TextPart, Place, keyed},
-    text,
-};
+use cerebro_core::sameness::{self, Part as TextPart, Place};
 
 /// Most tombstones of some memories that are read to learn when the last was made.
 const SINCE_MAX: usize = 10_000;
-/// Bytes of a key, enough to rule out accidental collisions.
-const KEY_BYTES: usize = 20;
+/// How many keys are read at once.
+const KEYS_PAGE: usize = 10_000;
 
 named! {
     /// Why a text no longer holds.
@@ -62,96 +58,6 @@ pub struct Tombstone {
     pub replaced_by: Option<MemoryId>,
     /// Since when.
     pub at: Timestamp,
-}
-
-/// The key of a text. Without the secret of the home, the text cannot be guessed from it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TextKey(String);
-
-impl TextKey {
-    fn record(&self) -> RecordId {
-        RecordId::new("tombstone", self.0.as_str())
-    }
-}
-
-/// A text, as it is read to be looked up.
-struct ReadText {
-    title: String,
-    forms: Vec<String>,
-}
-
-impl ReadText {
-    fn of(title: &str, content: &str) -> Self {
-        let mut forms = sameness::readings(content);
-        forms.push(sameness::cased(content));
-        Self { title: sameness::normal(title), forms }
-    }
-}
-
-/// The places in which a text of a scope may be noted.
-fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
-    std::iter::once(Place::In(scope)).chain((!scope.is_personal()).then_some(Place::SomeProject))
-}
-
-/// Makes keys with the secret.
-#[derive(Clone, Default)]
-pub(super) struct KeyMaker(Vec<u8>);
-
-impl KeyMaker {
-    pub fn new(secret: &[u8]) -> Self {
-        Self(secret.to_vec())
-    }
-
-    /// The keys by which a text is looked up in a place: for each form in which it is read, one with its title, and one
-    /// for the content under any title.
-    fn keys<'a>(&'a self, place: Place<'a>, read: &'a ReadText) -> impl Iterator<Item = TextKey> + 'a {
-        let titles = [Some(&*read.title), None];
-        read.forms.iter().flat_map(move |form| titles.map(|title| self.key(place, title, form)))
-    }
-
-    fn key(&self, place: Place<'_>, title: Option<&str>, form: &str) -> TextKey {
-        TextKey(self.digest(&keyed(place, title, form)))
-    }
-
-    /// All keys under which a memory's text may be noted.
-    fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
-        let read = ReadText::of(&memory.title, &memory.content);
-        places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>()).collect()
-    }
-
-    /// The keys recorded for a memory's text in its scope. The one for its content alone is included only if the content
-    /// says the same under any title.
-    fn noted_keys(&self, memory: &Memory) -> Vec<TextKey> {
-        self.noted_keys_as(memory, &sameness::noted(&memory.content))
-    }
-
-    /// The same, with the content in some form.
-    fn noted_keys_as(&self, memory: &Memory, form: &str) -> Vec<TextKey> {
-        let title = sameness::normal(&memory.title);
-        let place = Place::In(&memory.scope);
-        let mut keys = vec![self.key(place, Some(&title), form)];
-        if sameness::is_self_contained(&memory.title, &memory.content) {
-            keys.push(self.key(place, None, form));
-        }
-        keys
-    }
-
-    /// The key recorded for a project's text among those of all projects, with the content in some form.
-    fn noted_anywhere(&self, memory: &Memory, form: &str) -> Option<TextKey> {
-        let title = sameness::normal(&memory.title);
-        let title = (!sameness::is_self_contained(&memory.title, &memory.content)).then_some(&*title);
-        (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, form))
-    }
-
-    pub fn digest(&self, form: &str) -> String {
-        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
-        text::hex(&mac.chain_update(form).finalize().into_bytes()[..KEY_BYTES])
-    }
-
-    /// A name of the secret, which records that tombstones were made with it.
-    fn name(&self) -> String {
-        self.digest("the secret itself")
-    }
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -201,6 +107,13 @@ pub(super) struct TombstoneChanges {
     by_key: BTreeMap<TextKey, Option<Tombstone>>,
 }
 
+impl TombstoneChanges {
+    /// The keys that tombstones get.
+    pub fn new_keys(&self) -> impl Iterator<Item = &str> {
+        self.by_key.iter().filter(|(_, tombstone)| tombstone.is_some()).map(|(key, _)| &*key.0)
+    }
+}
+
 impl Part for TombstoneChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         let put: Vec<&Tombstone> = self.by_key.values().flatten().collect();
@@ -237,21 +150,22 @@ impl Tables {
         let kept = now.map(|now| key_maker.keys_of(now));
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
-        // Where only the case differs, `now` says the normal form, too, so the form with its case is recorded.
-        for form in [sameness::noted(&was.content), sameness::cased(&was.content)] {
-            let mut has_any = false;
-            let noted = key_maker.noted_keys_as(was, &form);
-            let noted = noted.into_iter().chain(key_maker.noted_anywhere(was, &form));
-            for key in noted.filter(|key| !is_kept(key)) {
-                let tombstone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
-                self.tombstones.by_key.insert(key, Some(tombstone));
-                has_any = true;
-            }
-            if has_any {
-                return true;
-            }
+        let mut note = |form: &str| {
+            let keys = key_maker.noted_keys(was, form).into_iter().chain(key_maker.noted_anywhere(was, form));
+            let keys: Vec<TextKey> =
+                keys.chain(key_maker.noted_with_title(was)).filter(|key| !is_kept(key)).collect();
+            let has_any = !keys.is_empty();
+            let tombstone =
+                |key: TextKey| (key.clone(), Some(Tombstone { key, memory: was.id, why, replaced_by, at }));
+            self.tombstones.by_key.extend(keys.into_iter().map(tombstone));
+            has_any
+        };
+        if note(&sameness::noted(&was.content)) {
+            note(&sameness::noted_as_written(&was.content));
+            return true;
         }
-        false
+        // Where only case or accents differ, `now` says the normal form, too, so the exact form is recorded.
+        note(&sameness::noted_exactly(&was.content))
     }
 
     /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
@@ -313,12 +227,6 @@ impl TextTombstones {
         let beyond = self.in_some_project.into_iter().filter(|_| is_lifted);
         self.here.into_iter().chain(beyond).collect()
     }
-}
-
-/// The places in which a text of a scope is looked up: its names, and what is personal.
-fn places_among<'a>(names: &'a [Scope], scope: &Scope) -> impl Iterator<Item = Place<'a>> {
-    let personal = (!scope.is_personal()).then_some(Place::In(&Scope::Personal));
-    names.iter().map(Place::In).chain(personal)
 }
 
 /// A text that no longer holds, as derived from the rows.
@@ -383,19 +291,18 @@ impl Write<'_> {
         scope: &Scope,
         parts: &[TextPart],
     ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
-        let key_maker = &self.store().key_maker;
-        let names = self.store().projects().under_former_names(scope).await?;
-        let beyond = scope.is_personal().then_some(Place::SomeProject);
-        let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
-        let keys = |part: &TextPart| -> BTreeSet<TextKey> {
-            let cased = sameness::cased(&part.raw);
-            let forms = part.forms.iter().chain([&cased]);
-            forms.flat_map(|form| places.iter().map(|place| key_maker.key(*place, None, form))).collect()
-        };
-        let keys: Vec<BTreeSet<TextKey>> = parts.iter().map(keys).collect();
+        let keys = self.store().keys_of_parts(scope, parts).await?;
         let found = self.tombstones_by_key(keys.iter().flatten()).await?;
-        let of = |keys: &BTreeSet<TextKey>| keys.iter().filter_map(|key| found.get(key).cloned()).collect();
-        Ok(keys.iter().map(of).collect())
+        Ok(of_each(&keys, &found))
+    }
+
+    /// Whether any text may have a tombstone after this commit.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn has_tombstones(&self) -> Result<bool, StoreError> {
+        self.store().hold_tombstone_keys().await?;
+        Ok(!self.tables().tombstones.by_key.is_empty() || self.store().held_keys.has_any())
     }
 
     async fn tombstones_by_key<'k>(
@@ -410,11 +317,9 @@ impl Write<'_> {
                 None => drop(stored.insert(key)),
             }
         }
-        if !stored.is_empty() {
-            let vars = Vars::new().list("ids", stored.into_iter().map(TextKey::record));
-            let stored = self.store().tombstones().select(statement::TOMBSTONE_GET, vars).await?;
-            found.extend(stored.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)));
-        }
+        // This is the writer, so nobody else writes meanwhile.
+        self.store().hold_tombstone_keys().await?;
+        found.extend(self.store().tombstones().by_key(stored).await?);
         Ok(found)
     }
 
@@ -433,6 +338,54 @@ impl Write<'_> {
     }
 }
 
+/// The tombstones of each set of keys.
+fn of_each(keys: &[BTreeSet<TextKey>], found: &BTreeMap<TextKey, Tombstone>) -> Vec<Vec<Tombstone>> {
+    let of = |keys: &BTreeSet<TextKey>| keys.iter().filter_map(|key| found.get(key).cloned()).collect();
+    keys.iter().map(of).collect()
+}
+
+impl Store {
+    /// The keys by which each part of a text is looked up.
+    async fn keys_of_parts(
+        &self,
+        scope: &Scope,
+        parts: &[TextPart],
+    ) -> Result<Vec<BTreeSet<TextKey>>, StoreError> {
+        let names = self.projects().under_former_names(scope).await?;
+        let beyond = scope.is_personal().then_some(Place::SomeProject);
+        let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
+        let keys = |part: &TextPart| -> BTreeSet<TextKey> {
+            let forms = part.forms.iter().chain(&part.former);
+            forms.flat_map(|form| places.iter().map(|place| self.key_maker.key(*place, None, form))).collect()
+        };
+        Ok(parts.iter().map(keys).collect())
+    }
+
+    /// Reads which keys tombstones have, unless they are held. The caller sees to it that nobody writes meanwhile. In a shared
+    /// database, another process may write at any time, so they are not held.
+    async fn hold_tombstone_keys(&self) -> Result<(), StoreError> {
+        if self.held_keys.are_read() || self.is_shared() {
+            return Ok(());
+        }
+        let mut keys: Vec<String> = Vec::new();
+        loop {
+            let after = RecordId::new("tombstone", keys.last().map(String::as_str).unwrap_or_default());
+            let vars = Vars::new().with("after", after).limit(KEYS_PAGE);
+            let mut results = self.engine()?.run(statement::TOMBSTONE_KEYS, vars.0).await?;
+            let page: Vec<RecordId> = take("tombstone", &mut results, 0)?;
+            let before = keys.len();
+            keys.extend(page.into_iter().filter_map(|id| match id.key {
+                RecordIdKey::String(key) => Some(key),
+                _ => None,
+            }));
+            if keys.len() < before + KEYS_PAGE {
+                self.held_keys.hold(keys.iter().map(String::as_str));
+                return Ok(());
+            }
+        }
+    }
+}
+
 /// The tombstones.
 #[derive(Clone, Copy)]
 pub struct Tombstones<'a>(&'a Store);
@@ -445,6 +398,34 @@ impl Store {
 }
 
 impl Tombstones<'_> {
+    /// The present tombstones of the parts of a text, for each part.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn of_parts(
+        self,
+        scope: &Scope,
+        parts: &[TextPart],
+    ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
+        let keys = self.0.keys_of_parts(scope, parts).await?;
+        if !self.0.held_keys.are_read() {
+            let _alone = self.0.pause().await;
+            self.0.hold_tombstone_keys().await?;
+        }
+        let found = self.by_key(keys.iter().flatten().collect()).await?;
+        Ok(of_each(&keys, &found))
+    }
+
+    async fn by_key(self, keys: BTreeSet<&TextKey>) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {
+        let ids: Vec<RecordId> =
+            keys.into_iter().filter(|key| self.0.held_keys.may_have(&key.0)).map(TextKey::record).collect();
+        if ids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        Ok(found.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)).collect())
+    }
+
     /// Derives the tombstones again from the rows, with the secret of this home. Their causes are in the log, so
     /// there is no event.
     ///
@@ -491,8 +472,7 @@ impl Tombstones<'_> {
     /// Those among some memories that say a text of these tombstones.
     pub fn said_by(self, memories: &[Memory], tombstones: &[Tombstone]) -> Vec<MemoryId> {
         let keys: BTreeSet<&TextKey> = tombstones.iter().map(|tombstone| &tombstone.key).collect();
-        let says =
-            |memory: &&Memory| self.0.key_maker.noted_keys(memory).iter().any(|key| keys.contains(key));
+        let says = |memory: &&Memory| self.0.key_maker.keys_of(memory).iter().any(|key| keys.contains(key));
         memories.iter().filter(says).map(|memory| memory.id).collect()
     }
 
@@ -526,6 +506,7 @@ impl Tombstones<'_> {
         let mut attempts = Attempts::default();
         loop {
             let _alone = self.0.pause().await;
+            self.0.held_keys.add(changes.new_keys());
             match self.0.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from)
             {
                 Ok(_) => return Ok(()),
@@ -635,6 +616,6 @@ impl Store {
 /// What is noted of a memory's text when it is deleted, for tests.
 #[cfg(test)]
 pub(super) fn tombstone_of(key_maker: &KeyMaker, memory: &Memory) -> Tombstone {
-    let key = key_maker.noted_keys(memory)[0].clone();
+    let key = key_maker.noted_keys(memory, &sameness::noted(&memory.content))[0].clone();
     Tombstone { key, memory: memory.id, why: Why::Deleted, replaced_by: None, at: Timestamp::UNIX_EPOCH }
 }

@@ -162,6 +162,7 @@ impl Write<'_> {
         let tables = changes.tables();
         let touches_vectors = tables.vectors.has_any() || tables.history.touches_vectors();
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
+        self.store.held_keys.add(tables.tombstones.new_keys());
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
         self.store.held_works.doubt(&tables.works);

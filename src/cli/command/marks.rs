@@ -2,6 +2,7 @@
 
 use super::CommandContext;
 use crate::answer::{Text, memories::Marks};
+use cerebro_core::domain::ChunkId;
 
 /// How many flagged memories are named below a list.
 const FLAGGED_NAMED: usize = 5;
@@ -17,7 +18,9 @@ pub fn print_marks<'a>(
     for (id, marks) in listed {
         let id = id.raw();
         if let Some(newer) = &marks.old {
-            context.output.note(&format!("{id} is superseded by {}", newer.raw()));
+            let is_passage = ChunkId::parse(id).is_ok();
+            let why = if is_passage { "says what no longer holds: see" } else { "is superseded by" };
+            context.output.note(&format!("{id} {why} {}", newer.raw()));
         }
         if marks.archived {
             context

@@ -9,12 +9,12 @@ use super::normal;
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
 /// Words that negate or restrict a statement, in the form that [`normal`] gives them.
-const NEGATIONS: [&str; 44] = [
+const NEGATIONS: [&str; 54] = [
     "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont",
-    "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt",
-    "mustnt", "hasnt", "havent", "hadnt", "except", "unless", "only", "instead", "but", "however",
-    "formerly", "deprecated", "disabled", "removed", "obsolete", "wrong", "false", "nicht", "kein", "keine",
-    "nie", "ohne",
+    "doesnt", "didnt", "isnt", "arent", "aint", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt",
+    "mustnt", "neednt", "hasnt", "havent", "hadnt", "except", "unless", "only", "instead", "but", "however",
+    "formerly", "deprecated", "disabled", "removed", "obsolete", "wrong", "false", "nicht", "nichts", "kein",
+    "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "niemand", "weder", "ohne",
 ];
 
 /// Whether `kept` (title and content) says everything that `other` says, and nothing decisive beyond it. Case,
@@ -44,8 +44,8 @@ pub fn denies(text: &str) -> bool {
 }
 
 /// A sentence, or a line of its own such as an item of a list.
-pub(super) struct Sentence<'a> {
-    pub raw: &'a str,
+struct Sentence<'a> {
+    raw: &'a str,
     /// Its words in the form of [`normal`], without articles.
     words: Vec<String>,
 }
@@ -72,28 +72,40 @@ fn words(text: &str) -> Vec<String> {
     normal.split(' ').filter(|word| !word.is_empty() && !ARTICLES.contains(word)).map(str::to_owned).collect()
 }
 
-/// The sentences of a text that have words. A line that continues on the next one is joined with it.
-pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
+/// The sentences of a text that have words.
+fn sentences(text: &str) -> Vec<Sentence<'_>> {
+    let sentence = |raw| Sentence { raw, words: words(raw) };
+    pieces(text).into_iter().map(sentence).filter(|one| !one.words.is_empty()).collect()
+}
+
+/// A text cut behind each sentence and before each item. A line that continues on the next one is joined with it.
+pub(super) fn pieces(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
     for (at, c) in text.char_indices() {
-        let rest = &text[at + c.len_utf8()..];
-        let ends = match c {
-            '.' | '!' | '?' | ';' | '。' | '！' | '？' => {
-                rest.chars().next().is_none_or(char::is_whitespace) || !c.is_ascii()
+        let end = at + c.len_utf8();
+        if end <= start {
+            continue;
+        }
+        let rest = &text[end..];
+        let beyond = match c {
+            // What closes a sentence belongs to it: `“So.” Then`, `**So.** Then`.
+            '.' | '!' | '?' | ';' => {
+                let beyond = rest.trim_start_matches(['"', '\'', ')', ']', '*', '_', '`', '”', '’', '»']);
+                beyond.chars().next().is_none_or(char::is_whitespace).then_some(beyond)
             }
-            '\n' => begins_item(rest),
-            _ => false,
+            '。' | '！' | '？' => Some(rest),
+            '\n' => begins_item(rest).then_some(rest),
+            _ => None,
         };
-        if ends {
-            let end = at + c.len_utf8();
+        if let Some(beyond) = beyond {
+            let end = text.len() - beyond.len();
             found.push(&text[start..end]);
             start = end;
         }
     }
     found.push(&text[start..]);
-    let sentence = |raw| Sentence { raw, words: words(raw) };
-    found.into_iter().map(sentence).filter(|one| !one.words.is_empty()).collect()
+    found
 }
 
 /// Whether a line begins a block of its own: it is empty, indented like code, or has the mark of a list, table or

@@ -1,62 +1,82 @@
 //! How a text is read when it is held against texts that no longer hold: whole and part by part, with and without what wraps
 //! it. All doors of the guard, and what is noted of a text, read it here.
 //!
-//! Only a text that comes in is read without tags and links: what is noted keeps them, so two texts that differ in one are
-//! never the same.
+//! Only a text that comes in is read without marks, tags and links: what is noted keeps them, so two texts that differ in one
+//! are never the same.
 
-use std::{borrow::Cow, collections::BTreeSet, sync::LazyLock};
+use std::{array, borrow::Cow, collections::BTreeSet};
 
-use regex::{Captures, Regex};
-
-use super::{NAMING_WORDS_MIN, containment::sentences, former_normal, length, normal};
+use super::{
+    NAMING_WORDS_MIN,
+    containment::pieces,
+    form::{self, Form, exact_by, normal_by, stored, stored_exact},
+    length, normal,
+    wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped},
+};
 
 /// Most parts of one text that are read; a compaction's summary has some dozens.
 const PARTS_MAX: usize = 600;
+/// Most sentences and lines in a row that are read as one text: a memory of so many is known inside a longer text.
+const ROW_MAX: usize = 10;
+/// How often a text may be said in a row and is read as said once.
+const TIMES_MAX: usize = 4;
+/// In how many ways a text is read: as written; without labels; also without links and tags; also without marks of lines.
+const WAYS: usize = 4;
+/// Most wrappers around a text, one in the other, that are taken off.
+const WRAPPERS_MAX: usize = 6;
+/// The forms in which each is looked up: that of today, and that of earlier versions. The first form is that of
+/// [`Form::First`] only where a text has what it read otherwise.
+const FORMS: [Form; 2] = [Form::Third, Form::Second];
 
-/// What introduces a statement and leaves its meaning. `Before:` and `Production:` are none of these.
-const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n\\.?b\\.?|facts?|decisions?|decided|rules?|summary|\
-    tl;?dr|context|findings?|found|results?|conclusion|reasons?|rationale|important|remember|tip|info|hint|text|content|title|\
-    name|description|details?|discovery|discoveries|insights?|memory|observations?|constraints?|patterns?|preferences?|answer|\
-    statement|topic|subject";
-/// Elements of HTML whose tags leave the meaning. `del`, `s`, `sub` and `sup` change it.
-const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
-    main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
-
-/// A line that is only a label, and a label before a statement.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    let mark = r"(?:[>#*+\-\u{2022}]+[ \t]+)*";
-    let named = format!(r"[*_`]*(?:{LABELS})[*_`]*");
-    compiled(&format!(
-        r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
-    ))
-});
-/// What a line begins with that is a quote, a heading or an item of a list, with its number.
-static MARKS: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t]*(?:(?:[>#*+-]+|\d{1,3}[.)])[ \t]+)+"));
-static TAG: LazyLock<Regex> = LazyLock::new(|| {
-    let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
-    compiled(&format!(r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>"))
-});
-static LINK: LazyLock<Regex> = LazyLock::new(|| compiled(r#"!?\[([^\[\]]+)\]\([^()\s]*(?:\s+"[^"]*")?\)"#));
-static ENTITY: LazyLock<Regex> = LazyLock::new(|| compiled("&(quot|amp|lt|gt|apos|nbsp|#39|#34);"));
-
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is part of the program, and a test compiles it")
-}
-
-/// A part of a text that may say by itself what a whole memory said: a paragraph, a line, a sentence, or the text of a link
-/// or of an element of HTML.
+/// A part of a text that may say by itself what a whole memory said: a paragraph, a line, a sentence, some sentences in a row,
+/// or the text of a link, a string of JSON, a cell of a table or an element of HTML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// As it is written, or as it would be without links and tags.
+    /// As it is written, or as it would be without what wraps it.
     pub raw: String,
     /// The forms in which it is read.
     pub forms: Vec<String>,
+    /// Its forms by the rules of earlier versions, by which tombstones may know it.
+    pub former: Vec<String>,
 }
 
 /// The form in which a text is noted: normal, without labels.
 pub fn noted(text: &str) -> String {
+    stored(Form::Third, &statement(text))
+}
+
+/// The form in which a text is also noted: with its labels, which are known only as long as they begin their lines.
+pub fn noted_as_written(text: &str) -> String {
+    stored(Form::Third, &normal(text))
+}
+
+/// The form in which a text is noted if a correction leaves its normal form: with case and accents as they are written.
+pub fn noted_exactly(text: &str) -> String {
+    stored_exact(Form::Third, &exact_by(Form::Third, text))
+}
+
+/// The form in which a content is noted that says nothing by itself: behind its title, as a file with a heading has it. None if
+/// both together are short.
+pub fn noted_with_title(title: &str, content: &str) -> Option<String> {
+    let form = statement(&format!("{title}\n\n{content}"));
+    is_long(&form).then(|| stored(Form::Third, &form))
+}
+
+/// The forms of a title: the one that is noted, and that of earlier versions if it is another one.
+pub fn titles(title: &str) -> Vec<String> {
+    let mut titles = FORMS.map(|form| normal_by(form, title)).to_vec();
+    titles.dedup();
+    titles
+}
+
+/// The normal form of a text without labels, or of the labels if it has nothing else.
+pub(super) fn statement(text: &str) -> String {
     let form = normal(&unlabelled(text));
     if form.is_empty() { normal(text) } else { form }
+}
+
+fn is_long(form: &str) -> bool {
+    form.split(' ').map(length).sum::<usize>() >= NAMING_WORDS_MIN
 }
 
 /// Whether a text has no words but labels.
@@ -64,78 +84,176 @@ pub fn says_nothing(text: &str) -> bool {
     normal(&unlabelled(text)).is_empty()
 }
 
-/// The forms in which a text that comes in is read, each once: as it is written, and without labels, marks of lines, links
-/// and tags. At last, where it is another one, the form that earlier versions noted.
+/// The forms in which a text that comes in is looked up, each once: as it is written, and without what may wrap it; then the
+/// forms of earlier versions.
 pub fn readings(text: &str) -> Vec<String> {
-    let plain = unwrapped(text);
-    let unmarked = MARKS.replace_all(&plain, "");
-    let mut forms = vec![normal(text)];
-    let read = [unlabelled(text), unlabelled(&plain), unlabelled(&unmarked)];
-    let others = read.iter().filter(|read| **read != text).map(|read| normal(read));
-    for form in others.chain(former_normal(text)) {
-        if !form.is_empty() && !forms.contains(&form) {
-            forms.push(form);
+    let spelled = Spelled::of(text);
+    let first = form::has_first(text).then(|| stored(Form::First, &normal_by(Form::First, text)));
+    [spelled.forms(), spelled.former()].into_iter().flatten().chain(first).collect()
+}
+
+/// A text in each of the ways, by each of the [`FORMS`], and exactly.
+struct Spelled {
+    ways: [[String; WAYS]; FORMS.len()],
+    exact: [String; FORMS.len()],
+    /// Its normal forms without the outermost wrapper, without the next one, and so on; and in one case, if it shouts.
+    within: Vec<String>,
+}
+
+impl Spelled {
+    fn of(text: &str) -> Self {
+        let plain = unwrapped(text);
+        let bare = unmarked(&plain);
+        let ways: [Cow<'_, str>; WAYS] =
+            [Cow::Borrowed(text), unlabelled(text), unlabelled(&plain), unlabelled(&bare)];
+        let of = |form| {
+            let mut spelled: [String; WAYS] = Default::default();
+            for at in 0..WAYS {
+                let same = ways[..at].iter().position(|way| *way == ways[at]);
+                spelled[at] = same.map_or_else(|| normal_by(form, &ways[at]), |same| spelled[same].clone());
+            }
+            spelled
+        };
+        Self { ways: FORMS.map(of), exact: FORMS.map(|form| exact_by(form, text)), within: within(text) }
+    }
+
+    /// Some texts in a row.
+    fn row(of: &[Self]) -> Self {
+        let join = |pick: &dyn Fn(&Self) -> &str| {
+            let words: Vec<&str> = of.iter().map(pick).filter(|words| !words.is_empty()).collect();
+            words.join(" ")
+        };
+        Self {
+            ways: array::from_fn(|form| array::from_fn(|way| join(&|one| &one.ways[form][way]))),
+            exact: array::from_fn(|form| join(&|one| &one.exact[form])),
+            within: Vec::new(),
+        }
+    }
+
+    fn has_words(&self) -> bool {
+        !self.ways[0][0].is_empty()
+    }
+
+    /// Whether it is long enough to say the same wherever it stands.
+    fn is_long(&self) -> bool {
+        self.ways[0].iter().chain(&self.within).any(|form| is_long(form))
+    }
+
+    /// The forms of today, each once.
+    fn forms(&self) -> Vec<String> {
+        let ways = self.ways[0].iter().chain(&self.within);
+        let ways = ways.flat_map(|way| [Some(way.clone()), said_once(way)]);
+        distinct(Form::Third, ways.flatten(), &self.exact[0])
+    }
+
+    /// The forms of earlier versions, each once.
+    fn former(&self) -> Vec<String> {
+        distinct(FORMS[1], self.ways[1].iter().cloned(), &self.exact[1])
+    }
+}
+
+/// The normal forms of what is inside the wrappers of a text. A text in capitals is also read in small letters, because the
+/// letters of its options have lost their case.
+fn within(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    let mut inner = peeled(text);
+    for _ in 0..WRAPPERS_MAX {
+        let Some(bare) = inner else { break };
+        forms.extend([normal(&bare), normal(&unlabelled(&bare))]);
+        inner = peeled(&bare);
+        if inner.is_none() {
+            forms.push(normal(&unlabelled(&unmarked(&unwrapped(&bare)))));
+        }
+    }
+    if text.contains(char::is_uppercase) && !text.contains(char::is_lowercase) {
+        let lower = text.to_lowercase();
+        forms.extend([normal(&lower), normal(&unlabelled(&lower))]);
+    }
+    forms
+}
+
+fn distinct(form: Form, normal: impl Iterator<Item = String>, exact: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    let normal = normal.filter(|words| !words.is_empty()).map(|words| stored(form, &words));
+    for one in normal.chain([stored_exact(form, exact)]) {
+        if !forms.contains(&one) {
+            forms.push(one);
         }
     }
     forms
 }
 
-/// The parts of a text that are long enough to say the same wherever they stand, each once, the longer ones first.
+/// What a text says that says it several times in a row and nothing else.
+fn said_once(form: &str) -> Option<String> {
+    let words: Vec<&str> = form.split(' ').collect();
+    let is_repeated = |times: &usize| {
+        let length = words.len() / times;
+        words.len().is_multiple_of(*times) && words.chunks(length).all(|chunk| chunk == &words[..length])
+    };
+    let times = (2..=TIMES_MAX.min(words.len())).rev().find(is_repeated)?;
+    Some(words[..words.len() / times].join(" "))
+}
+
+/// The parts of a text that are long enough to say the same wherever they stand, each once, the longer ones first, and rows of
+/// sentences at last.
 pub fn parts(text: &str) -> Vec<Part> {
     let apart = set_apart(text);
-    let texts = [Some(text), (apart != text).then_some(&*apart)];
-    let mut seen = BTreeSet::new();
-    let pieces: Vec<&str> = texts
-        .into_iter()
-        .flatten()
-        .flat_map(|text| {
-            let sentences = sentences(text).into_iter().map(|sentence| sentence.raw);
-            text.split("\n\n").chain(text.lines()).chain(sentences)
-        })
-        .map(str::trim)
-        .filter(|piece| seen.insert(*piece))
-        .collect();
-    let part = |raw: &str| Part { raw: raw.to_owned(), forms: readings(raw) };
-    let is_long = |form: &String| form.split(' ').map(length).sum::<usize>() >= NAMING_WORDS_MIN;
-    pieces.into_iter().map(part).filter(|part| part.forms.iter().any(is_long)).take(PARTS_MAX).collect()
+    let texts: Vec<&str> = [Some(text), (apart != text).then_some(&*apart)].into_iter().flatten().collect();
+    let mut found = Parts::default();
+    for text in &texts {
+        let sentences = pieces(text);
+        text.split("\n\n").chain(text.lines()).chain(sentences).for_each(|raw| {
+            found.add(raw.trim(), Spelled::of);
+        });
+    }
+    for text in texts {
+        found.add_rows(text);
+    }
+    found.parts
+}
+
+#[derive(Default)]
+struct Parts {
+    seen: BTreeSet<String>,
+    parts: Vec<Part>,
+}
+
+impl Parts {
+    fn add(&mut self, raw: &str, spell: impl FnOnce(&str) -> Spelled) {
+        if self.parts.len() == PARTS_MAX || self.seen.contains(raw) {
+            return;
+        }
+        self.seen.insert(raw.to_owned());
+        let spelled = spell(raw);
+        if spelled.is_long() {
+            let (forms, former) = (spelled.forms(), spelled.former());
+            self.parts.push(Part { raw: raw.to_owned(), forms, former });
+        }
+    }
+
+    /// Adds rows of two and more sentences and lines, all of two first.
+    fn add_rows(&mut self, text: &str) {
+        let pieces = pieces(text).into_iter().flat_map(|piece| piece.split_inclusive('\n'));
+        let sentences: Vec<(&str, Spelled)> = pieces
+            .take(PARTS_MAX)
+            .map(|raw| (raw, Spelled::of(raw)))
+            .filter(|(_, spelled)| spelled.has_words())
+            .collect();
+        let (raws, spelled): (Vec<&str>, Vec<Spelled>) = sentences.into_iter().unzip();
+        let offset = |raw: &str| raw.as_ptr().addr() - text.as_ptr().addr();
+        for count in 2..=ROW_MAX.min(raws.len()) {
+            for (raws, spelled) in raws.windows(count).zip(spelled.windows(count)) {
+                let end = offset(raws[count - 1]) + raws[count - 1].len();
+                self.add(text[offset(raws[0])..end].trim(), |_| Spelled::row(spelled));
+            }
+        }
+    }
 }
 
 /// Whether a text says one of the forms, whole or in a part.
 pub fn says(text: &str, forms: &[String]) -> bool {
     let is_one = |read: &[String]| read.iter().any(|form| forms.contains(form));
-    is_one(&readings(text)) || parts(text).iter().any(|part| is_one(&part.forms))
-}
-
-/// A text with what it links and what elements of HTML contain as paragraphs of their own.
-pub fn set_apart(text: &str) -> Cow<'_, str> {
-    without_wrappers(text, "\n\n")
-}
-
-fn unwrapped(text: &str) -> Cow<'_, str> {
-    without_wrappers(text, " ")
-}
-
-fn without_wrappers<'a>(text: &'a str, between: &str) -> Cow<'a, str> {
-    if !text.contains(['<', '&', '[']) {
-        return Cow::Borrowed(text);
-    }
-    let text = TAG.replace_all(text, between);
-    let text = LINK.replace_all(&text, |link: &Captures<'_>| {
-        if between == " " { link[1].to_owned() } else { format!("{between}{}{between}", &link[1]) }
-    });
-    let sign = |entity: &Captures<'_>| match &entity[1] {
-        "amp" => "&",
-        "lt" => "<",
-        "gt" => ">",
-        "nbsp" => " ",
-        "apos" | "#39" => "'",
-        _ => "\"",
-    };
-    Cow::Owned(ENTITY.replace_all(&text, sign).into_owned())
-}
-
-fn unlabelled(text: &str) -> Cow<'_, str> {
-    LABEL.replace_all(text, "$1")
+    is_one(&Spelled::of(text).forms()) || parts(text).iter().any(|part| is_one(&part.forms))
 }
 
 #[cfg(test)]
@@ -178,8 +296,115 @@ mod tests {
             format!("- looked at the dashboards\n- {TEXT}\n- nothing else"),
             format!("We met on Monday. {TEXT}. Nothing else was decided."),
             format!("{TEXT}\n\nSource: chat"),
+            // Dates, numbers, boxes and signs before it, in any order.
+            format!("2026-11-01: {TEXT}"),
+            format!("[2026-11-01 10:30] {TEXT}"),
+            format!("2026-11-01T10:30:00Z {TEXT}"),
+            format!("01.11.2026 – {TEXT}"),
+            format!("Nov 1, 2026: {TEXT}"),
+            format!("- **2026-11-01**: {TEXT}"),
+            format!("As of 2026-11-01, {TEXT}"),
+            format!("- [x] {TEXT}"),
+            format!("* [ ] {TEXT}"),
+            format!("☑ {TEXT}"),
+            format!("(1) {TEXT}"),
+            format!("a) {TEXT}"),
+            format!("1. [x] 2026-11-01: Note: {TEXT}"),
+            format!("Fact #2: {TEXT}"),
+            format!("Decision (2026-11-01): {TEXT}"),
+            format!("✅ {TEXT}"),
+            format!("⚠️ {TEXT}"),
+            format!("→ {TEXT}"),
+            format!("-{TEXT}"),
+            format!("Note that {TEXT}"),
+            format!("Hinweis: {TEXT}"),
+            // Behind it, where it is written, too.
+            format!("{TEXT} (see #12)."),
+            format!("{TEXT} (#12)"),
+            format!("{TEXT} [source: docs/upload.md]"),
+            // Said twice.
+            format!("{TEXT}. {TEXT}."),
+            format!("{TEXT}\n\n{TEXT}\n{TEXT}"),
+            // In JSON, YAML and TOML.
+            serde_json::to_string(TEXT).unwrap(),
+            serde_json::json!({ "text": TEXT }).to_string(),
+            serde_json::json!([{ "kind": "note", "body": { "anything": [1, TEXT] } }]).to_string(),
+            serde_json::to_string_pretty(&serde_json::json!({ "a": TEXT, "b": null })).unwrap(),
+            format!("Some lines:\n{}\nand more", serde_json::json!({ "name": "n", "body": TEXT })),
+            format!("rule = {}", serde_json::to_string(TEXT).unwrap()),
+            format!("- rule: {}", serde_json::to_string(TEXT).unwrap()),
+            // As Markdown emphasises, quotes and fences it.
+            format!("> **{TEXT}**"),
+            format!("_{TEXT}_"),
+            format!("***{TEXT}.***"),
+            format!("`{TEXT}`"),
+            format!("```text\n{TEXT}\n```"),
+            format!("~~~\n{TEXT}\n~~~"),
+            format!("| n | what |\n|---|---|\n| 1 | {TEXT} |"),
+            format!("He said it. \"{TEXT}.\" And he went."),
+            format!("<memory id=\"7\">{TEXT}</memory>"),
+            format!("<note><text>{TEXT}</text></note>"),
+            format!("<!-- {TEXT} -->"),
+            TEXT.replace(' ', "\u{a0}"),
+            TEXT.replace('o', "o\u{200b}"),
+            TEXT.replace("17", "１７"),
+            TEXT.replace('"', "”"),
+            TEXT.to_uppercase(),
         ] {
             assert!(is_read_in(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrapper_is_taken_off_and_what_is_inside_keeps_its_own() {
+        for text in [
+            "2026-05-08 Mel: the heron is fed at noon by the keeper",
+            "1. The heron is fed at noon by the keeper",
+            "> The heron is fed at noon, he said",
+            "The heron is fed at noon by the keeper (see #9)",
+            "See this:\n```python\nrun(x)\n```\nand the <b>heron</b> is fed at noon",
+            "Note: what the heron is fed with at noon",
+            "- [ ] feed the heron at noon with -d and not with -D",
+        ] {
+            let quoted: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+            for wrapped in [
+                format!("1. {text}"),
+                format!("- [x] {text}"),
+                format!("2026-11-01: {text}"),
+                format!("Decision: {text}"),
+                format!("{text} (see #12)."),
+                format!("<note>{text}</note>"),
+                format!("```text\n{text}\n```"),
+                serde_json::json!({ "text": text }).to_string(),
+                quoted.join("\n"),
+                format!("{text}\n{text}"),
+                text.replace(' ', " \n "),
+                text.replace(' ', "\u{a0}"),
+            ] {
+                let read = readings(&wrapped);
+                assert!(read.contains(&noted(text)) || read.contains(&noted_as_written(text)), "{wrapped}");
+            }
+        }
+        let shout = |text: &str| readings(&text.to_uppercase()).contains(&noted(text));
+        assert!(shout("Run it with -d or -v here") && shout("Run it with -D here"));
+    }
+
+    #[test]
+    fn a_text_of_several_sentences_is_read_inside_a_longer_one() {
+        let texts = [
+            "The ledger listens on 5432. Its gateway, e.g. for reports, does so on 80. Nobody restarts either.",
+            "**What**: the ledger listens on 5432.\n**Why**: the gateway needs it.\n**Where**: src/ledger.rs",
+            "The ledger listens.\n\nThe gateway of it does not, of course.\n\n- one\n- two\n- three",
+        ];
+        for text in texts {
+            for longer in [
+                format!("We met on Monday. {text}\nNothing else was decided."),
+                format!("We met on Monday.\n{text}\nNothing else was decided.\n"),
+                format!("## Notes\n\n- met on Monday\n\n{text}\n\nNothing else was decided."),
+            ] {
+                assert!(says(&longer, &[noted(text)]), "{longer}");
+                assert!(!says(&longer.replace("listens", "listened"), &[noted(text)]), "{longer}");
+            }
         }
     }
 
@@ -189,9 +414,14 @@ mod tests {
             format!("Before: {TEXT}"),
             format!("Production: {TEXT}"),
             format!("It is not so that {TEXT}"),
-            format!("<del>{TEXT}</del>"),
-            format!("- [x] {TEXT}"),
+            format!("~~{TEXT}~~"),
+            format!("❌ {TEXT}"),
+            format!("Not any more: {TEXT}"),
+            format!("Until 2026-11-01: {TEXT}"),
             format!("{TEXT} (wrong)"),
+            format!("{TEXT} (see #12: no longer)"),
+            serde_json::json!({ "before": TEXT }).to_string(),
+            format!("<del>{TEXT}</del>"),
             TEXT.replace("17", "<17>"),
             TEXT.replace("17", "18"),
         ] {
@@ -238,10 +468,11 @@ mod tests {
 
     #[test]
     fn parts_are_long_and_as_they_are_written() {
-        let text = "## Goal\nShort.\n- the ledger of the second shop listens on port 5432\n- no.\nAnd the gateway of it has had no port of its own. So.";
+        let text = "## Goal\nShort.\n- the ledger of the second shop listens on port 5432\n- no.\nAnd the gateway of it has had \
+                    no port of its own. So.";
         let raw: Vec<String> = parts(text).into_iter().map(|part| part.raw).collect();
         assert_eq!(
-            raw,
+            raw[..4],
             [
                 text,
                 "- the ledger of the second shop listens on port 5432",
@@ -256,15 +487,28 @@ mod tests {
 
     #[test]
     fn long_texts_of_marks_are_read_in_linear_time() {
-        for sign in ["<", "[", "&", "What: ", "- ", "1. ", "](", "<p>", "** "] {
+        for sign in [
+            "<", "[", "&", "What: ", "- ", "1. ", "](", "<p>", "** ", "\"", "{\"a\":", "| ", "._", "\\",
+            "2026-01-01 ", ".\"",
+        ] {
             assert!(parts(&sign.repeat(64 * 1024 / sign.len())).len() <= PARTS_MAX, "{sign}");
         }
     }
 
     #[test]
-    fn the_form_of_earlier_versions_is_read_too() {
-        let text = "on cdn\u{2011}7 the led\u{e0067}ger";
-        assert_eq!(readings(text), ["on cdn-7 the ledger", "on cdn 7 the led\u{e0067}ger"]);
-        assert_eq!(readings("on cdn-7"), ["on cdn-7"]);
+    fn the_forms_of_earlier_versions_are_read_too() {
+        let text = "on cdn\u{2011}7 the led\u{e0067}ger für src/";
+        let forms = readings(text);
+        assert_eq!(forms[0], "\u{1d}on cdn-7 the ledger fur src/");
+        for former in [
+            "on cdn-7 the ledger für src",
+            "on cdn 7 the led\u{e0067}ger für src",
+            "\u{1e}on cdn-7 the ledger für src",
+        ] {
+            assert!(forms.contains(&former.to_owned()), "{forms:?}");
+        }
+        // What was the same by their rules is another text today.
+        assert!(!forms.contains(&noted("on cdn-7 the ledger fur src")));
+        assert_eq!(titles("On src/"), ["on src/", "on src"]);
     }
 }

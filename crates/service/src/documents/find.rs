@@ -1,8 +1,11 @@
 //! Reading documents and their chunks.
 
 use super::Documents;
-use crate::{ServiceError, index::chunk_title};
-use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId};
+use crate::{
+    ServiceError,
+    index::{chunk_title, document_scope},
+};
+use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, Scope};
 use cerebro_core::redact::RedactedText;
 
 /// A chunk with its surroundings.
@@ -14,6 +17,8 @@ pub struct ChunkPart {
     pub document: Document,
     /// The title under which it is found.
     pub title: RedactedText,
+    /// Where it is found.
+    pub scope: Scope,
     /// The chunks before and after it.
     pub before: Option<ChunkId>,
     /// See `before`.
@@ -47,10 +52,11 @@ impl Documents {
             .next()
             .ok_or_else(none)?;
         let title = chunk_title(&document, &chunk.heading);
+        let scope = document_scope(&document);
         let place = document.chunks.iter().position(|held| *held == id);
         let before = place.and_then(|at| document.chunks.get(at.checked_sub(1)?)).copied();
         let after = place.and_then(|at| document.chunks.get(at + 1)).copied();
-        Ok(ChunkPart { chunk, document, title, before, after })
+        Ok(ChunkPart { chunk, document, title, scope, before, after })
     }
 
     /// A document with a page of its chunks, in order.

@@ -103,16 +103,20 @@ pub(crate) fn title(document: &Document, heading: &RedactedText) -> RedactedText
     }
 }
 
+/// Where a document is found. Files that an agent loads in every project are found in every project.
+pub(crate) fn scope(document: &Document) -> Scope {
+    let is_everywhere = !document.loaded_by.is_empty() && document.project == Project::general();
+    if is_everywhere { Scope::Personal } else { Scope::Project(document.project.clone()) }
+}
+
 /// The index's entry for a chunk.
 fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
-    let is_everywhere = !document.loaded_by.is_empty() && document.project == Project::general();
     let by =
         if document.loaded_by.is_empty() { document.format.clone() } else { document.loaded_by.join(" ") };
     Doc {
         id: chunk.id.into(),
         body: Body {
-            // Files that an agent loads in every project are found in every project.
-            scope: if is_everywhere { Scope::Personal } else { Scope::Project(document.project.clone()) },
+            scope: scope(document),
             kind: Evidence::Documents.kind(),
             title: title(document, &chunk.heading),
             content: chunk.text,

@@ -12,7 +12,7 @@ mod memories;
 mod past;
 mod vectors;
 
-pub(crate) use chunks::title as chunk_title;
+pub(crate) use chunks::{scope as document_scope, title as chunk_title};
 pub(crate) use evidence::{EvidenceIndexes, WAIT, blocking};
 pub(crate) use exchange_vectors::exchanges_max;
 pub(crate) use memories::{Follower, MemoryIndex};

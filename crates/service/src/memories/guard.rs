@@ -8,7 +8,7 @@ use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::sameness::{self, Part};
 use cerebro_durable as durable;
-use cerebro_store::{SaidText, TextTombstones, Tombstone, Why, Write};
+use cerebro_store::{SaidText, Store, TextTombstones, Tombstone, Why, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
@@ -160,8 +160,10 @@ pub(crate) async fn still_held(
     if !outdated.is_empty() {
         let mut text = summary.to_string();
         for (part, _) in outdated {
+            // What a longer part contained is gone with it.
             if !text.contains(&part.raw) {
-                text = sameness::set_apart(&text).into_owned();
+                let apart = sameness::set_apart(&text).into_owned();
+                text = if apart.contains(&part.raw) { apart } else { text };
             }
             text = text.replace(&part.raw, "");
         }
@@ -179,6 +181,9 @@ async fn outdated_within(
     saying: SaidText<'_>,
     own: Option<&Memory>,
 ) -> Result<Option<Tombstone>, ServiceError> {
+    if !write.has_tombstones().await? {
+        return Ok(None);
+    }
     let mut parts = sameness::parts(saying.title);
     parts.extend(sameness::parts(saying.content));
     let outdated = outdated(write, saying.scope, parts).await?;
@@ -196,6 +201,42 @@ async fn outdated(
     parts: Vec<Part>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     let found = write.tombstones_of_parts(scope, &parts).await?;
+    still_outdated(write.store(), parts, found).await
+}
+
+/// The memories that say something else now than some text does: those that were corrected, or that took the place of others,
+/// of which the text repeats what they no longer say. Nothing is written.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn corrected_in(
+    store: &Store,
+    scope: &Scope,
+    parts: Vec<Part>,
+) -> Result<Vec<MemoryId>, ServiceError> {
+    let found = store.tombstones().of_parts(scope, &parts).await?;
+    let outdated = still_outdated(store, parts, found).await?;
+    let corrected = outdated.iter().filter(|(_, tombstone)| tombstone.why.is_correction());
+    let ids: Vec<MemoryId> = corrected
+        .filter_map(|(_, tombstone)| match tombstone.why {
+            Why::Superseded => tombstone.replaced_by,
+            _ => Some(tombstone.memory),
+        })
+        .collect();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let present = store.memories().by_ids(&ids).await?;
+    let is_live = |id: &MemoryId| present.iter().any(|memory| memory.id == *id && memory.is_live());
+    Ok(ids.into_iter().filter(is_live).collect())
+}
+
+/// Those of some parts, with one of the tombstones that were found for each, that no source of these says now.
+async fn still_outdated(
+    store: &Store,
+    parts: Vec<Part>,
+    found: Vec<Vec<Tombstone>>,
+) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     // A superseded memory stays as it is and says its text, so only what took its place counts.
     let sources = |tombstone: &Tombstone| {
         let own = (tombstone.why != Why::Superseded).then_some(tombstone.memory);
@@ -205,7 +246,7 @@ async fn outdated(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let present = write.store().memories().by_ids(&Vec::from_iter(ids)).await?;
+    let present = store.memories().by_ids(&Vec::from_iter(ids)).await?;
     let holds = |part: &Part, tombstones: &[Tombstone]| {
         let is_source = |memory: &&Memory| tombstones.iter().flat_map(sources).any(|id| id == memory.id);
         let mut live = present.iter().filter(is_source).filter(|memory| memory.is_live());

@@ -10,6 +10,7 @@ pub(crate) mod handbook;
 mod note;
 mod projects;
 mod prompt;
+mod repeated;
 pub(crate) mod save;
 mod summary;
 pub(crate) mod supersede;

@@ -11,8 +11,9 @@ use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write}
 pub const TOMBSTONES_MAX: usize = 100_000;
 /// Most notes of one page for people, and of one memory.
 pub const TOMBSTONES_LISTED_MAX: usize = 1_000;
-/// Most notes of one text, which are made at one moment: with its title, under any title, and among those of all projects.
-const NOTES_MAX: usize = 3;
+/// Most notes of one text, which are made at one moment: with its title, under any title, and among those of all projects; each
+/// also with its labels.
+const NOTES_MAX: usize = 6;
 /// How many rows are read or written at once.
 const BATCH: usize = 200;
 

@@ -15,7 +15,7 @@ use crate::{
     read::Vars,
     row::{datetime, malformed, timestamp, unsigned},
     statement,
-    tombstone::KeyMaker,
+    text_key::KeyMaker,
 };
 use cerebro_core::domain::{EventKind, Timestamp};
 use cerebro_core::text::comparable;

@@ -1,0 +1,178 @@
+//! Keys of texts: made with the secret of the home, and which of them tombstones have.
+
+use std::{collections::HashSet, sync::Mutex};
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use surrealdb::types::RecordId;
+
+use cerebro_core::domain::{Memory, Scope};
+use cerebro_core::{
+    sameness::{self, Place, keyed},
+    sync::lock,
+    text,
+};
+
+/// Bytes of a key, enough to rule out accidental collisions.
+const KEY_BYTES: usize = 20;
+
+/// The key of a text. Without the secret of the home, the text cannot be guessed from it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TextKey(pub(super) String);
+
+impl TextKey {
+    pub(super) fn record(&self) -> RecordId {
+        RecordId::new("tombstone", self.0.as_str())
+    }
+}
+
+/// A text, as it is read to be looked up.
+pub(super) struct ReadText {
+    titles: Vec<String>,
+    forms: Vec<String>,
+}
+
+impl ReadText {
+    pub fn of(title: &str, content: &str) -> Self {
+        Self { titles: sameness::titles(title), forms: sameness::readings(content) }
+    }
+}
+
+/// The places in which a text of a scope may be noted.
+fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
+    std::iter::once(Place::In(scope)).chain((!scope.is_personal()).then_some(Place::SomeProject))
+}
+
+/// The places in which a text of a scope is looked up: its names, and what is personal.
+pub(super) fn places_among<'a>(names: &'a [Scope], scope: &Scope) -> impl Iterator<Item = Place<'a>> {
+    let personal = (!scope.is_personal()).then_some(Place::In(&Scope::Personal));
+    names.iter().map(Place::In).chain(personal)
+}
+
+/// Makes keys with the secret.
+#[derive(Clone)]
+pub(super) struct KeyMaker(Hmac<Sha256>);
+
+impl Default for KeyMaker {
+    fn default() -> Self {
+        Self::new(b"")
+    }
+}
+
+impl KeyMaker {
+    pub fn new(secret: &[u8]) -> Self {
+        Self(Hmac::new_from_slice(secret).expect("HMAC takes a secret of any length"))
+    }
+
+    /// The keys by which a text is looked up in a place: for each form in which it is read, one with each form of its title,
+    /// and one for the content under any title.
+    pub fn keys<'a>(&'a self, place: Place<'a>, read: &'a ReadText) -> impl Iterator<Item = TextKey> + 'a {
+        let titles = || read.titles.iter().map(|title| Some(&**title)).chain([None]);
+        read.forms.iter().flat_map(move |form| titles().map(move |title| self.key(place, title, form)))
+    }
+
+    pub fn key(&self, place: Place<'_>, title: Option<&str>, form: &str) -> TextKey {
+        TextKey(self.digest(&keyed(place, title, form)))
+    }
+
+    /// All keys under which a memory's text may be noted.
+    pub fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
+        let read = ReadText::of(&memory.title, &memory.content);
+        let keys = places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>());
+        keys.chain(self.noted_with_title(memory)).collect()
+    }
+
+    /// The keys recorded for a memory's text in its scope, with the content in some form. The one for its content alone is
+    /// included only if the content says the same under any title.
+    pub fn noted_keys(&self, memory: &Memory, form: &str) -> Vec<TextKey> {
+        let title = sameness::normal(&memory.title);
+        let place = Place::In(&memory.scope);
+        let mut keys = vec![self.key(place, Some(&title), form)];
+        if sameness::is_self_contained(&memory.title, &memory.content) {
+            keys.push(self.key(place, None, form));
+        }
+        keys
+    }
+
+    /// The key recorded for a project's text among those of all projects, with the content in some form.
+    pub fn noted_anywhere(&self, memory: &Memory, form: &str) -> Option<TextKey> {
+        let title = sameness::normal(&memory.title);
+        let title = (!sameness::is_self_contained(&memory.title, &memory.content)).then_some(&*title);
+        (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, form))
+    }
+
+    /// The key recorded for a text whose content says nothing by itself, with both in one text.
+    pub fn noted_with_title(&self, memory: &Memory) -> Option<TextKey> {
+        let form = sameness::noted_with_title(&memory.title, &memory.content)?;
+        let is_short = !sameness::is_self_contained(&memory.title, &memory.content);
+        is_short.then(|| self.key(Place::In(&memory.scope), None, &form))
+    }
+
+    pub fn digest(&self, form: &str) -> String {
+        text::hex(&self.0.clone().chain_update(form).finalize().into_bytes()[..KEY_BYTES])
+    }
+
+    /// A name of the secret, which records that tombstones were made with it.
+    pub fn name(&self) -> String {
+        self.digest("the secret itself")
+    }
+}
+
+/// Which keys the tombstones of a store have, so that nothing is read for a text that has none, as nearly all: a superset, by
+/// their first eight bytes; none until they are read.
+#[derive(Default)]
+pub(super) struct HeldKeys(Mutex<Option<HashSet<u64>>>);
+
+impl HeldKeys {
+    /// Whether they were read.
+    pub fn are_read(&self) -> bool {
+        lock(&self.0).is_some()
+    }
+
+    /// Holds the keys that were read while nobody wrote.
+    pub fn hold<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        *lock(&self.0) = Some(keys.map(short).collect());
+    }
+
+    /// Adds keys that are about to be written.
+    pub fn add<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        if let Some(held) = lock(&self.0).as_mut() {
+            held.extend(keys.map(short));
+        }
+    }
+
+    /// Whether there may be tombstones.
+    pub fn has_any(&self) -> bool {
+        lock(&self.0).as_ref().is_none_or(|held| !held.is_empty())
+    }
+
+    /// Whether a tombstone may have the key.
+    pub fn may_have(&self, key: &str) -> bool {
+        lock(&self.0).as_ref().is_none_or(|held| held.contains(&short(key)))
+    }
+}
+
+/// The first eight bytes of a key, which is hex. Any other key gets the number of all such.
+fn short(key: &str) -> u64 {
+    key.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_missed_only_if_it_was_neither_read_nor_added() {
+        let keys = HeldKeys::default();
+        let [one, other, odd] = ["00112233445566778899", "ff112233445566778899", "odd"];
+        assert!(
+            keys.may_have(one) && keys.has_any() && !keys.are_read(),
+            "before they are read, each may be there"
+        );
+        keys.add([one].into_iter());
+        keys.hold([other, odd].into_iter());
+        assert!(keys.are_read() && !keys.may_have(one) && keys.may_have(other) && keys.may_have(odd));
+        keys.add([one].into_iter());
+        assert!(keys.may_have(one));
+    }
+}
