@@ -322,11 +322,6 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
     if kept.seq == 0 || kept.seq > owner.work.seq {
         return Ok(Err(format!("work `{work}` has no place for event {}", kept.seq)));
     }
-    if let Some(once) = &kept.once
-        && write.has_work_once(once).await?
-    {
-        return Ok(Err(format!("event {} of work `{work}` is here under another number", kept.seq)));
-    }
     write.import_work_event(&owner, kept);
     Ok(Ok(true))
 }

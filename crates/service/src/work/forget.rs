@@ -49,7 +49,7 @@ impl Journal {
         if !is_meant || !what.is_of(work.session.as_ref(), &work.project) {
             return Ok(0);
         }
-        let mut with_texts = self.all_events(&work.id, u64::MAX).await?;
+        let mut with_texts = self.all_events(work).await?;
         with_texts.retain(|event| event.body.is_some());
         let mut numbers = Vec::new();
         for event in &with_texts {
