@@ -331,7 +331,7 @@ fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
     assert_eq!(passage["old"], json!(id), "{passage:?}");
     assert!(passage.text.contains(text), "the person's file stays as it is: {passage:?}");
     let listed = home.run(&["search", "ledger office port", "--project", "demo", "--type", "document"]);
-    assert!(listed.stderr.contains(&format!("is old: {id} says what holds now")), "{listed:?}");
+    assert!(listed.stderr.contains(&format!("says what no longer holds: see {id}")), "{listed:?}");
     // Reading the file again brings back no memory, and what was deleted is no correction.
     home.json(&["ingest", "notes", "--project", "demo"]);
     let memories = home.export().into_iter().filter(|line| line["kind"] == "memory").count();

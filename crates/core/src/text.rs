@@ -22,7 +22,9 @@ const ELLIPSIS: char = '…';
 
 /// Bytes as lowercase hex.
 pub fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |digit: u8| char::from(DIGITS[usize::from(digit)]);
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Reads bytes from hex; `None` unless it has two digits per byte.

@@ -184,10 +184,19 @@ impl Log {
         leaves.filter(|leaf| leaf.pruned).map(|leaf| leaf.work)
     }
 
+    /// The newest leaf of a piece of work.
+    pub fn newest(&self, work: &WorkId) -> Option<Leaf> {
+        Leaf::parse(self.tree.get(self.newest_index(work)?)?)
+    }
+
+    fn newest_index(&self, work: &WorkId) -> Option<usize> {
+        let start = format!("{work} ");
+        self.tree.items().iter().rposition(|leaf| leaf.starts_with(&start))
+    }
+
     /// The path of the newest leaf of a piece of work.
     pub fn prove(&self, work: &WorkId) -> Option<(Leaf, Inclusion)> {
-        let start = format!("{work} ");
-        let index = self.tree.items().iter().rposition(|leaf| leaf.starts_with(&start))?;
+        let index = self.newest_index(work)?;
         let leaf = Leaf::parse(self.tree.get(index)?)?;
         let path = self.tree.prove_inclusion(index).as_bytes().chunks_exact(32).map(bytes).collect();
         Some((leaf, Inclusion { index: index as u64, size: self.size(), path }))

@@ -162,6 +162,18 @@ pub fn verify(key: &WorkKey, work: &Work, rows: &[ChainedEvent], sealed: &BTreeS
     verified
 }
 
+/// Whether events are those that took a piece of work from a head which it had to that of its row: each as it was written,
+/// none missing. From the origin, that is whether [`verify`] finds nothing.
+pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEvent]) -> bool {
+    let reached = rows.iter().try_fold(from, |(seq, head), kept| {
+        let is_next = kept.seq == seq + 1 && is_text_genuine(kept);
+        let is_genuine = is_next && key.event(&work.id, kept.seq, kept) == kept.mac;
+        is_genuine.then(|| (kept.seq, key.head(&head, &kept.mac)))
+    });
+    let expected = if work.seq == 0 { key.origin(work) } else { work.head };
+    reached == Some((work.seq, expected)) && is_row_genuine(key, work) && work.has_fitting_name()
+}
+
 fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
     key.row(work) == work.row_mac
 }

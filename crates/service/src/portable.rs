@@ -198,8 +198,9 @@ impl Service {
             lines.extend([header(), written(&Line::Work((&stored).into()))]);
         }
         let (mut bytes, mut last) = (0, after.unwrap_or_default());
-        for kept in self.base.store.works().events(id, last, PAGE_MAX).await? {
-            if bytes > PAGE_BYTES_MAX || kept.seq > stored.work.seq {
+        let page = last.saturating_add(1)..=stored.work.seq.min(last.saturating_add(PAGE_MAX as u64));
+        for kept in self.base.store.works().events(id, page).await? {
+            if bytes > PAGE_BYTES_MAX {
                 break;
             }
             last = kept.seq;

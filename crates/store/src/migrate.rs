@@ -52,6 +52,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "forgotten_text",
         text: include_str!("../../../schema/0027_forgotten_text.surql"),
     },
+    Migration {
+        version: 28,
+        name: "work_event_ids",
+        text: include_str!("../../../schema/0028_work_event_ids.surql"),
+    },
 ];
 
 #[derive(SurrealValue)]
@@ -127,7 +132,7 @@ async fn apply(engine: &Engine, migrations: &[Migration]) -> Result<(), StoreErr
 mod tests {
     use super::*;
     use crate::{JobKind, Store, Subject, tests::run};
-    use cerebro_core::domain::{MemoryId, Timestamp};
+    use cerebro_core::domain::{MemoryId, Timestamp, WorkId};
 
     #[test]
     fn jobs_of_a_store_whose_jobs_were_about_memories_only_go_on() {
@@ -154,6 +159,51 @@ mod tests {
             assert_eq!((jobs[0].revision, jobs[0].attempts, &jobs[0].payload), (2, 2, &None));
             store.jobs().end("a/1", &jobs[0]).await.unwrap();
             assert_eq!(store.jobs().counts().await.unwrap().depth(), 0, "its fencing token goes on");
+            store.close().await.unwrap();
+        });
+    }
+
+    #[test]
+    fn events_of_a_store_that_found_them_by_indexes_are_found_by_their_ids() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = WorkId::random();
+        let [named, purged] = ["a", "b"].map(|digit| digit.repeat(64));
+        run(async {
+            let engine = Engine::open(dir.path()).await.unwrap();
+            engine.run(statement::MIGRATION_TABLE, Variables::new()).await.unwrap();
+            for migration in MIGRATIONS.iter().take_while(|migration| migration.version < 28) {
+                apply(&engine, std::slice::from_ref(migration)).await.unwrap();
+            }
+            let mut old = String::new();
+            for (seq, fields) in [
+                (1, format!("artifact: artifact:`{named}`, body: '{{}}'")),
+                (2, format!("artifact: artifact:`{purged}`, once: 'a0'")),
+                (3, "body: '{}', once: 'a1'".to_owned()),
+            ] {
+                old.push_str(&format!(
+                    "CREATE work_event:`{work}-{seq:08}` CONTENT {{ work: work:`{work}`, seq: {seq}, at: time::now(), \
+                     kind: 'note', late: false, full: 2, commitment: 'c', mac: 'm', {fields} }};"
+                ));
+            }
+            for id in [&named, &purged] {
+                old.push_str(&format!(
+                    "CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();"
+                ));
+            }
+            engine.script("test", &old, Variables::new()).await.unwrap();
+            engine.close().await.unwrap();
+
+            let store = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();
+            let events = store.works().events(&work, 0..=u64::MAX).await.unwrap();
+            assert_eq!(events.iter().map(|kept| kept.seq).collect::<Vec<_>>(), [1, 2, 3]);
+            assert_eq!(store.works().events(&work, 2..=2).await.unwrap(), events[1..2]);
+            assert_eq!(store.works().onces(&work, 2..=3).await.unwrap(), ["a0", "a1"]);
+            assert_eq!(store.artifacts().unreferenced(9).await.unwrap(), [purged]);
+            let strays = store.works().strays(9).await.unwrap();
+            assert_eq!(
+                strays.iter().map(|stray| (stray.work, stray.is_lost)).collect::<Vec<_>>(),
+                [(work, true)]
+            );
             store.close().await.unwrap();
         });
     }

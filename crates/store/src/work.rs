@@ -2,8 +2,10 @@
 
 mod held;
 
+use std::ops::RangeInclusive;
+
 use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work};
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, RecordIdKeyRange, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
@@ -23,13 +25,27 @@ pub(super) use held::HeldWorks;
 
 const WORK: &str = "work";
 const EVENT: &str = "work_event";
+/// The last number that the id of an event has room for, far above those that a piece of work may have.
+const NUMBER_MAX: u64 = 99_999_999;
 
 pub(super) fn work_record(id: &WorkId) -> RecordId {
     RecordId::new(WORK, id.as_str())
 }
 
+/// The id of an event: in order of ids, the events of a piece of work are together and in order of their numbers. So the
+/// table needs no index, whose entries would cost more than the row.
+fn event_key(id: &WorkId, seq: u64) -> String {
+    format!("{id}-{:08}", seq.min(NUMBER_MAX))
+}
+
 fn event_record(id: &WorkId, seq: u64) -> RecordId {
-    RecordId::new(EVENT, format!("{id}-{seq:08}"))
+    RecordId::new(EVENT, event_key(id, seq))
+}
+
+/// The events of a piece of work with some numbers, as a range of ids.
+fn event_range(id: &WorkId, numbers: &RangeInclusive<u64>) -> RecordId {
+    let keys = event_key(id, *numbers.start())..=event_key(id, *numbers.end());
+    RecordId::new(EVENT, RecordIdKeyRange::from(keys))
 }
 
 pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, StoreError> {
@@ -287,6 +303,33 @@ impl TryFrom<WorkEventRow> for ChainedEvent {
     }
 }
 
+/// Events that are read with no piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stray {
+    /// The piece of work that they name.
+    pub work: WorkId,
+    /// Whether it is missing. Otherwise their ids are not among its events'.
+    pub is_lost: bool,
+    /// The first of their numbers.
+    pub seq: u64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct StrayRow {
+    work: RecordId,
+    lost: bool,
+    seq: i64,
+}
+
+/// A piece of work to remove, and all its events.
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct GoneWork {
+    work: RecordId,
+    events: RecordId,
+}
+
 /// The changes of the journal.
 #[derive(Default)]
 pub(super) struct WorkChanges {
@@ -326,7 +369,10 @@ impl Part for WorkChanges {
         commit.add(statement::COMMIT_PURGED_TEXTS, "purged_texts", &self.purged, |(work, seq)| {
             event_record(work, *seq)
         });
-        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, work_record);
+        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, |id| GoneWork {
+            work: work_record(id),
+            events: event_range(id, &(0..=NUMBER_MAX)),
+        });
         commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
             artifact::record(id)
         });
@@ -431,8 +477,7 @@ impl Write<'_> {
         if let Some((_, kept)) = here.find(|(work, kept)| (work, kept.seq) == (id, seq)) {
             return Ok(Some(kept.clone()));
         }
-        let found = self.store().works().events(id, seq.saturating_sub(1), 1).await?;
-        Ok(one(found).filter(|kept| kept.seq == seq))
+        Ok(one(self.store().works().events(id, seq..=seq).await?))
     }
 
     /// Whether the artifact will exist after this commit.
@@ -442,15 +487,6 @@ impl Write<'_> {
     pub async fn has_artifact(&self, id: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.artifacts.iter().any(|artifact| artifact.id == id);
         Ok(here || self.store().artifacts().by_id(id).await?.is_some())
-    }
-
-    /// Whether an event with this `once` key will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn has_work_once(&self, once: &str) -> Result<bool, StoreError> {
-        let here = self.tables().works.events.iter().any(|(_, kept)| kept.once.as_deref() == Some(once));
-        Ok(here || !self.store().works().known_onces(&[once.to_owned()]).await?.is_empty())
     }
 
     /// Whether a name of a piece of work is free.
@@ -566,11 +602,16 @@ impl Works<'_> {
         Ok(unsigned(take::<i64>(EVENT, &mut results, 0)?.into_iter().sum()))
     }
 
-    /// The ids of missing pieces of work that have events.
-    pub async fn missing(self, limit: usize) -> Result<Vec<WorkId>, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORK_LOST, Vars::new().limit(limit).0).await?;
-        let ids = take::<RecordId>(EVENT, &mut results, 0)?;
-        Ok(ids.into_iter().filter_map(|id| work_id(EVENT, id).ok()).collect())
+    /// Events that are read with no piece of work, one entry for each piece that they name.
+    pub async fn strays(self, limit: usize) -> Result<Vec<Stray>, StoreError> {
+        let mut results = self.0.engine()?.run(statement::WORK_STRAYS, Vars::new().limit(limit).0).await?;
+        let rows = take::<StrayRow>(EVENT, &mut results, 0)?;
+        let stray = |StrayRow { work, lost, seq }| {
+            // An id that no piece of work can have names none that anybody could miss.
+            let work = work_id(EVENT, work).ok()?;
+            Some(Stray { work, is_lost: lost, seq: unsigned(seq) })
+        };
+        Ok(rows.into_iter().filter_map(stray).collect())
     }
 
     /// A page of all rows of the table in order of id, each with its id and, if it can be read, its piece of work.
@@ -597,21 +638,37 @@ impl Works<'_> {
         self.0.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
     }
 
-    /// Events of a piece of work after a number, in order.
+    /// The events of a piece of work with some numbers, as far as they are there, in order.
+    ///
+    /// # Errors
+    /// A failing store, or an unreadable row.
     pub async fn events(
         self,
         work: &WorkId,
-        after: u64,
-        limit: usize,
+        numbers: RangeInclusive<u64>,
     ) -> Result<Vec<ChainedEvent>, StoreError> {
-        let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
-        parse::<WorkEventRow, _>(EVENT, self.0.values(EVENT, statement::WORK_EVENTS, vars).await?)
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("events", event_range(work, &numbers));
+        let mut found: Vec<StoredEvent> =
+            self.0.select::<WorkEventRow, _>(EVENT, statement::WORK_EVENTS, vars).await?;
+        // A row that names another piece of work, or a number that is not that of its id, was changed by somebody.
+        found.retain(|event| event.work == *work);
+        found.sort_by_key(|event| event.kept.seq);
+        Ok(found.into_iter().map(|event| event.kept).collect())
     }
 
-    /// Those of some `once` keys that events already have.
-    pub async fn known_onces(self, onces: &[String]) -> Result<Vec<String>, StoreError> {
-        let vars = Vars::new().with("onces", onces.to_vec());
-        let mut results = self.0.engine()?.run(statement::WORK_ONCE, vars.0).await?;
+    /// The `once` keys of a piece of work's events with some numbers.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn onces(self, work: &WorkId, numbers: RangeInclusive<u64>) -> Result<Vec<String>, StoreError> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("events", event_range(work, &numbers));
+        let mut results = self.0.engine()?.run(statement::WORK_ONCES, vars.0).await?;
         take::<String>(EVENT, &mut results, 0)
     }
 

@@ -113,4 +113,12 @@ impl Piece {
     pub fn findings(&self) -> Vec<crate::Finding> {
         crate::verify(&key().of(&self.work.id), &self.work, &self.rows, &[].into()).findings
     }
+
+    /// Whether the rows behind the first ones continue it from the head that those lead to.
+    pub fn continues(&self, from: usize) -> bool {
+        let key = key().of(&self.work.id);
+        let (first, later) = self.rows.split_at(from);
+        let head = first.iter().fold(key.origin(&self.work), |head, kept| key.head(&head, &kept.mac));
+        crate::continues(&key, &self.work, (from as u64, head), later)
+    }
 }

@@ -231,8 +231,10 @@ proptest! {
             return Ok(());
         }
         prop_assert_eq!(piece.findings(), []);
+        prop_assert!(piece.continues(0));
         let wanted = tamper.apply(&mut piece);
         let findings = piece.findings();
+        prop_assert!(!piece.continues(0), "{tamper:?}");
         prop_assert!(findings.contains(&wanted), "{tamper:?}: {findings:?} lack {wanted:?}");
         // Findings that name everything would be useless.
         let most = if matches!(tamper, Tamper::Swap(..)) { 2 } else { 1 };
@@ -255,6 +257,9 @@ proptest! {
         }
         piece.note(&Step::Note { text: "after all that".to_owned() });
         prop_assert_eq!(piece.findings(), []);
+        for from in 0..=piece.rows.len() {
+            prop_assert!(piece.continues(from), "from {from}");
+        }
     }
 }
 
@@ -267,6 +272,7 @@ fn two_mixed_histories_are_found() {
     second.note(&Step::Note { text: "another past".to_owned() });
     first.rows[4] = second.rows[4].clone();
     assert_eq!(first.findings(), [Finding::Rewritten]);
+    assert!(!first.continues(0) && !first.continues(4) && !first.continues(5));
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Writing events, and never making a caller wait for long.
 
-use std::collections::BTreeSet;
-
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 use cerebro_ledger::{Mac, State, Status, Step, Work, claim, limits, work::session_name};
 use cerebro_store::{Decision, StoredWork, Write};
@@ -103,7 +101,7 @@ impl Journal {
         let steps = gap.map(Happening::from).into_iter().chain(happenings);
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
-        self.fold_ahead(actor, &target).await?;
+        self.fold_ahead(actor, &target, &prepared).await?;
         let decision = Append { journal: self, actor, target: &target, prepared: &prepared };
         let (appended, changed) = self.base.store.transact(&decision).await?;
         if let Some((id, state)) = changed {
@@ -115,8 +113,13 @@ impl Journal {
         Ok(appended)
     }
 
-    /// Loads the state of the target into memory, if there is one.
-    async fn fold_ahead(&self, actor: &Actor, target: &Target) -> Result<(), ServiceError> {
+    /// Loads the state of the target into memory, if there is one, and what a repetition is recognised by.
+    async fn fold_ahead(
+        &self,
+        actor: &Actor,
+        target: &Target,
+        prepared: &[Prepared],
+    ) -> Result<(), ServiceError> {
         let stored = match target {
             Target::Work(id) if self.held.remembers(id) => None,
             Target::Work(id) => Some(self.stored_work(&actor.owner, id).await?),
@@ -130,9 +133,15 @@ impl Journal {
         };
         if let Some(stored) = stored {
             self.state_of(&stored).await?;
+            self.known_onces(&stored.work, onces(prepared, &stored.work.id)).await?;
         }
         Ok(())
     }
+}
+
+/// The keys by which repetitions of events of a piece of work are recognised.
+fn onces(prepared: &[Prepared], work: &WorkId) -> Vec<String> {
+    prepared.iter().filter_map(|one| one.once(work)).collect()
 }
 
 /// Whether the journal refused the events because of the caller, so that nothing is missing.
@@ -160,12 +169,7 @@ impl Decision for Append<'_> {
         if work.key_id != journal.held.key_id {
             return Err(foreign(&id));
         }
-        let onces: Vec<String> = prepared.iter().filter_map(|one| one.once(&id)).collect();
-        let mut known: BTreeSet<String> = if onces.is_empty() || work.seq == 0 {
-            BTreeSet::new()
-        } else {
-            write.store().works().known_onces(&onces).await?.into_iter().collect()
-        };
+        let mut known = journal.known_onces(work, onces(prepared, &id)).await?;
         let now = journal.base.now();
         let late = claim::is_late(work, &draft.state, &actor.holder(), now);
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };

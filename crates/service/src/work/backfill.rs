@@ -1,6 +1,6 @@
 //! The second source: what hooks did not report of a session comes from its transcript. What both report is one event.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
@@ -9,7 +9,7 @@ use cerebro_store::StoredWork;
 
 use super::{
     Actor, Happening, LOCAL_OWNER, Target,
-    draft::kept_once,
+    once::kept_once,
     reported::{self, Reported},
 };
 use crate::{Journal, ServiceError};
@@ -113,14 +113,9 @@ impl Journal {
             let open = open.map(|rest| format!("ran?:{rest}"));
             report.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
         };
-        let mut known: BTreeSet<String> = BTreeSet::new();
-        for chunk in reports.chunks(limits::BATCH_MAX) {
-            let asked: Vec<String> = chunk.iter().flat_map(names).collect();
-            known.extend(self.base.store.works().known_onces(&asked).await?);
-        }
+        let known = self.known_onces(work, reports.iter().flat_map(names).collect()).await?;
         let after = work.seq.saturating_sub(LOOKED_AT);
-        let last =
-            self.base.store.works().events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
+        let last = self.base.store.works().events(&work.id, after + 1..=work.seq).await?;
         let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
         let newest = reports.iter().rposition(|report| is_asked(&asked, report));
         let missing = reports.into_iter().enumerate().filter_map(|(n, report)| match &report.step {

@@ -2,15 +2,13 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_core::text;
 use cerebro_ledger::{
     ChainedEvent, Entry, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
     fold,
 };
 use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
-use sha2::{Digest, Sha256};
 
-use super::{Actor, Happening, Held};
+use super::{Actor, Happening, Held, once::kept_once};
 use crate::ServiceError;
 
 /// After how many events a checkpoint is stored, so that a long piece of work need not be folded from its beginning.
@@ -50,11 +48,6 @@ impl Prepared {
     pub fn once(&self, work: &WorkId) -> Option<String> {
         Some(kept_once(work, self.once.as_deref()?))
     }
-}
-
-/// The key by which a repetition of an event is recognised, in its stored form.
-pub(super) fn kept_once(work: &WorkId, once: &str) -> String {
-    text::hex(&Sha256::digest(format!("{work}\n{once}"))[..16])
 }
 
 /// Bytes as an artifact.

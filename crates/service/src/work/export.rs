@@ -332,11 +332,6 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
     if kept.seq == 0 || kept.seq > owner.work.seq {
         return Ok(Err(format!("work `{work}` has no place for event {}", kept.seq)));
     }
-    if let Some(once) = &kept.once
-        && write.has_work_once(once).await?
-    {
-        return Ok(Err(format!("event {} of work `{work}` is here under another number", kept.seq)));
-    }
     let tombstone = HistoryTombstone::of_event(&kept.commitment.hex());
     let holds = |forgotten: &ForgottenTexts| {
         kept.body.as_ref().is_some_and(|body| holds_json(body, |text| forgotten.are_in(text)))

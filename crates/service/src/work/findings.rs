@@ -32,7 +32,7 @@ impl Journal {
         id: &WorkId,
     ) -> Result<Vec<MemoryId>, ServiceError> {
         let stored = self.stored_work(&actor.owner, id).await?;
-        let kept = self.all_events(id, stored.work.seq).await?;
+        let kept = self.all_events(&stored.work).await?;
         let found =
             kept.iter().map(Entry::from).filter(|entry| !entry.late).filter_map(|entry| match entry.step {
                 Some(Step::Finding { text }) => Some(text),
@@ -94,7 +94,8 @@ impl Journal {
 
     /// The numbers of the findings of a piece of work that say one of some texts.
     async fn findings_with(&self, id: &WorkId, texts: &BTreeSet<String>) -> Result<Vec<u64>, ServiceError> {
-        let kept = self.all_events(id, u64::MAX).await?;
+        let Some(stored) = self.base.store.works().by_id(id).await? else { return Ok(Vec::new()) };
+        let kept = self.all_events(&stored.work).await?;
         let says = |entry: &Entry| matches!(&entry.step, Some(Step::Finding { text }) if texts.contains(text.trim()));
         Ok(kept.iter().map(Entry::from).filter(says).map(|entry| entry.seq).collect())
     }

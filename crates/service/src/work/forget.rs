@@ -50,7 +50,7 @@ impl Journal {
         if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
             return Ok(0);
         }
-        let mut with_texts = self.all_events(&work.id, u64::MAX).await?;
+        let mut with_texts = self.all_events(work).await?;
         with_texts.retain(|event| event.body.is_some());
         let (mut numbers, mut buried) = (Vec::new(), Vec::new());
         for event in &with_texts {

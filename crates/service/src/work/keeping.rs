@@ -79,6 +79,12 @@ impl Journal {
 
     /// Examines what the previous process left, and seals what it did not seal.
     async fn take_over(&self) {
+        // The first hint needs the head, so it waits for nothing but this.
+        let mut slot = self.held.sealed.lock().await;
+        if let Err(error) = self.sealed(&mut slot).await {
+            tracing::warn!(%error, "the seals were not read; it is tried again");
+        }
+        drop(slot);
         match self.sweep().await {
             Ok(swept) if swept.open > 0 => tracing::info!(
                 open = swept.open,

@@ -5,7 +5,7 @@
 //! | file | what it has |
 //! | --- | --- |
 //! | [`begin`], [`append`], [`claim`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of claims and intents; of a session that was lost |
-//! | [`draft`] | the events of one write, before it is committed |
+//! | [`draft`], [`once`] | the events of one write, before it is committed; which of them are there already |
 //! | [`reader`] | lists, one piece, and the hint for the agent that continues it |
 //! | [`findings`] | findings, which become memories |
 //! | [`forget`] | forgetting the texts of past sessions |
@@ -28,6 +28,7 @@ mod findings;
 mod forget;
 mod keeping;
 mod keys;
+mod once;
 mod prune;
 mod reader;
 pub mod reported;
@@ -74,6 +75,7 @@ pub(crate) struct Held {
     /// The names of damaged files of keys beside the present one, when the store was opened.
     damaged_keys: Vec<String>,
     states: Mutex<BTreeMap<WorkId, State>>,
+    onces: Mutex<BTreeMap<WorkId, once::Onces>>,
     slow: Mutex<slow::Slow>,
     /// The file that keeps gaps which are not recorded yet over a restart.
     missed_file: PathBuf,
@@ -109,6 +111,7 @@ impl Held {
             keyring: Arc::new(Mutex::new(keyring)),
             damaged_keys: keys::damaged(&path),
             states: Mutex::default(),
+            onces: Mutex::default(),
             slow: Mutex::default(),
             missed_file: store_dir.with_file_name(MISSED_FILE),
             unsealed: Mutex::default(),

@@ -77,7 +77,7 @@ impl Journal {
 
     /// Whether a piece of work whose row names another home belongs to this one.
     async fn is_own(&self, work: &Work) -> Result<bool, ServiceError> {
-        let rows = self.all_events(&work.id, u64::MAX).await?;
+        let rows = self.all_events(work).await?;
         Ok(is_of_key(&self.held.key, work, &rows))
     }
 
@@ -97,7 +97,7 @@ impl Journal {
                 {
                     continue;
                 }
-                let kept = self.all_events(&stored.work.id, stored.work.seq).await?;
+                let kept = self.all_events(&stored.work).await?;
                 let numbers: Vec<u64> =
                     kept.iter().filter(|kept| kept.body.is_some()).map(|kept| kept.seq).collect();
                 texts += numbers.len() as u64;

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
-    ChainedEvent, Entry, IntentState, LiveSession, State, Status, Work, World, action, fold, hint, limits,
+    ChainedEvent, Entry, IntentState, LiveSession, State, Status, Work, World, action, fold, hint,
 };
 use cerebro_store::StoredWork;
 
@@ -94,7 +94,8 @@ impl Journal {
         limit: usize,
     ) -> Result<Vec<Entry>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let kept = self.base.store.works().events(id, after, limit.clamp(1, PAGE)).await?;
+        let last = after.saturating_add(limit.clamp(1, PAGE) as u64);
+        let kept = self.base.store.works().events(id, after.saturating_add(1)..=last).await?;
         Ok(kept.iter().map(Entry::from).collect())
     }
 
@@ -111,7 +112,7 @@ impl Journal {
         seq: u64,
     ) -> Result<Option<WorkArtifact>, ServiceError> {
         self.stored_work(&actor.owner, id).await?;
-        let found = self.base.store.works().events(id, seq.saturating_sub(1), 1).await?;
+        let found = self.base.store.works().events(id, seq..=seq).await?;
         let kept = found.into_iter().find(|kept| kept.seq == seq);
         let kept =
             kept.ok_or_else(|| ServiceError::invalid("seq", &seq.to_string(), "it has no such event"))?;
@@ -303,28 +304,42 @@ impl Journal {
         Ok(state)
     }
 
-    /// The events of a piece of work up to a number, at most as many as one may have.
-    pub(super) async fn all_events(&self, id: &WorkId, upto: u64) -> Result<Vec<ChainedEvent>, ServiceError> {
-        self.events_after(id, 0, upto).await
+    /// All events of a piece of work that are there, also those beyond the last one that its row knows.
+    pub(super) async fn all_events(&self, work: &Work) -> Result<Vec<ChainedEvent>, ServiceError> {
+        self.events_between(&work.id, (0, work.seq), u64::MAX).await
     }
 
-    async fn events_after(
+    /// The events of a piece of work after a number, up to another one.
+    pub(super) async fn events_after(
         &self,
         id: &WorkId,
         after: u64,
         upto: u64,
     ) -> Result<Vec<ChainedEvent>, ServiceError> {
-        let most = usize::try_from(limits::EVENTS_MAX).unwrap_or(usize::MAX);
+        self.events_between(id, (after, upto), upto).await
+    }
+
+    /// The events of a piece of work after a number and up to another one, and those from there to `end` that are
+    /// there.
+    async fn events_between(
+        &self,
+        id: &WorkId,
+        (after, upto): (u64, u64),
+        end: u64,
+    ) -> Result<Vec<ChainedEvent>, ServiceError> {
         let mut events: Vec<ChainedEvent> = Vec::new();
-        while events.len() < most {
-            let after = events.last().map_or(after, |kept| kept.seq);
-            let page = self.base.store.works().events(id, after, PAGE).await?;
-            let is_last = page.len() < PAGE;
-            events.extend(page.into_iter().filter(|kept| kept.seq <= upto));
-            if is_last || events.last().is_some_and(|kept| kept.seq >= upto) {
+        let mut from = after + 1;
+        loop {
+            let last = from.saturating_add(PAGE as u64 - 1);
+            let is_last = last >= upto;
+            events.extend(self.base.store.works().events(id, from..=if is_last { end } else { last }).await?);
+            if is_last {
                 break;
             }
+            from = last + 1;
         }
+        // Where a number was changed, it is not that of the id by which the event was read.
+        events.sort_by_key(|kept| kept.seq);
         Ok(events)
     }
 }

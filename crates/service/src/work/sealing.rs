@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
 use cerebro_ledger::{
-    Status, Work,
+    Status, Work, continues,
     seal::{Leaf, Log, Seal, verifier},
 };
 use cerebro_store::{Decision, StoredWork, Write};
@@ -78,7 +78,8 @@ impl Decision for Sealing<'_> {
 impl Journal {
     /// Seals what is not sealed yet, and returns the head, which a witness can write down.
     ///
-    /// A piece of work that does not verify is not sealed, because a seal would make it look right.
+    /// What does not verify is not sealed, because a seal would make it look right. What is under a seal verified then, and
+    /// is compared with that seal by [`Self::verify`]; so a long piece of work need not be read from its beginning.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.
@@ -86,6 +87,7 @@ impl Journal {
         self.needs_journal()?;
         let mut slot = self.held.sealed.lock().await;
         let mut refused = Vec::new();
+        self.sealed(&mut slot).await?;
         for _ in 0..SEALS_AT_ONCE_MAX {
             let mut works = self.base.store.works().unsealed(SEALED_AT_ONCE_MAX).await?.readable;
             works.retain(|stored| {
@@ -94,7 +96,8 @@ impl Journal {
             let mut leaves = Vec::new();
             for stored in works {
                 let id = stored.work.id;
-                match self.sound_leaf(stored, false).await? {
+                let newest = self.sealed(&mut slot).await?.log.newest(&id);
+                match self.next_leaf(stored.work, newest).await? {
                     Some(leaf) => leaves.push(leaf),
                     None => refused.push(id),
                 }
@@ -150,7 +153,16 @@ impl Journal {
         Ok(proven.is_some_and(|(leaf, _)| (leaf.seq, leaf.head) == (work.seq, work.head)))
     }
 
-    /// The leaf of a piece of work as it is now, if it verifies.
+    /// The leaf of a piece of work as it is now, if it continues from its newest one, or else from its origin.
+    async fn next_leaf(&self, work: Work, newest: Option<Leaf>) -> Result<Option<Leaf>, ServiceError> {
+        let key = self.held.key.of(&work.id);
+        let from = newest.map_or_else(|| (0, key.origin(&work)), |leaf| (leaf.seq, leaf.head));
+        let later = self.events_after(&work.id, from.0, work.seq).await?;
+        let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned: false };
+        Ok(continues(&key, &work, from, &later).then_some(leaf))
+    }
+
+    /// The leaf of a piece of work as it is now, if all of it verifies.
     pub(super) async fn sound_leaf(
         &self,
         stored: StoredWork,

@@ -9,7 +9,7 @@ use cerebro_ledger::{
     seal::{Leaf, Log},
     verify,
 };
-use cerebro_store::StoredWork;
+use cerebro_store::{StoredWork, Stray};
 
 use super::{FINDINGS_MAX, KEYS_FILE, VerifiedWork, WorkFinding, draft::unpacked};
 use crate::{Journal, ServiceError, check::Check, lock};
@@ -86,7 +86,13 @@ impl Journal {
         let mut lost: BTreeSet<WorkId> =
             claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
         if events > report.events {
-            lost.extend(self.base.store.works().missing(FINDINGS_MAX).await?);
+            for Stray { work, is_lost, seq } in self.base.store.works().strays(FINDINGS_MAX).await? {
+                if is_lost {
+                    lost.insert(work);
+                } else {
+                    report.find(Some(work), Finding::Inserted { seq });
+                }
+            }
         }
         for id in lost {
             report.find(Some(id), Finding::WorkMissing);
@@ -192,7 +198,7 @@ impl Journal {
         claims: &Claims,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
-        let rows = self.all_events(&stored.work.id, u64::MAX).await?;
+        let rows = self.all_events(&stored.work).await?;
         report.events += rows.len() as u64;
         if !claims.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
             report.find(Some(stored.work.id), Finding::RowEdited);
@@ -230,7 +236,7 @@ impl Journal {
         sealed: &BTreeSet<u64>,
     ) -> Result<(Verified, Vec<ChainedEvent>), ServiceError> {
         let work = &stored.work;
-        let mut rows = self.all_events(&work.id, u64::MAX).await?;
+        let mut rows = self.all_events(work).await?;
         if rows.last().is_some_and(|last| last.seq > work.seq) {
             let present = self.base.store.works().by_id(&work.id).await;
             // Later events are for the next time; but events beyond the present row were not written by this program.

@@ -42,6 +42,37 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
 }
 
 #[test]
+fn only_what_verifies_since_the_last_seal_is_sealed_and_what_was_changed_under_it_is_found() {
+    run(async |folder| {
+        let me = actor("s1");
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let (one, other) = (begin(&service, "one").await.id, begin(&service, "another").await.id);
+        let size = service.journal.head().await.unwrap().size;
+        for id in [one, other] {
+            service
+                .journal
+                .append(&me, Target::Work(id), vec![prompt("do it"), prompt("now")])
+                .await
+                .unwrap();
+        }
+        super::proof::killed(service).await;
+        let script = format!(
+            "UPDATE work_event:`{one}-00000001` SET late = true; UPDATE work_event:`{other}-00000002` SET late = true;"
+        );
+        cerebro_testing::alter(&folder.join("store"), &script).await.unwrap();
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        assert_eq!(service.journal.head().await.unwrap().size, size + 1);
+        let verified = service.journal.verify(&[]).await.unwrap();
+        let found: Vec<_> =
+            verified.findings.into_iter().map(|found| (found.work.unwrap(), found.finding)).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.contains(&(one, Finding::Edited { seq: 1 })), "{found:?}");
+        assert!(found.contains(&(other, Finding::Edited { seq: 2 })), "{found:?}");
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
 fn what_is_over_its_time_goes_by_the_clock_also_where_no_process_lasts_a_day() {
     run(async |folder| {
         let settings = || {

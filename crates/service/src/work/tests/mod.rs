@@ -149,6 +149,14 @@ fn numbers_have_no_gaps_when_many_write_at_once() {
         assert_eq!(numbers, (1..=49).collect::<Vec<u64>>(), "begun, and each of 48 once");
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
+        // The next process knows them too, and twice in one call is once.
+        let service = open(folder, Timestamp::now).await;
+        let again = ["0-0", "7-5", "new", "new"]
+            .map(|once| Happening { once: Some(once.to_owned()), ..prompt(once) });
+        let appended =
+            service.journal.append(&actor("s1"), Target::Work(work.id), again.to_vec()).await.unwrap();
+        assert_eq!((appended.recorded, appended.repeated, appended.seq), (1, 3, 50));
+        service.close().await.unwrap();
     });
 }
 

@@ -79,7 +79,7 @@ async fn furnished(service: &Service, rng: &mut StdRng, count: usize) -> Vec<Pie
     let mut furnished = Vec::new();
     for (id, before) in pieces {
         let stored = service.base.store.works().by_id(&id).await.unwrap().unwrap();
-        let rows = service.journal.all_events(&id, u64::MAX).await.unwrap();
+        let rows = service.journal.all_events(&stored.work).await.unwrap();
         furnished.push(Piece { now: stored.work, before, rows, sealed: stored.sealed });
     }
     furnished
@@ -121,7 +121,7 @@ impl Piece {
             10 => (format!("DELETE {};", self.event(last)), "cut_tail"),
             11 => (self.taken_out(inner), "deleted"),
             12 => (self.swapped(inner), "reordered"),
-            13 => (self.copied(), "inserted"),
+            13 => (self.copied(&self.event(last + 1)), "inserted"),
             14 => of_row("status = 'closed'"),
             15 => of_row("live = false"),
             16 => of_row("holder = 'me', until = d'2030-01-01T00:00:00.000001Z'"),
@@ -145,6 +145,10 @@ impl Piece {
             31 => (format!("UPDATE {} SET data = <bytes>'abc';", self.artifact()), "artifact_changed"),
             32 => (format!("DELETE {};", self.artifact()), "artifact_missing"),
             33 => of_row("fence = 9"),
+            34 => (self.copied(&format!("work_event:`{}`", WorkId::random())), "inserted"),
+            35 => {
+                (format!("UPDATE {} SET work = work:`{}`;", self.event(inner), WorkId::random()), "deleted")
+            }
             _ => of_row("lost = true"),
         }
     }
@@ -167,13 +171,12 @@ impl Piece {
         )
     }
 
-    /// A genuine event is there twice.
-    fn copied(&self) -> String {
+    /// A genuine event is there twice, the second time under an id.
+    fn copied(&self, id: &str) -> String {
         let (seq, first) = (self.now.seq + 1, &self.rows[1]);
         format!(
-            "CREATE {} CONTENT {{ work: {}, seq: {seq}, at: d'{}', kind: '{}', late: false, full: {}, \
+            "CREATE {id} CONTENT {{ work: {}, seq: {seq}, at: d'{}', kind: '{}', late: false, full: {}, \
              body: {}, salt: '{}', commitment: '{}', mac: '{}' }};",
-            self.event(seq),
             self.row(),
             first.at,
             first.kind,
@@ -210,7 +213,7 @@ async fn found(folder: &Path) -> Vec<(Option<WorkId>, &'static str)> {
 
 #[test]
 fn each_tampering_is_found_and_named() {
-    const WAYS: usize = 35;
+    const WAYS: usize = 37;
     let mut rng = seeded();
     let mut ways = 0..;
     for _ in 0..scaled(TAMPERINGS, SOME).div_ceil(AT_ONCE) {
