@@ -11,7 +11,7 @@ use super::{
     containment::pieces,
     form::{self, Form, exact_by, normal_by, stored, stored_exact},
     length, normal,
-    wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped},
+    wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped, without_tail},
 };
 
 /// Most parts of one text that are read; a compaction's summary has some dozens.
@@ -156,18 +156,21 @@ impl Spelled {
 /// letters of its options have lost their case.
 fn within(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
-    let mut inner = peeled(text);
+    let mut add = |bare: &str| forms.extend([normal(bare), normal(&unlabelled(bare))]);
+    let mut layer = Cow::Borrowed(text);
     for _ in 0..WRAPPERS_MAX {
-        let Some(bare) = inner else { break };
-        forms.extend([normal(&bare), normal(&unlabelled(&bare))]);
-        inner = peeled(&bare);
-        if inner.is_none() {
-            forms.push(normal(&unlabelled(&unmarked(&unwrapped(&bare)))));
+        if let Some(bare) = without_tail(&layer) {
+            add(&bare);
         }
+        let Some(bare) = peeled(&layer) else { break };
+        add(&bare);
+        layer = Cow::Owned(bare);
+    }
+    if let Cow::Owned(innermost) = &layer {
+        add(&unmarked(&unwrapped(innermost)));
     }
     if text.contains(char::is_uppercase) && !text.contains(char::is_lowercase) {
-        let lower = text.to_lowercase();
-        forms.extend([normal(&lower), normal(&unlabelled(&lower))]);
+        add(&text.to_lowercase());
     }
     forms
 }

@@ -196,7 +196,7 @@ impl CharAt<'_> {
                     || third && (after.is_some_and(|c| !c.is_whitespace()) || self.joins_after())
             }
             '^' => third || digit_after,
-            '#' => word_before || third && word_after && !self.opens_line(),
+            '#' => word_before,
             // Parameters of an address: `/list?all` and `/list all`.
             '?' => third && word_after && self.is_in_ascii(),
             // Empty values: `[]`, `{}`.
@@ -534,7 +534,6 @@ mod tests {
         (Form::Third, "*args and **kwargs", "args and kwargs"),
         (Form::Third, "1.2.*", "1.2"),
         (Form::Third, "2**32", "2 32"),
-        (Form::Third, "colour #fff", "colour fff"),
         (Form::Third, "--dry-run", "--dry run"),
         (Form::Third, "@types/node", "types/node"),
         (Form::Third, "\\d rows", "d rows"),

@@ -109,19 +109,26 @@ pub(super) fn unwrapped(text: &str) -> Cow<'_, str> {
     if has_wrappers(text) { Cow::Owned(without_wrappers(text, " ")) } else { Cow::Borrowed(text) }
 }
 
+/// A text without the note behind it where it is written, too.
+pub(super) fn without_tail(text: &str) -> Option<String> {
+    replaced(&TAIL, text.trim(), "$stop")
+}
+
+fn replaced(wrapper: &Regex, text: &str, kept: &str) -> Option<String> {
+    match wrapper.replace(text, kept) {
+        Cow::Owned(bare) if !bare.trim().is_empty() => Some(bare),
+        _ => None,
+    }
+}
+
 /// What a text says without its outermost wrapper; none if it has none, or nothing else.
 pub(super) fn peeled(text: &str) -> Option<String> {
     let text = text.trim();
-    let without = |wrapper: &Regex, kept: &str| match wrapper.replace(text, kept) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(bare) => Some(bare),
-    };
-    without(&TAIL, "$stop")
-        .or_else(|| sole_string(text))
+    sole_string(text)
         .or_else(|| enclosed(text).or_else(|| fenced(text)).or_else(|| emphasised(text)).map(str::to_owned))
         .or_else(|| unquoted(text))
-        .or_else(|| without(&MARK, "$kept"))
         .filter(|bare| !bare.trim().is_empty())
+        .or_else(|| replaced(&MARK, text, "$kept"))
 }
 
 /// What is inside the emphasis of a whole text: `_…_`, `**…**`.
