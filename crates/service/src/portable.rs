@@ -456,7 +456,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
     }
     let tombstone = HistoryTombstone::of_prompt(&prompt.id);
     if history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(&prompt.content)).await? {
-        return Ok(Err(format!("prompt `{}` was forgotten here", prompt.id)));
+        return Err(format!("prompt `{}` was forgotten here", prompt.id).into());
     }
     ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;
     write.import_prompt(&prompt);

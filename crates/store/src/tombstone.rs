@@ -371,8 +371,7 @@ impl Store {
         loop {
             let after = RecordId::new("tombstone", keys.last().map(String::as_str).unwrap_or_default());
             let vars = Vars::new().with("after", after).limit(KEYS_PAGE);
-            let mut results = self.engine()?.run(statement::TOMBSTONE_KEYS, vars.0).await?;
-            let page: Vec<RecordId> = take("tombstone", &mut results, 0)?;
+            let page: Vec<RecordId> = self.values("tombstone", statement::TOMBSTONE_KEYS, vars).await?;
             let before = keys.len();
             keys.extend(page.into_iter().filter_map(|id| match id.key {
                 RecordIdKey::String(key) => Some(key),

@@ -12,7 +12,7 @@ use super::{
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
-    read::{Page, Table, Vars, one, take},
+    read::{Page, Table, Vars, one},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
         timestamp, unsigned,
@@ -598,14 +598,14 @@ impl Works<'_> {
 
     /// The number of all events.
     pub async fn count_events(self) -> Result<u64, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORK_EVENT_COUNT, Vars::new().0).await?;
-        Ok(unsigned(take::<i64>(EVENT, &mut results, 0)?.into_iter().sum()))
+        let counts = self.0.values::<i64>(EVENT, statement::WORK_EVENT_COUNT, Vars::new()).await?;
+        Ok(unsigned(counts.into_iter().sum()))
     }
 
     /// Events that are read with no piece of work, one entry for each piece that they name.
     pub async fn strays(self, limit: usize) -> Result<Vec<Stray>, StoreError> {
-        let mut results = self.0.engine()?.run(statement::WORK_STRAYS, Vars::new().limit(limit).0).await?;
-        let rows = take::<StrayRow>(EVENT, &mut results, 0)?;
+        let vars = Vars::new().limit(limit);
+        let rows = self.0.values::<StrayRow>(EVENT, statement::WORK_STRAYS, vars).await?;
         let stray = |StrayRow { work, lost, seq }| {
             // An id that no piece of work can have names none that anybody could miss.
             let work = work_id(EVENT, work).ok()?;
@@ -651,8 +651,8 @@ impl Works<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
-        let mut found: Vec<StoredEvent> =
-            self.0.select::<WorkEventRow, _>(EVENT, statement::WORK_EVENTS, vars).await?;
+        let mut found =
+            self.0.select::<WorkEventRow, StoredEvent>(EVENT, statement::WORK_EVENTS, vars).await?;
         // A row that names another piece of work, or a number that is not that of its id, was changed by somebody.
         found.retain(|event| event.work == *work);
         found.sort_by_key(|event| event.kept.seq);
@@ -668,8 +668,7 @@ impl Works<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
-        let mut results = self.0.engine()?.run(statement::WORK_ONCES, vars.0).await?;
-        take::<String>(EVENT, &mut results, 0)
+        self.0.values(EVENT, statement::WORK_ONCES, vars).await
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {

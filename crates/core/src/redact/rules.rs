@@ -59,7 +59,7 @@ impl Before {
             Self::Run { of, least, most, whole } => {
                 let bytes = text.as_bytes()[..at].iter().rev();
                 let count = bytes.take(most + 1).take_while(|b| of(**b)).count();
-                let is_escape = count > 0 && ends_with_escape(&text[..at - count + 1]);
+                let is_escape = count > 0 && ends_with_escape(&text[..=at - count]);
                 let count = count - usize::from(is_escape);
                 (count >= *least && !(*whole && count > *most)).then(|| at - count.min(*most))
             }

@@ -81,7 +81,7 @@ pub(crate) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Takin
     }
     let tombstone = HistoryTombstone::of_memory_file(&document.path);
     if !document.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
-        return Ok(Err(format!("document `{}` was forgotten here", document.id)));
+        return Err(format!("document `{}` was forgotten here", document.id).into());
     }
     write.import_document(&document);
     Ok(true)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::prepare::clean;
-use crate::{moment::storable, portable::Taking};
+use crate::{ServiceError, moment::storable, portable::Taking};
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,

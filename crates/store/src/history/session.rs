@@ -140,8 +140,7 @@ impl<'a> PastSessions<'a> {
     pub async fn forks_of(self, id: &SessionId, limit: usize) -> Result<Vec<PastSession>, StoreError> {
         let vars =
             Vars::new().with("parent", id.as_str()).with("kind", AncestorKind::Fork.as_str()).limit(limit);
-        let rows = self.0.rows(TABLE, statement::PAST_SESSION_FORKS, vars).await?;
-        parse::<PastSessionRow, _>(TABLE, rows)
+        self.0.select::<PastSessionRow, _>(TABLE, statement::PAST_SESSION_FORKS, vars).await
     }
 
     /// A page of all past sessions in order of id.
