@@ -180,15 +180,13 @@ mod tests {
                 (2, format!("artifact: artifact:`{purged}`, once: 'a0'")),
                 (3, "body: '{}', once: 'a1'".to_owned()),
             ] {
-                old.push_str(&format!(
+                old += &format!(
                     "CREATE work_event:`{work}-{seq:08}` CONTENT {{ work: work:`{work}`, seq: {seq}, at: time::now(), \
                      kind: 'note', late: false, full: 2, commitment: 'c', mac: 'm', {fields} }};"
-                ));
+                );
             }
             for id in [&named, &purged] {
-                old.push_str(&format!(
-                    "CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();"
-                ));
+                old += &format!("CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();");
             }
             engine.script("test", &old, Variables::new()).await.unwrap();
             engine.close().await.unwrap();

@@ -151,7 +151,7 @@ fn a_sub_agent_in_a_file_that_is_its_parents_takes_no_name() {
     assert_eq!(rendered(&batch), ["> go", "done"]);
     assert_eq!((batch.session.id.as_str(), batch.session.parent), ("s1", None));
     // Where the file has no name, its first line gives it one.
-    let alone = read_all(Agent::ClaudeCode, &bytes[..all[0].len() + 1]).session;
+    let alone = read_all(Agent::ClaudeCode, &bytes[..=all[0].len()]).session;
     assert_eq!(
         (alone.id.as_str(), alone.parent.map(|parent| parent.kind)),
         ("s1/a1", Some(ParentKind::SubAgent))
