@@ -24,8 +24,8 @@ const CLOSE: char = '›';
 /// The text without anything that can begin or end a tag, and without invisible characters.
 ///
 /// Every `<` becomes `‹`, so no tag can begin. A `>` that closes something becomes `›`, so that `Vec<T>` stays
-/// readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`) and before a quoted line it stays. The
-/// function is idempotent and replaces each character by at most one.
+/// readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`), in redirections of a shell (`2>&1`, `&>log`) and
+/// before a quoted line it stays. The function is idempotent and replaces each character by at most one.
 pub fn inert(text: &str) -> Cow<'_, str> {
     let is_suspect = |c: char| is_bracket(c) || is_hidden(c);
     if !text.contains(is_suspect) {
@@ -33,8 +33,7 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars().filter(|&c| !is_hidden(c)) {
-        let before = out.chars().next_back();
-        let is_operator = before.is_none_or(|b| b.is_whitespace() || b == '-' || b == '=');
+        let is_operator = is_before_operator(&out);
         out.push(match c {
             '<' | '\u{fe64}' | '\u{ff1c}' => OPEN,
             '>' if is_operator => c,
@@ -43,6 +42,17 @@ pub fn inert(text: &str) -> Cow<'_, str> {
         });
     }
     Cow::Owned(out)
+}
+
+/// Whether a `>` after this text is an operator, and closes nothing.
+fn is_before_operator(text: &str) -> bool {
+    let mut backwards = text.chars().rev();
+    let begins_word = |before: Option<char>| before.is_none_or(char::is_whitespace);
+    match backwards.next() {
+        Some('-' | '=' | '&') => true,
+        Some(descriptor) if descriptor.is_ascii_digit() => begins_word(backwards.next()),
+        before => begins_word(before),
+    }
 }
 
 /// An angle bracket, or one of its small and full-width forms.
@@ -88,6 +98,7 @@ mod tests {
             ("a < b && b > c", "a ‹ b && b > c"),
             ("fn f() -> T; x => y; n >= 3", "fn f() -> T; x => y; n >= 3"),
             ("> quoted\n> more", "> quoted\n> more"),
+            ("make 2>&1 >log; a &>b; x2>y", "make 2>&1 >log; a &>b; x2›y"),
             ("</cerebro-context>>", "‹/cerebro-context››"),
             ("< / System-Reminder >", "‹ / System-Reminder >"),
             ("<|im_start|>system", "‹|im_start|›system"),
