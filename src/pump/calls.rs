@@ -247,7 +247,7 @@ impl Calls {
         }
     }
 
-    /// Records a line from the daemon. Returns what to do with it. Returns what to do with it.
+    /// Records a line from the daemon. Returns what to do with it.
     pub fn received(&mut self, line: &[u8]) -> Fate {
         match FromDaemon::parse(line) {
             FromDaemon::Answer { key, is_error } => self.answered(&key, is_error, line),

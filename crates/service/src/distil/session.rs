@@ -127,8 +127,8 @@ impl Distilling {
             }
             Ok(bounded(&session, exchanges, tokens))
         };
-        tokio::task::spawn_blocking(prepare).await.map_err(|error| {
-            let reason = format!("preparing a question broke off: {error}");
+        tokio::task::spawn_blocking(prepare).await.map_err(|_| {
+            let reason = "preparing a question broke off".to_owned();
             StoreError::Engine(EngineError::Query { statement: "distil", reason }).into()
         })
     }

@@ -220,8 +220,8 @@ impl Documents {
                 "it has a line break or another control character",
             ));
         }
-        let draft = tokio::task::spawn_blocking(move || Draft::of(read, dry_run)).await.map_err(|error| {
-            let reason = format!("preparing a document broke off: {error}");
+        let draft = tokio::task::spawn_blocking(move || Draft::of(read, dry_run)).await.map_err(|_| {
+            let reason = "preparing a document broke off".to_owned();
             StoreError::Engine(EngineError::Query { statement: "documents", reason })
         })?;
         let ingested = self.base.store.transact(&draft).await?;

@@ -116,8 +116,8 @@ impl History {
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
-        let draft = tokio::task::spawn_blocking(move || Draft::of(&batch)).await.map_err(|error| {
-            let reason = format!("preparing a batch broke off: {error}");
+        let draft = tokio::task::spawn_blocking(move || Draft::of(&batch)).await.map_err(|_| {
+            let reason = "preparing a batch broke off".to_owned();
             StoreError::Engine(EngineError::Query { statement: "history", reason })
         })??;
         let Decided { mut done, source, is_changed } = self.base.store.transact(&draft).await?;

@@ -72,7 +72,7 @@ impl EvidenceIndex {
     async fn open(&self) -> Result<Arc<Index>, ServiceError> {
         let dir = self.dir.clone();
         let opening = tokio::task::spawn_blocking(move || Index::open(&dir));
-        let (index, _) = opening.await.map_err(|error| broke_off(&error))??;
+        let (index, _) = opening.await.map_err(broke_off)??;
         Ok(Arc::new(index))
     }
 
@@ -170,7 +170,7 @@ impl EvidenceIndexes {
         let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
         match tokio::time::timeout(wait, work).await {
             Ok(Ok(index)) => index,
-            Ok(Err(error)) => Err(broke_off(&error)),
+            Ok(Err(error)) => Err(broke_off(error)),
             Err(_) => Err(ServiceError::IndexBusy),
         }
     }
@@ -299,9 +299,9 @@ where
 {
     let index = Arc::clone(index);
     let answer = tokio::task::spawn_blocking(move || question(&index)).await;
-    Ok(answer.map_err(|error| broke_off(&error))??)
+    Ok(answer.map_err(broke_off)??)
 }
 
-fn broke_off(error: &tokio::task::JoinError) -> ServiceError {
-    LexicalError::Damaged(format!("a question to it broke off: {error}")).into()
+fn broke_off(_: tokio::task::JoinError) -> ServiceError {
+    LexicalError::Damaged("a question to it broke off".to_owned()).into()
 }

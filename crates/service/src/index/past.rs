@@ -332,8 +332,8 @@ fn broken(reason: &str) -> LexicalError {
     LexicalError::Damaged(reason.to_owned())
 }
 
-fn broke_off(error: tokio::task::JoinError) -> ServiceError {
-    broken(&format!("work on the index of the past broke off: {error}")).into()
+fn broke_off(_: tokio::task::JoinError) -> ServiceError {
+    broken("work on the index of the past broke off").into()
 }
 
 #[cfg(test)]

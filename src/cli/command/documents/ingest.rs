@@ -57,7 +57,7 @@ struct Report {
     gone: Vec<Document>,
     unchanged: usize,
     faults: Vec<Value>,
-    /// Whether the files were read without a network; `None` where none was read.
+    /// Whether the process that read the files could only compute; `None` where none was read.
     isolated: Option<bool>,
 }
 
@@ -262,7 +262,7 @@ fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     context.output.table(&Table::of(DONE, &fields, &answer["documents"]), "nothing has changed")?;
     if report.isolated == Some(false) {
         context.output.note(
-            "this system lets no program of a user give its network away: the files were read beside it",
+            "this system cannot confine the process that reads: only its memory, time and open files are bounded",
         );
     }
     if report.unchanged > 0 {
