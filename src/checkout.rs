@@ -30,6 +30,9 @@ use cerebro_service::looks;
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
 /// How long examining the folder continues after that, so that the next search has the missing verdicts.
 const LOOK_MAX: Duration = Duration::from_millis(500);
+/// The stack of a thread that parses source files. The parser recurses: a Go file of 1 MiB of nothing but `- [ ] ` takes more
+/// than 16 MiB, and a stack that overflows ends the daemon. Only what is used takes memory.
+const PARSER_STACK_BYTES: usize = 256 * 1024 * 1024;
 /// Most files that one call examines.
 pub const FILES_MAX: usize = 80;
 /// Most files that are searched for in one memory's text.
@@ -104,7 +107,7 @@ impl Checkout {
         }
         let names = names(&format!("{}\n{}", memory.title, memory.content));
         let checkout = Arc::clone(self);
-        looks::within(&self.folder, bound, move || checkout.stamped(&paths, &names)).await
+        looks::within(&self.folder, bound, move || deep(|| checkout.stamped(&paths, &names))).await?
     }
 
     /// The verdicts on the anchors of some memories. Those not known within `bound` are left out.
@@ -115,7 +118,7 @@ impl Checkout {
     ) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
         let (checkout, filled) = (Arc::clone(self), Arc::clone(&found));
-        looks::within(&self.folder, bound, move || checkout.judge(wanted, &filled)).await;
+        looks::within(&self.folder, bound, move || deep(|| checkout.judge(wanted, &filled))).await;
         std::mem::take(&mut *lock(&found))
     }
 
@@ -342,6 +345,14 @@ fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
     (bytes.len() <= FILE_BYTES_MAX).then(|| (bytes, Stamp::of(&facts)))
 }
 
+/// Runs work that parses on a thread of its own; `None` where there is none to be had, or the work broke off.
+fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(PARSER_STACK_BYTES).spawn_scoped(scope, work);
+        thread.ok()?.join().ok()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,6 +388,13 @@ mod tests {
             let mut found = self.checkout.verdicts(vec![(id, anchors.to_vec())], LONG).await;
             found.remove(&id).unwrap_or_default().into_iter().map(|(_, verdict)| verdict).collect()
         }
+    }
+
+    #[test]
+    fn a_file_that_nests_as_deep_as_it_is_long_is_parsed() {
+        let source = "- [ ] ".repeat(FILE_BYTES_MAX / 6);
+        let parse = || anchors_in("a.go", source.as_bytes(), &["x".to_owned()], &mut || true);
+        assert!(deep(parse).is_some());
     }
 
     #[tokio::test]

@@ -1,9 +1,11 @@
 //! Reads documents in a separate process. Its time and memory are bounded, it can open no file, and it does not get the
-//! contents of the environment. If the system allows it, it has no network access. So a file cannot harm the daemon or
-//! the command that reads it.
+//! contents of the environment. If the system allows it, it can only compute (`confinement`). So a file cannot harm the
+//! daemon or the command that reads it.
 //!
 //! One process reads several files, one after the other. [`serve`] is its side, [`Reader`] that of the caller. A
 //! request is a line of JSON and the bytes of a file. An answer is a line of JSON and, for an image, its bytes.
+
+mod confinement;
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::{Component, Path, PathBuf};
@@ -24,8 +26,6 @@ pub const MEMORY_MAX: u64 = 512 << 20;
 const FILES_MAX: usize = 200;
 /// How much processor time a process may use in total, in case its caller is gone.
 const CPU_MAX: Duration = Duration::from_secs(600);
-/// Number of a process's open streams: input, output and errors.
-const STREAMS: u64 = 3;
 /// Longest line of a request, in bytes.
 const ASKED_BYTES_MAX: u64 = 8 << 10;
 /// Longest line of an answer, in bytes: texts are bounded, and escapes at most double them.
@@ -37,7 +37,7 @@ pub const COMMAND: &str = "read-document";
 /// The first message of a process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Hello {
-    /// Whether it has no network access. Not every system allows it to give that up.
+    /// Whether it can only compute. Not every system allows it to give up the rest.
     isolated: bool,
 }
 
@@ -67,9 +67,7 @@ enum Answer {
 /// # Errors
 /// A broken stream, or an invalid request.
 pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
-    let isolated = without_network();
-    bound();
-    answer(&mut to, &Hello { isolated })?;
+    answer(&mut to, &Hello { isolated: confinement::confine() })?;
     loop {
         let mut line = String::new();
         if from.by_ref().take(ASKED_BYTES_MAX).read_line(&mut line)? == 0 {
@@ -104,40 +102,6 @@ fn answer(to: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *to, answer)?;
     to.write_all(b"\n")?;
     to.flush()
-}
-
-/// Bounds this process. If the system has no such bounds, only the caller's timeout remains.
-fn bound() {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
-    // On Linux, `Data` counts private memory that the process can write to. On other systems it leaves out mapped
-    // memory, so the address space is bounded instead.
-    let memory = if cfg!(target_os = "linux") { Resource::Data } else { Resource::As };
-    let bounds = [
-        (memory, MEMORY_MAX),
-        (Resource::Cpu, CPU_MAX.as_secs()),
-        (Resource::Core, 0),
-        // Its streams are open already. With this bound it can open neither a file nor a socket.
-        (Resource::Nofile, STREAMS),
-    ];
-    for (resource, most) in bounds {
-        if let Err(error) = setrlimit(resource, limit(most)) {
-            tracing::debug!(%error, "cannot set a bound of the reader");
-        }
-    }
-}
-
-/// Gives up network access: a network namespace of its own has no interface. Returns whether the system allowed it;
-/// some systems forbid it to ordinary users.
-#[cfg(target_os = "linux")]
-fn without_network() -> bool {
-    use nix::sched::{CloneFlags, unshare};
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn without_network() -> bool {
-    false
 }
 
 /// A running process that reads one file after the other.
@@ -200,7 +164,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Whether the process that read last had no network; `None` before the first file.
+    /// Whether the process that read last could only compute; `None` before the first file.
     pub fn isolated(&self) -> Option<bool> {
         self.isolated
     }

@@ -1,5 +1,6 @@
 //! The program's log on standard error. It never contains the text of memories.
 
+use std::any::Any;
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt::format::FmtSpan};
@@ -24,6 +25,13 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
         .with_writer(io::stderr)
         .with_ansi(!is_daemon && io::stderr().is_terminal())
         .try_init();
+    if is_daemon {
+        // The daemon's standard error is its log, and a panic is logged like anything else.
+        std::panic::set_hook(Box::new(|panic| {
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(place, "panicked: {}", words_of(panic.payload()));
+        }));
+    }
     let warning = fault.map(|fault| format!("{VARIABLE} is ignored: {fault}")).filter(|_| begun.is_ok())?;
     if is_daemon {
         // The daemon's standard error is its log.
@@ -31,6 +39,12 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
         return None;
     }
     Some(warning)
+}
+
+/// The message of a panic if it is a fixed text of the program. A composed one may quote what was worked on, as that of a
+/// text that is cut inside a character does.
+fn words_of(payload: &(dyn Any + Send)) -> &'static str {
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("its message may have contents and is left out")
 }
 
 /// The filter, and why the requested one is invalid.
@@ -68,6 +82,21 @@ fn directives_of(wanted: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_message_of_a_panic_quotes_no_text() {
+        let panicked = |work: fn()| std::panic::catch_unwind(work).unwrap_err();
+        assert_eq!(words_of(&*panicked(|| panic!("a fixed text"))), "a fixed text");
+        let works: [fn(); 3] = [
+            || panic!("{}", String::from("a secret")),
+            || drop(String::from("a sécret")[..4].to_owned()),
+            || assert_eq!("a secret".parse::<u8>().unwrap(), 1),
+        ];
+        for work in works {
+            let words = words_of(&*panicked(work));
+            assert!(words.contains("left out"), "{words}");
+        }
+    }
 
     #[test]
     fn the_users_directives_win_and_bad_ones_are_reported() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
     ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, ScopeName, SessionId, Timestamp, WorkId,
-    limits::ECHO_CHARS_MAX,
+    limits::{CONTENT_BYTES_MAX, ECHO_CHARS_MAX},
 };
 use cerebro_core::redact;
 use cerebro_core::text;
@@ -51,6 +51,8 @@ impl ArgumentError {
 
 /// The beginning of an invalid value, redacted.
 fn echo(value: &str) -> String {
+    // Much longer than a secret, of which a cut could leave a part, and not as long as a line.
+    let value = text::cut_bytes(value, ECHOED_BYTES_MAX);
     let line = text::one_line(&redact::redact_secrets(value));
     text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
 }
@@ -59,6 +61,14 @@ type Result<T> = std::result::Result<T, ArgumentError>;
 
 /// Largest count. Larger ones are clamped to it.
 const COUNT_MAX: usize = 1_000_000_000;
+
+/// How much of an invalid value is redacted for its quotation, in bytes.
+const ECHOED_BYTES_MAX: usize = 64 * 1024;
+/// Longest text among an agent's arguments, in bytes: redaction may shorten a text to what a content may have. A longer one
+/// is refused at once, because redacting it would hold up the other agents for many seconds.
+const TEXT_BYTES_MAX: usize = 2 * CONTENT_BYTES_MAX;
+/// Most unknown arguments that an answer names.
+const UNKNOWN_MAX: usize = 20;
 
 /// The sections that are folded into a memory's content.
 const SECTIONS: [(&str, &str); 4] =
@@ -142,7 +152,13 @@ impl Arguments {
     /// of its own arguments.
     pub fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
         let known = |name: &String| self.read.contains(name) || is_known(name);
-        self.map.keys().filter(|name| !known(name)).map(|name| echo(name)).collect()
+        let mut unknown = self.map.keys().filter(|name| !known(name));
+        let mut named: Vec<String> = unknown.by_ref().take(UNKNOWN_MAX).map(|name| echo(name)).collect();
+        match unknown.count() {
+            0 => {}
+            more => named.push(format!("… {more} more")),
+        }
+        named
     }
 
     /// The first of these names that is given and not null.
@@ -152,8 +168,13 @@ impl Arguments {
     }
 
     fn text_of(&mut self, names: &[&'static str]) -> Result<Option<String>> {
+        let most = if self.names == Names::OfAgent { TEXT_BYTES_MAX } else { usize::MAX };
         match self.any(names) {
             None => Ok(None),
+            Some((name, Value::String(text))) if text.len() > most => {
+                let problem = format!("it has {} bytes; at most {most} are read", text.len());
+                Err(ArgumentError::new(name, Some(text), problem))
+            }
             Some((_, Value::String(text))) => Ok(Some(text.clone())),
             Some((_, value @ (Value::Number(_) | Value::Bool(_)))) => Ok(Some(value.to_string())),
             Some((name, value)) => {
@@ -506,6 +527,9 @@ mod tests {
         assert_eq!(given.ignored(), ["odd"]);
         let failed = arguments(json!({"titel": "x", "content": "y"}));
         assert_eq!(failed.unknown(|name| name == "content"), ["titel"]);
+        let many = (0..500).map(|n| (format!("x{n:03}"), json!(n))).collect();
+        let named = Arguments::new(many, Names::OfAgent).ignored();
+        assert_eq!((named.len(), &*named[0], &*named[20]), (21, "x000", "… 480 more"));
     }
 
     #[test]

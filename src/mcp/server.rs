@@ -481,9 +481,9 @@ impl Server {
         // error instead of the end of the connection.
         let answer =
             tokio::spawn(self.clone().answer(operation, arguments, session, agent).instrument(tool)).await;
-        let result = answer.unwrap_or_else(|error| {
+        let result = answer.unwrap_or_else(|_| {
             let incident = SessionId::random();
-            tracing::error!(%incident, %error, tool = %operation, "a call failed unexpectedly");
+            tracing::error!(%incident, tool = %operation, "a call failed unexpectedly");
             let fault = Fault::new(Code::Internal, format!("an internal error (incident {incident})"));
             self.failed(fault, &[])
         });

@@ -5,6 +5,9 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
+use serde_json::Value;
+
+use super::long::LongLine;
 use cerebro_core::text::sanitize_surrogates;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -14,16 +17,23 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub enum Line {
     /// A line that is not blank, without its end (`\n` or `\r\n`).
     Whole(Vec<u8>),
-    /// A line longer than the bound, which was skipped; its length in bytes.
-    TooLong(u64),
+    /// A line longer than the bound, which was skipped.
+    TooLong {
+        /// In bytes.
+        length: u64,
+        /// The id of the request in it; null if there is none.
+        id: Value,
+    },
 }
 
-/// Reads lines. It holds at most one line, and at most `max` bytes of it.
+/// Reads lines. It holds at most one line, and at most `max` bytes of it, and a few of a longer one.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
     max: usize,
     line: Vec<u8>,
+    /// The current line, if it is longer than `max`.
+    long: Option<LongLine>,
     /// Bytes of the current line so far, including skipped ones.
     length: u64,
     /// Whether a last line without a newline counts.
@@ -40,7 +50,7 @@ impl<R: AsyncRead + Unpin> LineReader<BufReader<R>> {
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
     /// Reads lines of up to `max` bytes from a buffered stream.
     pub fn from_buffered(reader: R, max: usize) -> Self {
-        Self { reader, max, line: Vec::new(), length: 0, keeps_rest: true }
+        Self { reader, max, line: Vec::new(), long: None, length: 0, keeps_rest: true }
     }
 
     /// Treats bytes after the last newline as an incomplete line, which is dropped.
@@ -66,7 +76,9 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
             if self.length <= self.max as u64 {
                 self.line.extend_from_slice(piece);
             } else {
-                self.line = Vec::new();
+                let long = self.long.get_or_insert_default();
+                long.look_through(&std::mem::take(&mut self.line));
+                long.look_through(piece);
             }
             let used = newline.map_or(piece.len(), |at| at + 1);
             self.reader.consume(used);
@@ -81,8 +93,8 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
     /// Ends the current line; `None` if it is blank.
     fn take(&mut self) -> Option<Line> {
         let length = std::mem::take(&mut self.length);
-        if length > self.max as u64 {
-            return Some(Line::TooLong(length));
+        if let Some(long) = self.long.take() {
+            return Some(Line::TooLong { length, id: long.id() });
         }
         let mut line = std::mem::take(&mut self.line);
         if line.last() == Some(&b'\r') {
@@ -152,6 +164,10 @@ mod tests {
         Line::Whole(text.as_bytes().to_vec())
     }
 
+    fn too_long(length: u64, id: Value) -> Line {
+        Line::TooLong { length, id }
+    }
+
     #[tokio::test]
     async fn half_a_line_is_none_where_lines_are_whole() {
         let mut reader = LineReader::new(Pieces([b"one\n{\"half".to_vec()].into()), 100).whole_lines();
@@ -162,16 +178,24 @@ mod tests {
     #[test]
     fn lines_end_at_newlines_and_at_the_end() {
         let text = b"one\r\n\n \t\r\ntwo\n12345\n123456\n\nlast".to_vec();
-        let lines = [whole("one"), whole("two"), whole("12345"), Line::TooLong(6), whole("last")];
+        let lines = [whole("one"), whole("two"), whole("12345"), too_long(6, Value::Null), whole("last")];
         assert_eq!(read(vec![text], 5), lines);
-        assert_eq!(read(vec![b"123456".to_vec()], 5), [Line::TooLong(6)]);
+        assert_eq!(read(vec![b"123456".to_vec()], 5), [too_long(6, Value::Null)]);
         assert_eq!(read(vec![], 5), []);
     }
 
     #[test]
     fn a_long_line_is_not_held() {
         let pieces = std::iter::repeat_n(vec![b'x'; 8_192], 2_560).chain([b"\nnext\n".to_vec()]).collect();
-        assert_eq!(read(pieces, 1_024), [Line::TooLong(20 * 1024 * 1024), whole("next")]);
+        assert_eq!(read(pieces, 1_024), [too_long(20 * 1024 * 1024, Value::Null), whole("next")]);
+    }
+
+    #[test]
+    fn a_long_request_is_known_by_its_id() {
+        let request = format!("{{\"method\":\"a\",\"params\":\"{}\",\"id\":7}}", "x".repeat(5_000));
+        let pieces = request.as_bytes().chunks(700).map(<[u8]>::to_vec).chain([b"\n{}\n".to_vec()]).collect();
+        let length = request.len() as u64;
+        assert_eq!(read(pieces, 1_024), [too_long(length, serde_json::json!(7)), whole("{}")]);
     }
 
     #[test]
@@ -203,7 +227,7 @@ mod tests {
             prop_assert_eq!(&lines, &read(vec![bytes.clone()], max));
             let expected: Vec<_> = bytes.split(|&byte| byte == b'\n').filter_map(|line| {
                 if line.len() > max {
-                    return Some(Line::TooLong(line.len() as u64));
+                    return Some(too_long(line.len() as u64, Value::Null));
                 }
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
                 (!line.trim_ascii().is_empty()).then(|| Line::Whole(line.to_vec()))

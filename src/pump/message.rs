@@ -140,10 +140,18 @@ impl FromClient {
     }
 }
 
-/// The answer to a line over the bound.
-pub fn too_long(length: u64, max: usize) -> String {
+/// The answer to a message that the daemon would not answer, because it is none of JSON-RPC or cannot be read.
+pub fn refusal(message: &[u8]) -> Option<String> {
+    match FromClient::parse(message) {
+        FromClient::Invalid(answer) => Some(answer),
+        _ => None,
+    }
+}
+
+/// The answer to a line over the bound, with the id of the request in it.
+pub fn too_long(id: &Value, length: u64, max: usize) -> String {
     let text = format!("the message has {length} bytes; at most {max} are allowed");
-    error_line(&Value::Null, INVALID_REQUEST, &text)
+    error_line(id, INVALID_REQUEST, &text)
 }
 
 /// The answer to a request whose id is already in use.

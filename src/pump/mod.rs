@@ -7,6 +7,7 @@
 mod calls;
 mod line;
 mod link;
+mod long;
 mod message;
 
 use std::io;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use self::calls::{Calls, Fate, LinkEnd};
 use self::line::{Line, LineReader, repair};
 use self::link::{Dial, Link, ToDaemon, ToServed, Unreachable};
+pub(crate) use self::message::refusal;
 use self::message::{FromClient, FromDaemon, Key};
 use crate::daemon::hello::{FAREWELL_METHOD, Hello, Role};
 use crate::daemon::lock::{Lock, LockError, Use};
@@ -210,7 +212,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
                     }
                     self.changed.notify_one();
                 }
-                Ok(Some(Line::TooLong(length))) => {
+                Ok(Some(Line::TooLong { length, .. })) => {
                     tracing::warn!(length, "closed the link: the daemon's answer is longer than any allowed");
                     break LinkEnd::GivenUp;
                 }
@@ -272,8 +274,9 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
     async fn take(&mut self, line: Line) {
         let line = match line {
             Line::Whole(line) => repair(line),
-            Line::TooLong(length) => {
-                return self.shared.answer(message::too_long(length, LINE_BYTES_MAX).into_bytes()).await;
+            Line::TooLong { length, id } => {
+                let answer = message::too_long(&id, length, LINE_BYTES_MAX);
+                return self.shared.answer(answer.into_bytes()).await;
             }
         };
         match FromClient::parse(&line) {

@@ -42,6 +42,9 @@ struct Page {
     spans: Vec<(String, Style)>,
     styles: Vec<Style>,
     leads: Vec<Lead>,
+    /// How many more blocks are open inside those, too deep for a prefix of their own. A text may nest as many as it has
+    /// characters.
+    too_deep: usize,
     /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     code: bool,
@@ -56,6 +59,7 @@ impl Page {
             spans: Vec::new(),
             styles: vec![Style::new()],
             leads: Vec::new(),
+            too_deep: 0,
             lists: Vec::new(),
             code: false,
         }
@@ -162,7 +166,10 @@ impl Page {
             }
             TagEnd::BlockQuote(_) | TagEnd::Item => {
                 self.flush();
-                self.leads.pop();
+                match self.too_deep.checked_sub(1) {
+                    Some(left) => self.too_deep = left,
+                    None => drop(self.leads.pop()),
+                }
             }
             TagEnd::CodeBlock => self.code = false,
             TagEnd::List(_) => {
@@ -190,11 +197,12 @@ impl Page {
     }
 
     fn lead(&mut self, first: Span<'static>, rest: Span<'static>) {
-        // An empty lead is pushed all the same, because each block removes one when it ends.
         let used: usize = self.leads.iter().map(|lead| fit::width(&lead.rest.content)).sum();
-        let deep = used > self.columns / 2;
-        let (first, rest) = if deep { (Span::raw(""), Span::raw("")) } else { (first, rest) };
-        self.leads.push(Lead { first, rest, fresh: true });
+        if self.too_deep > 0 || used > self.columns / 2 {
+            self.too_deep += 1;
+        } else {
+            self.leads.push(Lead { first, rest, fresh: true });
+        }
     }
 
     /// Adds an empty line between blocks, but not at the start.
@@ -294,6 +302,18 @@ mod tests {
         for line in shown("a\u{1b}[2Jb\n\n```\n\u{9b}31m\u{7}\n```\n- \u{1b}]0;x\u{7}", 40) {
             assert!(!line.chars().any(char::is_control), "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_quotes_is_shown_at_once() {
+        let begun = std::time::Instant::now();
+        for deep in [">".repeat(100_000), "- ".repeat(50_000)] {
+            let text = format!("{deep} {}\n\nback", "word ".repeat(20_000));
+            let lines = render(&text, 40, Theme { colour: false });
+            assert!(lines.len() > 1_000 && lines.iter().all(|line| line.spans.len() < 40));
+            assert_eq!(lines.last().unwrap().to_string(), "back");
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 
     proptest::proptest! {

@@ -25,8 +25,8 @@ pub(super) async fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 's
     };
     let place = tokio::time::timeout(WAIT_MAX, PLACES.acquire()).await;
     let _place = place.ok().and_then(Result::ok).ok_or_else(busy)?;
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        tracing::error!(%error, "cannot process a text");
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        tracing::error!("cannot process a text");
         Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", "This text cannot be shown.")
     })
 }

@@ -122,16 +122,3 @@ fn each_broken_file_is_named_and_the_daemon_lives() {
     let found = agent.ok("mem_search", json!({ "query": "osprey fishes", "type": "document" }));
     assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found:?}");
 }
-
-#[test]
-fn files_are_read_without_a_network_where_the_system_allows_it() {
-    let home = Home::new();
-    fs::write(home.work().join("a.md"), "# A\n\nText.\n").unwrap();
-    let answer = home.json(&["ingest", "a.md"]);
-    assert!(answer["isolated"].is_boolean(), "{answer}");
-    let allows = std::process::Command::new("unshare").args(["--user", "--net", "true"]).status();
-    match allows {
-        Ok(status) => assert_eq!(answer["isolated"], status.success(), "{answer}"),
-        Err(_) => crate::support::skip("there is no program `unshare` to ask the system with"),
-    }
-}

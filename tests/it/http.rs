@@ -284,6 +284,28 @@ fn bodies_and_rates_are_bounded() {
     wait_for("health to be answered again", || (served.get("/health", &[]).status == 200).then_some(()));
 }
 
+#[test]
+fn a_message_that_cannot_be_read_is_answered_at_once() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let session = format!("Mcp-Session-Id: {}", served.initialize(&[]));
+    for (message, code) in [
+        (json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": [] }), -32_602),
+        (json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": 5 } }), -32_602),
+        (
+            json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "x", "arguments": [] } }),
+            -32_602,
+        ),
+        (json!({ "jsonrpc": "2.0", "id": 7.5, "method": "tools/list" }), -32_600),
+    ] {
+        let begun = std::time::Instant::now();
+        let answer = served.post(&message, &[&session]);
+        assert_eq!((answer.status, &answer.json()["error"]["code"]), (400, &json!(code)), "{message}");
+        assert!(begun.elapsed() < DEADLINE / 2, "{message}: {:?}", begun.elapsed());
+    }
+    assert!(served.call(&session["Mcp-Session-Id: ".len()..], "mem_stats", json!({})).is_object());
+}
+
 /// A client may send a name of any length, which is kept for half an hour.
 #[test]
 fn a_clients_name_is_cut_before_it_is_remembered() {

@@ -1,7 +1,9 @@
 //! `cerebro import --from`: imports what other programs remembered, once.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rusqlite::Connection;
 
@@ -166,6 +168,34 @@ fn the_store_of_claude_mem_is_imported() {
     assert!(session["summary"].as_str().unwrap().contains("Converted to metres"), "{session}");
 }
 
+fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
+}
+
+#[test]
+fn a_pipe_or_link_beside_a_database_is_named_and_not_opened() {
+    let home = Home::new();
+    let path = sqlite(&home, "engram.db", ENGRAM);
+    // The database may be a link; what SQLite opens is beside the file itself.
+    let link = home.folder("elsewhere").join("engram.db");
+    symlink(&path, &link).unwrap();
+    let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let makers: [fn(&Path); 2] = [make_pipe, |place| symlink("/dev/zero", place).unwrap()];
+        for make in makers {
+            make(&beside(suffix));
+            for path in [&path, &link] {
+                let refused = home.run(&["import", "--from", "engram", path.to_str().unwrap()]);
+                assert!(refused.code() == 1 && refused.stderr.contains(suffix), "{refused:?}");
+            }
+            fs::remove_file(beside(suffix)).unwrap();
+        }
+    }
+    assert!(!home.data().join("store").exists(), "a refused file started a daemon");
+    home.run(&["import", "--from", "engram", link.to_str().unwrap()]);
+    assert_eq!(memory(&home, "Crane stops")["type"], "bugfix");
+}
+
 #[test]
 fn an_unknown_file_is_refused_with_its_name() {
     let home = Home::new();
@@ -178,6 +208,13 @@ fn an_unknown_file_is_refused_with_its_name() {
         let refused = home.run(&["import", "--from", from, path.to_str().unwrap()]);
         assert_eq!(refused.code(), 1, "{from}: {refused:?}");
         assert!(refused.stderr.contains(path.to_str().unwrap()), "{from}: {refused:?}");
+    }
+    // Nobody writes into the pipe, and nobody ever reads from it.
+    let pipe = home.work().join("pipe");
+    make_pipe(&pipe);
+    for from in ["engram", "claude-mem", "server-memory"] {
+        let refused = home.run(&["import", "--from", from, pipe.to_str().unwrap()]);
+        assert!(refused.code() == 1 && refused.stderr.contains("it is no file"), "{from}: {refused:?}");
     }
     let missing = home.run(&["import", "--from", "engram", "/no/such.db"]);
     assert!(missing.code() == 1 && missing.stderr.contains("/no/such.db"), "{missing:?}");

@@ -38,6 +38,7 @@ mod distil;
 mod doctor;
 mod documents;
 mod documents_broken;
+mod documents_confined;
 mod edits;
 mod embed_local;
 mod embed_model;

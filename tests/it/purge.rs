@@ -1,9 +1,11 @@
 //! Purged text leaves no bytes behind: the tests read the files of the home, as somebody with the disk would.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::hooks::report;
 use crate::support::transcripts::Claude;
-use crate::support::{AGENTS_MAY_PURGE, FaultyProvider, Home, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, FaultyProvider, Home, alter, files, json, wait_for};
 
 /// The files below a folder that hold any of the words, whatever their case.
 pub fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
@@ -58,6 +60,81 @@ fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
     home.run(&["daemon", "stop"]).success();
     left("after its end");
     assert_eq!(agent.get(&kept)["title"], "The wombat stays");
+}
+
+/// The names of all tables.
+fn tables() -> BTreeSet<String> {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
+    let texts = files(&schema).into_iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let named = |line: &str| line.strip_prefix("DEFINE TABLE ")?.split(' ').next().map(str::to_owned);
+    let tables: BTreeSet<String> =
+        texts.flat_map(|text| text.lines().filter_map(named).collect::<Vec<_>>()).collect();
+    assert!(tables.len() > 25 && tables.contains("work_event"), "{tables:?}");
+    tables
+}
+
+#[test]
+fn no_field_of_a_purged_memory_is_left() {
+    const WORDS: [&str; 11] = [
+        "aardvarkine", "bilbyesque", "civetlike", "dhole_engine", "echidnaic", "fennecish", "gerenuk-folder",
+        "hoatzinal", "ibexian", "jerboalike", "kinkajoulian",
+    ];
+    let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}[work]\ntools = true\n"));
+    let session = "s-purge";
+    home.json(&["projects"]);
+    let mut agent = home.pump().env("CLAUDE_CODE_SESSION_ID", session).client("claude-code").start();
+    let other = agent.save("A neighbour", "It stays.");
+    let first = json!({
+        "title": "An echidnaic thing", "content": "It is fennecish.", "type": "hoatzinal", "tags": ["ibexian"],
+        "kind": "prospective", "trigger": "path:gerenuk-folder", "topic_key": "bug/jerboalike",
+    });
+    let id = agent.ok("mem_save", first.clone()).str("id").to_owned();
+    let second = json!({
+        "id": id, "title": "Bilbyesque", "content": "Civetlike, in src/dhole_engine.rs.", "type": "aardvarkine",
+        "tags": ["civetlike"],
+    });
+    agent.ok("mem_update", second.clone());
+    agent.ok("mem_search", json!({ "query": "civetlike bilbyesque ibexian", "explain": true }));
+    // The hook of the agent reports its calls, with all that was passed.
+    for (tool, input) in [("mem_save", &first), ("mem_update", &second)] {
+        let name = format!("mcp__cerebro__{tool}");
+        let call =
+            json!({ "tool_name": name, "tool_use_id": tool, "tool_input": input, "tool_response": input });
+        report(&home, "claude-code", "PreToolUse", session, call.clone());
+        report(&home, "claude-code", "PostToolUse", session, call);
+    }
+    // What a piece of work found becomes a memory.
+    let work = agent.ok("work_begin", json!({ "title": "Look for it" })).str("work").to_owned();
+    let found = json!({ "work": work, "event": "finding", "text": "The kinkajoulian one was found." });
+    agent.ok("work_note", found);
+    let done = agent.ok("work_note", json!({ "work": work, "event": "done" }));
+    let finding = done.list("memories")[0].as_str().unwrap().to_owned();
+    alter(
+        &home,
+        &format!(
+            "RELATE memory:{other}->RELATES_TO->memory:{id} SET kind = 'extends', weight = 0.9, method = 'model', \
+             evidence = 'both are civetlike and echidnaic', at = time::now();"
+        ),
+    );
+    for word in WORDS {
+        assert!(!holders(home.data(), &[word]).is_empty(), "{word} can be found while it is there");
+    }
+    for id in [&id, &finding] {
+        agent.ok("mem_delete", json!({ "id": id, "hard": true }));
+    }
+    assert_eq!(home.json(&["compact"])["outcome"], "compacted");
+    // Files may be packed, so the tables are read, too.
+    for table in tables() {
+        let rows = home.json(&["sql", &format!("SELECT * FROM {table}")]).to_string().to_lowercase();
+        let left: Vec<&str> = WORDS.into_iter().filter(|word| rows.contains(word)).collect();
+        assert!(left.is_empty(), "{table}: {left:?} in {rows}");
+    }
+    let left = holders(home.data(), &WORDS);
+    assert!(left.is_empty(), "{left:?}");
+    home.run(&["daemon", "stop"]).success();
+    let left = holders(home.data(), &WORDS);
+    assert!(left.is_empty(), "after its end: {left:?}");
+    home.run(&["doctor"]).success();
 }
 
 #[test]

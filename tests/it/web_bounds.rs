@@ -137,9 +137,22 @@ fn an_address_that_cannot_be_read_is_refused() {
     home.agent().save("One", "x");
     let browser = Browser::open(&home);
     for path in [
-        "/memories?limit=abc", "/memories?page=abc", "/memories?as_of=abc", "/memories?since=abc",
-        "/memories?from=abc", "/memories?deleted=abc", "/history?from=abc", "/sessions?before=abc",
-        "/work?before=abc", "/pairs?which=abc", "/inbox?state=abc",
+        "/memories?limit=abc",
+        "/memories?page=abc",
+        "/memories?as_of=abc",
+        "/memories?since=abc",
+        "/memories?from=abc",
+        "/memories?deleted=abc",
+        "/history?from=abc",
+        "/sessions?before=abc",
+        "/work?before=abc",
+        "/work?all=abc",
+        "/pairs?which=abc",
+        "/inbox?state=abc",
+        "/sessions/s?whole=abc",
+        "/sessions/s?after=abc",
+        "/memories/aaaaaaaaaaaa?whole=abc",
+        "/live/stream?after=abc",
     ] {
         let page = browser.get(path);
         assert!(page.status == 400 && page.says("abc"), "{path}: {} {}", page.status, page.text());

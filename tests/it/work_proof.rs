@@ -55,6 +55,18 @@ fn a_hint_and_an_anchor_are_witnesses() {
 }
 
 #[test]
+fn a_witness_is_read_within_a_bound_and_not_waited_for() {
+    let home = left("Mend the pier");
+    let (large, pipe) = (home.work().join("large"), home.work().join("pipe"));
+    std::fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (path, code, words) in [(&large, 1, "is larger than 262144 KiB"), (&pipe, 2, "no head")] {
+        let refused = home.run(&["work", "verify", "--anchor", path.to_str().unwrap()]);
+        assert!(refused.code() == code && refused.stderr.contains(words), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_row_that_cannot_be_read_is_named_and_holds_up_nothing() {
     let home = left("Mend the pier");
     home.json(&["projects"]);

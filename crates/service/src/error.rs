@@ -16,6 +16,9 @@ use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
 use cerebro_store::{EngineError, StoreError, Tombstone};
 
+/// How much of an invalid value is redacted for its quotation, in bytes.
+const ECHOED_BYTES_MAX: usize = 64 * 1024;
+
 /// What went wrong. The caller can act on all but the last three.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -106,12 +109,10 @@ pub enum ServiceError {
     #[error("{0}")]
     Backup(String),
     /// Work on a thread of its own panicked.
-    #[error("{work} broke off: {reason}")]
+    #[error("{work} broke off; the daemon's log says why")]
     BrokeOff {
         /// What it was.
         work: &'static str,
-        /// What the thread left.
-        reason: String,
     },
     /// The store failed.
     #[error(transparent)]
@@ -246,7 +247,8 @@ impl ServiceError {
 
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
-        let line = text::one_line(&redact::redact_secrets(value));
+        // Much longer than a secret, of which a cut could leave a part.
+        let line = text::one_line(&redact::redact_secrets(text::cut_bytes(value, ECHOED_BYTES_MAX)));
         let value = text::cut_chars(&line, ECHO_CHARS_MAX).into_owned();
         Self::Invalid { field, value, problem: problem.into() }
     }

@@ -81,7 +81,7 @@ pub use history::{
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
     AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Progress, ProjectOf,
-    TranscriptFolder, agent_named, agents, glance, places,
+    TranscriptFolder, agent_named, agents, check_companions, glance, places,
 };
 pub use jobs::WorkerState;
 pub use memories::{

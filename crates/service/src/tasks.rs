@@ -23,9 +23,7 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     work: &'static str,
     done: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
-    let broke_off =
-        |error: tokio::task::JoinError| ServiceError::BrokeOff { work, reason: error.to_string() };
-    tokio::task::spawn_blocking(done).await.map_err(broke_off)
+    tokio::task::spawn_blocking(done).await.map_err(|_| ServiceError::BrokeOff { work })
 }
 
 /// How many tasks of each name run.

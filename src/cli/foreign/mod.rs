@@ -8,6 +8,8 @@ mod engram;
 mod server_memory;
 mod sqlite;
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -15,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::platform;
 use cerebro_core::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
 use cerebro_core::domain::{Kind, MemoryId, Project, SessionId};
 use cerebro_core::text;
@@ -74,6 +77,14 @@ pub enum ForeignError {
     /// It is something else.
     #[error("{path} is not a memory of {program}: {reason}")]
     Other { path: PathBuf, program: &'static str, reason: String },
+}
+
+/// Opens a file of another program. A pipe is refused: nobody may be at its other end.
+fn open(path: &Path) -> Result<File, ForeignError> {
+    let opened = platform::open_without_waiting(path).and_then(|file| {
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
+    });
+    opened.map_err(|source| ForeignError::Io { path: path.to_path_buf(), source })
 }
 
 /// What a line of an export is about.

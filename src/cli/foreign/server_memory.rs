@@ -4,13 +4,12 @@
 //! entities by words that a search should find. The file has no times and no projects.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{ForeignError, Harvest, MemoryFacts, Source, id_of};
+use super::{ForeignError, Harvest, MemoryFacts, Source, id_of, open};
 use cerebro_core::domain::limits::LINE_BYTES_MAX;
 use cerebro_core::domain::{Project, Timestamp};
 
@@ -42,7 +41,7 @@ struct Relation {
 
 pub fn read(path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
     let io = |source| ForeignError::Io { path: path.to_path_buf(), source };
-    let file = File::open(path).map_err(io)?;
+    let file = open(path)?;
     let at = file.metadata().and_then(|found| found.modified()).ok();
     let at = at.and_then(|at| Timestamp::try_from(at).ok()).unwrap_or_else(Timestamp::now);
     let mut reader = BufReader::new(file);

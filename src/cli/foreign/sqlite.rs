@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{ForeignError, Source};
-use crate::platform;
+use super::{ForeignError, Source, open};
+use cerebro_service::check_companions;
 
 /// A file that is only read.
 pub struct Reader<'a> {
@@ -25,10 +25,9 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`ForeignError`] when it is missing, no database, or another program's.
     pub fn open(path: &'a Path, source: Source, tables: &[&str]) -> Result<Self, ForeignError> {
-        let io = |error| ForeignError::Io { path: path.to_path_buf(), source: error };
-        if !platform::open_without_waiting(path).and_then(|file| file.metadata()).map_err(io)?.is_file() {
-            return Err(io(std::io::Error::other("it is not a file")));
-        }
+        drop(open(path)?);
+        let checked = path.canonicalize().and_then(|whole| check_companions(&whole));
+        checked.map_err(|source| ForeignError::Io { path: path.to_path_buf(), source })?;
         // Not "immutable": the other program may be running, and its last writes be in the log beside.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let fault = |source| ForeignError::Sqlite { path: path.to_path_buf(), source };

@@ -5,6 +5,8 @@ use axum::http::{HeaderMap, StatusCode};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
+use crate::pump;
+
 pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
@@ -53,20 +55,13 @@ impl Message {
     /// # Errors
     /// When the body is not one message.
     pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
-        let refused = |code, words: &str| Refusal {
-            status: StatusCode::BAD_REQUEST,
-            body: error(&Value::Null, code, words, None),
-        };
-        let value: Value =
-            serde_json::from_slice(body).map_err(|_| refused(PARSE_ERROR, "the body is not JSON"))?;
-        let is_message = value["jsonrpc"] == "2.0"
-            && matches!(value["id"], Value::Null | Value::String(_) | Value::Number(_))
-            && (value["method"].is_string() || value.get("result").is_some() || value.get("error").is_some());
-        if is_message {
-            Ok(Self(value))
-        } else {
-            Err(refused(INVALID_REQUEST, "the body is not one message of JSON-RPC"))
+        let refused = |body| Refusal { status: StatusCode::BAD_REQUEST, body };
+        // A message that cannot be read would get no answer from the daemon, as on the socket.
+        if let Some(answer) = pump::refusal(body) {
+            return Err(refused(serde_json::from_str(&answer).unwrap_or_default()));
         }
+        let broken = |_| refused(error(&Value::Null, PARSE_ERROR, "the body is not JSON", None));
+        serde_json::from_slice(body).map(Self).map_err(broken)
     }
 
     /// The id of a request; `None` for a notification or an answer.
@@ -261,6 +256,8 @@ mod tests {
             "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
             "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
             "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":[]}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}",
         ] {
             assert_eq!(Message::read(bad.as_bytes()).unwrap_err().status, StatusCode::BAD_REQUEST, "{bad}");
         }

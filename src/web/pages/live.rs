@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::{Query, State},
     http::HeaderMap,
     response::{
         IntoResponse, Response,
@@ -15,6 +15,7 @@ use axum::{
 use futures::stream;
 use serde_json::json;
 
+use super::{Parts, value};
 use crate::answer::{daemon, of};
 use crate::view::{self, Call};
 use crate::web::{
@@ -89,11 +90,11 @@ pub(in crate::web) async fn stream(
     State(shared): State<Shared>,
     locale: Locale,
     headers: HeaderMap,
-    uri: axum::http::Uri,
-) -> Response {
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let asked = value(&parts, "after")?;
     let received = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let asked = || uri.query()?.strip_prefix("after=")?.parse().ok();
-    let after: u64 = received.or_else(asked).unwrap_or(0);
+    let after: u64 = received.or(asked).unwrap_or(0);
     let rounds = stream::unfold((shared, locale, after), |(shared, locale, after)| async move {
         let question = json!({ "after": after, "limit": CALLS, "wait_ms": WAIT_MS });
         let answer = tokio::select! {
@@ -105,7 +106,7 @@ pub(in crate::web) async fn stream(
         Some((stream::iter(events), (shared, locale, answer.last)))
     });
     use futures::StreamExt as _;
-    Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
+    Ok(Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response())
 }
 
 /// A call as an event: its line in the table, and its number, from which the browser resumes.

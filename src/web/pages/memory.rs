@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::Parts;
+use super::{Parts, is_on};
 use crate::answer::of;
 use crate::view::{self, Memory};
 use crate::web::{
@@ -77,7 +77,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
+    let is_whole = is_on(&parts, "whole")?;
     let question = if is_whole { view::whole(&id) } else { json!({ "id": id, "max_bytes": SHOWN_BYTES }) };
     let memory = Memory::of(&shared.backend.read(of::GetObservation, question).await?);
     let shell =

@@ -72,6 +72,15 @@ fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<Opti
     given.parse().map(Some).map_err(|_| Failure::unread(name, &given))
 }
 
+/// Whether a switch in an address is on: `1` is on, `0` and a missing one are off.
+fn is_on(parts: &HashMap<String, String>, name: &str) -> Result<bool, Failure> {
+    match value::<u8>(parts, name)? {
+        None | Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        Some(other) => Err(Failure::unread(name, &other.to_string())),
+    }
+}
+
 /// The position in a list at which a page begins, as its address says.
 fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> Result<T, Failure> {
     Ok(value(parts, "from")?.unwrap_or_default())

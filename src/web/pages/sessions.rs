@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{Parts, about, known_projects, named, part, value};
+use super::{Parts, about, is_on, known_projects, named, part, value};
 use crate::answer::{Text, of, sessions};
 use crate::view::{self, Entry, Session};
 use crate::web::{
@@ -155,7 +155,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
+    let is_whole = is_on(&parts, "whole")?;
     let (limit, bytes) = if is_whole { (WHOLE_ENTRIES, CONTENT_BYTES_MAX) } else { (ENTRIES, PROMPT_BYTES) };
     let mut question = json!({ "session_id": id, "limit": limit, "prompt_bytes": bytes });
     let after = value::<Timestamp>(&parts, "after")?;

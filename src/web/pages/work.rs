@@ -84,7 +84,7 @@ pub(in crate::web) async fn list(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let all = parts.contains_key("all");
+    let all = super::is_on(&parts, "all")?;
     let before = super::value::<jiff::Timestamp>(&parts, "before")?.map(|before| before.to_string());
     let question = json!({
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,

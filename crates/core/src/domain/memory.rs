@@ -116,6 +116,11 @@ impl Kind {
         Self("session_summary".to_owned())
     }
 
+    /// Whether it is one of those that agents are offered.
+    pub fn is_known(&self) -> bool {
+        Self::KNOWN.contains(&self.as_str())
+    }
+
     /// Normalises a type: lowercase, each run of other characters becomes `-`. `None` when nothing is left or the
     /// result is too long.
     pub fn parse(text: &str) -> Option<Self> {

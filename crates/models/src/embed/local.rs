@@ -93,8 +93,8 @@ impl Local {
             let vector = loaded.embed(plan.prefix(purpose), &text, plan.manifest.max_tokens)?;
             unit(vector, dimension, &plan.manifest.name)
         };
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            Err(ProviderError::unusable(format!("the model `{}` failed: {error}", self.plan.manifest.name)))
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+            Err(ProviderError::unusable(format!("the model `{}` broke off", self.plan.manifest.name)))
         })
     }
 }

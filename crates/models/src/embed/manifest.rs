@@ -72,6 +72,9 @@ pub const MODEL: &str = "model.onnx";
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The name of a model's manifest.
 pub const MANIFEST: &str = "model.toml";
+/// Longest manifest, in bytes.
+const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
+
 /// The name of the runtime's manifest.
 pub const RUNTIME_MANIFEST: &str = "runtime.toml";
 
@@ -80,7 +83,7 @@ pub const RUNTIME_MANIFEST: &str = "runtime.toml";
 /// # Errors
 /// It exists and cannot be read or understood.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ProviderError> {
-    let text = match fs::read_to_string(path) {
+    let text = match text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
@@ -91,6 +94,15 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ProviderError
         ProviderError::unusable(format!("{} is not what it should be: {}", path.display(), error.message()))
     });
     parsed.map(Some)
+}
+
+/// The text of a file; it may be of a folder that somebody else made.
+fn text(path: &Path) -> io::Result<String> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() || found.len() > MANIFEST_BYTES_MAX {
+        return Err(io::Error::other(format!("it is no file of up to {MANIFEST_BYTES_MAX} bytes")));
+    }
+    fs::read_to_string(path)
 }
 
 /// The length and hash of a file.
@@ -151,4 +163,25 @@ fn unreadable(path: &Path, error: &io::Error) -> ProviderError {
 /// The beginning of a hash, enough to distinguish two hashes.
 pub fn head(sha256: &str) -> &str {
     sha256.get(..12).unwrap_or(sha256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_of_reasonable_size_is_a_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RUNTIME_MANIFEST);
+        let read = || read::<BTreeMap<String, u64>>(&path);
+        assert_eq!(read().unwrap(), None);
+        fs::write(&path, "a = 1").unwrap();
+        assert_eq!(read().unwrap().unwrap()["a"], 1);
+        File::create(&path).unwrap().set_len(MANIFEST_BYTES_MAX + 1).unwrap();
+        assert!(read().unwrap_err().to_string().contains("no file of up to"));
+        fs::remove_file(&path).unwrap();
+        // Nobody writes into the pipe.
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(read().unwrap_err().to_string().contains("no file of up to"));
+    }
 }

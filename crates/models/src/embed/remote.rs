@@ -114,7 +114,8 @@ impl Embedder for Remote {
             for request in requests(texts, self.batch_max) {
                 let bytes: usize = request.iter().map(String::len).sum();
                 let (vectors, tokens) = self.ask(purpose, request).await?;
-                made.tokens += tokens.unwrap_or(bytes.div_ceil(TOKEN_BYTES) as u64);
+                let counted = tokens.unwrap_or(bytes.div_ceil(TOKEN_BYTES) as u64);
+                made.tokens = made.tokens.saturating_add(counted);
                 for vector in vectors {
                     made.vectors.push(unit(vector, self.model.dimension, &self.model.name)?);
                 }

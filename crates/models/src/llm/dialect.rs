@@ -122,12 +122,14 @@ impl Dialect {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let (text, tokens) = match self {
             Self::OpenAi => (text("/choices/0/message/content")?, count("/usage/total_tokens")),
-            Self::Ollama => (text("/message/content")?, count("/prompt_eval_count") + count("/eval_count")),
+            Self::Ollama => {
+                (text("/message/content")?, count("/prompt_eval_count").saturating_add(count("/eval_count")))
+            }
             Self::Anthropic => {
                 let blocks = body.get("content")?.as_array()?;
                 let texts = blocks.iter().filter(|block| block["type"] == "text");
                 let text: String = texts.filter_map(|block| block["text"].as_str()).collect();
-                (text, count("/usage/input_tokens") + count("/usage/output_tokens"))
+                (text, count("/usage/input_tokens").saturating_add(count("/usage/output_tokens")))
             }
         };
         (!text.trim().is_empty()).then_some(Reply { text, tokens })

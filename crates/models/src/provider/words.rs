@@ -9,8 +9,13 @@ const REASON_CHARS_MAX: usize = 200;
 /// How many characters in a row count as repeating a text.
 const ECHO_CHARS: usize = 16;
 
+/// How much of an error's body is read, in bytes.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
 /// The message in an error's body, which servers put in different places.
 pub fn message(body: &[u8]) -> String {
+    // Values take many times the memory of their text.
+    let body = &body[..body.len().min(BODY_BYTES_MAX)];
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let pointers = ["/error/message", "/error", "/message", "/detail"];
     let found = pointers.iter().find_map(|pointer| value.pointer(pointer)?.as_str().map(str::to_owned));
@@ -23,6 +28,8 @@ pub fn quoted(message: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> Str
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         line = line.replace(key, "[key]");
     }
+    // A server chooses how long its message is: what is not shown is not compared either.
+    let line = text::cut_chars(&line, REASON_CHARS_MAX);
     let repeats = |text: &str| {
         let signs: Vec<char> = text::one_line(&text::strip_control_chars(text)).chars().collect();
         let mut pieces = signs.windows(ECHO_CHARS.min(signs.len()).max(1)).step_by(ECHO_CHARS / 2);
@@ -31,7 +38,7 @@ pub fn quoted(message: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> Str
     if sent.iter().any(|text| repeats(text.as_ref())) {
         return "its words repeat the text".to_owned();
     }
-    text::cut_chars(&line, REASON_CHARS_MAX).into_owned()
+    line.into_owned()
 }
 
 /// An error of the HTTP client with its causes, on one line and without the address, which may contain a password.
@@ -48,6 +55,8 @@ pub fn causes(error: reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -63,6 +72,15 @@ mod tests {
     }
 
     #[test]
+    fn a_long_message_is_compared_with_long_texts_at_once() {
+        let (message, begun) = ("no ".repeat(4 << 20), Instant::now());
+        let sent = [(0..40_000).map(|n| format!("word{n} ")).collect::<String>()];
+        assert!(quoted(&message, &sent, None).starts_with("no no"));
+        // Each of 50,000 pieces is looked for in what is shown, and not in 12 MB.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+
+    #[test]
     fn messages_are_found_where_servers_put_them() {
         for (body, want) in [
             (r#"{"error":{"message":"no","type":"x"}}"#, "no"),
@@ -74,5 +92,6 @@ mod tests {
         ] {
             assert_eq!(message(body.as_bytes()), want, "{body}");
         }
+        assert_eq!(message(&vec![b'['; 20 << 20]).len(), BODY_BYTES_MAX);
     }
 }

@@ -270,7 +270,7 @@ impl Backups {
             }
         }
         drop(pieces);
-        let draft = writing.await.map_err(|error| BackupError::Broken(error.to_string()))??;
+        let draft = writing.await.map_err(broke_off)??;
         // Half a script must not become a file: the error drops the draft.
         read?;
         blocking(move || Ok(draft.finish()?)).await
@@ -429,7 +429,7 @@ async fn fill(
         }
     });
     let restored = Store::restore(dir, scratch, script, rows).await;
-    reading.await.map_err(|error| BackupError::Broken(error.to_string()))?;
+    reading.await.map_err(broke_off)?;
     restored.map_err(|reason| BackupError::NotRestored { path: path.to_path_buf(), reason })
 }
 
@@ -479,10 +479,15 @@ fn sweep(dir: &Path) {
     }
 }
 
+/// A panic, whose message may quote what was copied.
+fn broke_off(_: tokio::task::JoinError) -> BackupError {
+    BackupError::Broken("the work broke off".to_owned())
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, BackupError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| BackupError::Broken(error.to_string()))?
+    tokio::task::spawn_blocking(work).await.map_err(broke_off)?
 }
 
 impl From<BackupError> for ServiceError {

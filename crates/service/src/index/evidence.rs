@@ -76,7 +76,7 @@ impl EvidenceIndex {
     async fn open(&self) -> Result<Arc<Index>, ServiceError> {
         let dir = self.dir.clone();
         let opening = tokio::task::spawn_blocking(move || Index::open(&dir));
-        Ok(Arc::new(opening.await.map_err(|error| broke_off(&error))??))
+        Ok(Arc::new(opening.await.map_err(broke_off)??))
     }
 
     fn close(&self) {
@@ -174,7 +174,7 @@ impl EvidenceIndexes {
         let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
         match tokio::time::timeout(wait, work).await {
             Ok(Ok(index)) => index,
-            Ok(Err(error)) => Err(broke_off(&error)),
+            Ok(Err(error)) => Err(broke_off(error)),
             Err(_) => Err(ServiceError::IndexBusy),
         }
     }
@@ -338,10 +338,11 @@ where
 {
     let (index, span) = (Arc::clone(index), tracing::Span::current());
     let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
-    Ok(answer.map_err(|error| broke_off(&error))??)
+    Ok(answer.map_err(broke_off)??)
 }
 
-/// The error of work on an index that panicked: what it did to the index is not known.
-pub(super) fn broke_off(error: &tokio::task::JoinError) -> ServiceError {
-    LexicalError::Damaged(format!("work on it broke off: {error}")).into()
+/// The error of work on an index that panicked: what it did to the index is not known. What the panic said is in the log, and
+/// may quote a text.
+pub(super) fn broke_off(_: tokio::task::JoinError) -> ServiceError {
+    LexicalError::Damaged("work on it broke off".to_owned()).into()
 }

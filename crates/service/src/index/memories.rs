@@ -350,7 +350,7 @@ impl MemoryIndex {
         let work = self.base.tasks.spawn("catching the index up", async move { index.catch_up().await });
         match tokio::time::timeout(CATCH_UP_WAIT, work).await {
             Ok(Ok(done)) => done,
-            Ok(Err(error)) => Err(broke_off(&error)),
+            Ok(Err(error)) => Err(broke_off(error)),
             Err(_) => Err(ServiceError::IndexBusy),
         }
     }

@@ -204,7 +204,7 @@ impl Past {
             remove(&dir)?;
             Ok(Arc::new(Index::open(&dir)?))
         });
-        let index = opened.await.map_err(|error| broke_off(&error))??;
+        let index = opened.await.map_err(broke_off)??;
         let mut earlier = Earlier { pages: self.base.store.revisions().walk(PAGE), page: VecDeque::new() };
         let mut memories = self.base.store.memories().walk(PAGE);
         while let Some(page) = memories.next().await? {
@@ -267,7 +267,7 @@ impl Past {
     async fn remove_files(&self) -> Result<(), ServiceError> {
         let dir = self.held.dir.clone();
         let removed = tokio::task::spawn_blocking(move || remove(&dir));
-        Ok(removed.await.map_err(|error| broke_off(&error))?.map_err(LexicalError::Io)?)
+        Ok(removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?)
     }
 
     /// A memory as the store held it at a moment.

@@ -39,8 +39,9 @@ impl Intake {
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
         let HistoryOptions { settings, places, .. } = self.state.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
-        let own = transcript.clone();
-        let looked = looks::within(&own, LOOK_MAX, move || {
+        // A folder that hangs may be named by many transcripts in it.
+        let folder = transcript.parent().unwrap_or(&transcript).to_path_buf();
+        let looked = looks::within(&folder, LOOK_MAX, move || {
             let settings = settings();
             let wanted = settings.wanted();
             places.retain(|place| wanted.contains(&place.agent));

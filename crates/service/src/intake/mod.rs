@@ -38,6 +38,7 @@ mod walk;
 pub use drift::glance;
 pub use folders::{TranscriptFolder, agent_named, agents, places};
 pub use preview::Preview;
+pub use rows::check_companions;
 pub use settings::HistorySettings;
 pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};
 

@@ -378,16 +378,20 @@ impl Database {
 }
 
 /// Checks that what SQLite would open beside a database are files: it would wait for the other end of a pipe, for ever.
-fn check_companions(path: &Path) -> Result<(), Fault> {
+/// The path must have no links, because SQLite follows them first.
+///
+/// # Errors
+/// Names what is no file.
+pub fn check_companions(path: &Path) -> io::Result<()> {
     for suffix in COMPANIONS {
         match fs::symlink_metadata(with_suffix(path, suffix)) {
             Ok(metadata) if metadata.is_file() => {}
             Ok(_) => {
                 let words = format!("what stands beside it with `{suffix}` after its name is no file");
-                return Err(io::Error::new(ErrorKind::InvalidInput, words).into());
+                return Err(io::Error::new(ErrorKind::InvalidInput, words));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     Ok(())

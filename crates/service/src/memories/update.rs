@@ -549,6 +549,10 @@ pub(crate) fn emptied(before: &Memory, at: Timestamp) -> Memory {
     memory.deleted_at = memory.deleted_at.or(Some(at));
     memory.title = RedactedText::default();
     memory.content = RedactedText::default();
+    // A type that is not offered is a word of whoever saved it, as a tag is.
+    if !memory.kind.is_known() {
+        memory.kind = Kind::manual();
+    }
     memory.tags.clear();
     memory.taint.flags.clear();
     memory.topic_key = None;

@@ -220,7 +220,7 @@ impl Journal {
     ) -> Result<T, ServiceError> {
         let keyring = Arc::clone(&self.held.keyring);
         let done = tokio::task::spawn_blocking(move || task(&mut lock(&keyring))).await;
-        done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(keys_failed)
+        done.unwrap_or_else(|_| Err(io::Error::other("the work broke off"))).map_err(keys_failed)
     }
 
     /// The tree of the present journal, read from its seals at the first use.

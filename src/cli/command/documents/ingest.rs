@@ -76,7 +76,7 @@ struct Report {
     gone: Vec<Document>,
     unchanged: usize,
     faults: Vec<Fault>,
-    /// Whether the files were read without a network; `None` where none was read.
+    /// Whether the process that read the files could only compute; `None` where none was read.
     isolated: Option<bool>,
 }
 
@@ -301,7 +301,7 @@ fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     context.output.table(&table, "nothing has changed")?;
     if report.isolated == Some(false) {
         context.output.note(
-            "this system does not let a program without special rights give up its network: the files were read with it",
+            "this system cannot confine the process that reads: only its memory, time and open files are bounded",
         );
     }
     if report.unchanged > 0 {
