@@ -59,6 +59,10 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
+/// How many of them a new store gets in one transaction: the next one removes indexes that these define, and the database
+/// refuses both in the same transaction.
+const TOGETHER: usize = 27;
+
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 struct Applied {
@@ -75,8 +79,8 @@ fn checksum(text: &str) -> String {
     cerebro_core::text::hex(&Sha256::digest(text))
 }
 
-/// Applies the missing migrations and records them. Each one runs in a transaction of its own; a new store gets all
-/// of them in one transaction, which is several times faster. If several processes migrate at once, one succeeds
+/// Applies the missing migrations and records them. Each one runs in a transaction of its own; a new store gets them
+/// in two transactions, which is several times faster. If several processes migrate at once, one succeeds
 /// and the others check again.
 ///
 /// # Errors
@@ -100,7 +104,9 @@ async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {
         return Err(StoreError::SchemaTooNew { found, supported: newest() });
     }
     if applied.is_empty() {
-        return apply(engine, MIGRATIONS).await;
+        let (together, later) = MIGRATIONS.split_at(TOGETHER);
+        apply(engine, together).await?;
+        return apply(engine, later).await;
     }
     for migration in MIGRATIONS {
         match applied.iter().find(|row| row.version == i64::from(migration.version)) {
