@@ -368,6 +368,31 @@ fn invisible_characters_hide_no_secret() {
     }
 }
 
+#[test]
+fn a_token_needs_no_digit_and_a_name_is_no_token() {
+    let drawn = "cvSqPUbXfDSIQnsqiAlbTyKwZeRo";
+    for prefix in [
+        "glpat-", "sk_live_", "GOCSPX-", "hvs.", "xoxb-", "sk-", "sk-proj-", "gsk_", "nvapi-", "pul-", "r8_",
+        "Bearer ",
+    ] {
+        let text = format!("use {prefix}{drawn} now");
+        assert!(!redact(&text).text.contains(drawn), "{text}");
+    }
+    assert!(!redact(&format!("glpat-{}", &drawn[..20])).text.contains(&drawn[..20]));
+    for text in [
+        "glpat-your-personal-access-token",
+        "glpat-PersonalAccessTokenOfTheProject",
+        "sk-ThisIsWhereTheSecretKeyGoes",
+        "sk-proj-the-key-of-the-project-here",
+        "sk_live_paymentsOfTheCustomer",
+        "bearer AuthenticationFilterConfiguration",
+        "pul-plugins-directory-configuration",
+        "xoxb-workspace-token-of-the-bot",
+    ] {
+        assert_eq!(redact(text).text, text);
+    }
+}
+
 /// A part of a split secret that is shorter may stay.
 const PART_BYTES_MIN: usize = 12;
 
