@@ -4,7 +4,7 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::value::is_placeholder;
+use super::value::{is_placeholder, mixes_cases};
 
 /// One form of secret.
 pub(super) struct Rule {
@@ -574,15 +574,7 @@ fn is_no_example(text: &str) -> bool {
 /// Whether a token of a known form was drawn rather than written: it has a digit, or mixes capitals and small letters as
 /// no word does.
 fn is_drawn(text: &str) -> bool {
-    text.bytes().any(|b| b.is_ascii_digit()) || text.split(['_', '-', '.', '/', '+', '=']).any(mixes_cases)
-}
-
-/// In a name of words, such as `TheKeyOfMine`, fewer than one letter of three is a capital.
-fn mixes_cases(part: &str) -> bool {
-    const BYTES_MIN: usize = 12;
-    let count = |of: fn(&u8) -> bool| part.as_bytes().iter().filter(|b| of(b)).count();
-    let (capitals, small) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
-    part.len() >= BYTES_MIN && capitals * 3 > part.len() && small * 4 > part.len()
+    text.bytes().any(|b| b.is_ascii_digit()) || mixes_cases(text)
 }
 
 fn is_drawn_with_capital(text: &str) -> bool {
