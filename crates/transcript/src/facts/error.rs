@@ -162,9 +162,9 @@ fn fails(line: &str) -> Option<bool> {
 
 /// Whether a command succeeded, by what tools that build and test print at their end; `None` if the output does not tell.
 pub(super) fn outcome_of(output: &str) -> Option<bool> {
-    const PASSED: [&str; 13] = [
+    const PASSED: [&str; 12] = [
         "test result: ok", " passed", "0 failed", "0 failures", "0 errors", "no errors", "build success",
-        "finished `", "finished dev", "finished release", "compiled successfully", "no issues found", "ok\t",
+        "finished `", "finished dev", "finished release", "compiled successfully", "no issues found",
     ];
     let mut passed = None;
     for line in output.lines().map(|line| line.trim().to_lowercase()) {
@@ -173,7 +173,10 @@ pub(super) fn outcome_of(output: &str) -> Option<bool> {
         if fails(&line) == Some(true) && !is_passed_test {
             return Some(false);
         }
-        let says_so = PASSED.iter().any(|sign| line.contains(sign)) || line == "pass";
+        // Go's tool prints `ok`, the package and the time.
+        let is_go = line.starts_with("ok ") && line.contains('\t');
+        let says_so =
+            PASSED.iter().any(|sign| line.contains(sign)) || line == "pass" || line == "ok" || is_go;
         passed = passed.or(says_so.then_some(true));
     }
     passed
