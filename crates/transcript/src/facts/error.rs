@@ -155,9 +155,12 @@ fn fails(line: &str) -> Option<bool> {
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|word| !word.is_empty())
         .collect();
-    let is_none = |at: usize| words.get(at).is_some_and(|word| matches!(*word, "0" | "no" | "without"));
+    let is_none = |at: usize, word: &str| {
+        let before = at.checked_sub(1).is_some_and(|at| matches!(words[at], "0" | "no" | "without"));
+        before || [": 0", "=0"].iter().any(|zero| line.contains(&format!("{word}{zero}")))
+    };
     let said = words.iter().enumerate().filter(|(_, word)| WORDS.contains(word));
-    said.map(|(at, _)| !(at > 0 && is_none(at - 1) || is_none(at + 1))).reduce(|any, one| any || one)
+    said.map(|(at, word)| !is_none(at, word)).reduce(|any, one| any || one)
 }
 
 /// Whether a command succeeded, by what tools that build and test print at their end; `None` if the output does not tell.

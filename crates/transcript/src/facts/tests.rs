@@ -123,6 +123,8 @@ fn the_output_tells_the_outcome_of_a_command_whose_status_a_filter_hides() {
         ("    Finished `dev` profile in 1s", Some(true)),
         ("error[E0502]: cannot borrow\nwarning: 1 warning", Some(false)),
         ("test result: FAILED. 2 passed; 1 failed", Some(false)),
+        ("test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured", Some(false)),
+        ("Tests run: 3, Failures: 0, Errors: 0\nBUILD SUCCESS", Some(true)),
         ("== 1 failed, 10 passed in 0.1s ==", Some(false)),
         ("--- FAIL: TestX", Some(false)),
         ("what it prints", None),
