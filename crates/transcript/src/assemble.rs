@@ -29,6 +29,14 @@ pub(crate) struct Source<'a> {
     pub(crate) at: Option<Timestamp>,
 }
 
+/// A message of the agent, of which further texts may come.
+struct Spoken {
+    /// Its native id.
+    id: String,
+    /// The turn with its last text, and where in the reply this text begins.
+    text: Option<(usize, usize)>,
+}
+
 pub(crate) struct Assembler {
     /// As of the record at hand.
     pub(crate) live: State,
@@ -47,8 +55,8 @@ struct Open {
     pending: usize,
     /// The prompt may still turn out to be context that the host put before it.
     provisional: bool,
-    /// The native message that the last reply belongs to, and the index of its last text.
-    message: Option<(String, usize)>,
+    /// The native message that the last turn belongs to.
+    message: Option<Spoken>,
 }
 
 impl Assembler {
@@ -139,22 +147,36 @@ impl Assembler {
         let text = clipped(text, TEXT_BYTES_MAX);
         let Some(open) = self.current() else { return };
         let turns = &mut open.exchange.turns;
-        let same =
-            open.message.as_ref().filter(|(last, _)| Some(last.as_str()) == message).map(|(_, index)| *index);
-        if let Some(Turn::Reply { text: before, .. }) = same.and_then(|index| turns.get_mut(index)) {
-            if text.starts_with(before.as_str()) {
-                open.text_bytes += text.len() - before.len();
-                *before = text;
-                self.touch(source);
-                return;
+        let count = turns.len();
+        let spoken = open.message.as_mut().filter(|spoken| Some(spoken.id.as_str()) == message);
+        if let Some((index, from)) = spoken.and_then(|spoken| spoken.text.as_mut())
+            && let Some(Turn::Reply { text: before, .. }) = turns.get_mut(*index)
+        {
+            let bytes = before.len();
+            let last = &before[*from..];
+            if text.starts_with(last) {
+                before.truncate(*from);
+                before.push_str(&text);
+            } else if !last.starts_with(&text) && *index + 1 == count && bytes + text.len() < TEXT_BYTES_MAX {
+                // The texts are one to those who read it, and to the redaction: a secret may begin in one and end in the next.
+                before.push('\n');
+                *from = before.len();
+                before.push_str(&text);
+            } else if !last.starts_with(&text) {
+                return self.begin_reply(text, message, source);
             }
-            if before.starts_with(&text) {
-                self.touch(source);
-                return;
-            }
+            open.text_bytes += before.len().saturating_sub(bytes);
+            self.touch(source);
+            return;
         }
+        self.begin_reply(text, message, source);
+    }
+
+    fn begin_reply(&mut self, text: String, message: Option<&str>, source: Source<'_>) {
+        let Some(open) = self.current() else { return };
+        let turns = &mut open.exchange.turns;
         open.text_bytes += text.len();
-        open.message = message.map(|message| (message.to_owned(), turns.len()));
+        open.message = message.map(|id| Spoken { id: id.to_owned(), text: Some((turns.len(), 0)) });
         turns.push(Turn::Reply { text, at: source.at });
         self.touch(source);
     }
@@ -167,8 +189,8 @@ impl Assembler {
         let Some(open) = self.current() else { return };
         open.text_bytes += call.action.weight();
         open.pending += 1;
-        if open.message.as_ref().map(|(last, _)| last.as_str()) != message {
-            open.message = message.map(|message| (message.to_owned(), usize::MAX));
+        if open.message.as_ref().map(|spoken| spoken.id.as_str()) != message {
+            open.message = message.map(|id| Spoken { id: id.to_owned(), text: None });
         }
         open.exchange.turns.push(Turn::Call(call));
         self.touch(source);
@@ -259,10 +281,15 @@ impl Assembler {
         }
     }
 
-    /// The host's bookkeeping names a file as edited.
+    /// The host's bookkeeping names a file as edited. What it names before anything was said was edited in an earlier
+    /// recording, so it begins no exchange.
     pub(crate) fn touched(&mut self, path: &str) {
         let key = hash(path);
-        if self.live.replaying || self.live.tracked.contains(&key) || self.current().is_none() {
+        if self.live.replaying || self.live.tracked.contains(&key) {
+            return;
+        }
+        let is_earlier = self.open.is_empty() && self.live.next_seq == 0;
+        if !is_earlier && self.current().is_none() {
             return;
         }
         if self.live.tracked.len() < TRACKED_MAX {
@@ -329,7 +356,7 @@ impl Assembler {
             return false;
         }
         let full = self.open.back().is_some_and(|open| {
-            let same = message.is_some() && open.message.as_ref().map(|(last, _)| last.as_str()) == message;
+            let same = message.is_some() && open.message.as_ref().map(|spoken| spoken.id.as_str()) == message;
             let heavy = open.text_bytes + bytes > EXCHANGE_BYTES_MAX && open.pending == 0 && !same;
             let long = self.record_start.saturating_sub(open.exchange.offset) > EXCHANGE_SOURCE_BYTES_MAX;
             heavy || long || open.exchange.turns.len() >= TURNS_MAX

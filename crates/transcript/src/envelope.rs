@@ -24,7 +24,7 @@ pub(crate) enum UserText<'a> {
 
 /// Elements that hosts put into the user's turn, whole, none of them a person's words. No other text has elements of
 /// these names, so they are taken out wherever they are.
-pub const HOST_ELEMENTS: [&str; 34] = [
+pub const HOST_ELEMENTS: [&str; 38] = [
     "system-reminder",
     "ide_opened_file",
     "ide_selection",
@@ -59,10 +59,14 @@ pub const HOST_ELEMENTS: [&str; 34] = [
     "post-tool-use-hook",
     "cross-session-message",
     "fork-boilerplate",
+    "channel-message",
+    "scheduled-task",
+    "collaboration_mode",
+    "app-context",
 ];
 
 /// Elements with names that a person's own text may use: they count as the host's only at the edges of a turn.
-pub const HOST_ELEMENTS_AT_EDGES: [&str; 9] = [
+pub const HOST_ELEMENTS_AT_EDGES: [&str; 11] = [
     "INSTRUCTIONS",
     "skill",
     "permissions",
@@ -72,7 +76,12 @@ pub const HOST_ELEMENTS_AT_EDGES: [&str; 9] = [
     "application_context",
     "external_context",
     "user_action",
+    "channel",
+    "tick",
 ];
+
+/// Elements with names in the style of hosts around a person's words.
+const PERSONS_ELEMENTS: [&str; 2] = ["user_query", "user-memory-input"];
 
 /// Beginnings of texts that no person wrote.
 const INJECTED_STARTS: [&str; 17] = [
@@ -141,7 +150,26 @@ pub(crate) fn classify(text: &str) -> UserText<'_> {
         return words(request.trim());
     }
     let bare = without_edges(inner);
-    if bare.len() < inner.len() { classify(bare) } else { words(bare) }
+    if bare.len() < inner.len() {
+        classify(bare)
+    } else if is_host_element(bare) {
+        UserText::Nothing
+    } else {
+        words(bare)
+    }
+}
+
+/// Whether a text is one element with a name in the style of hosts, small words joined by `-` or `_`, and nothing beside
+/// it. Hosts add such elements with each version; what a person pastes has words beside it, or is markup of other names.
+fn is_host_element(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('<') else { return false };
+    let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_')));
+    let name = &rest[..end.unwrap_or(0)];
+    let inner = name.trim_matches(|c: char| !c.is_ascii_lowercase());
+    inner.len() == name.len()
+        && name.contains(['-', '_'])
+        && !PERSONS_ELEMENTS.contains(&name)
+        && without_leading(text, name).is_empty()
 }
 
 fn words(text: &str) -> UserText<'_> {
@@ -370,6 +398,34 @@ mod tests {
         assert!(
             controls_the_host("/exit") && controls_the_host("/model opus") && !controls_the_host("/review 1")
         );
+    }
+
+    #[test]
+    fn one_element_with_a_name_of_a_host_is_no_words() {
+        for text in [
+            "<brand-new-notice>x</brand-new-notice>",
+            "<brand_new_notice id=\"1\">\n<b>x</b>\n</brand_new_notice>",
+            "<collaboration_mode>plan</collaboration_mode>",
+            "<app-context>x</app-context>",
+            "<scheduled-task name=\"x\">run</scheduled-task>",
+            "<tick>12:00</tick>",
+            "<channel source=\"x\">ping</channel>",
+        ] {
+            assert_eq!(kind(text), "nothing", "{text}");
+        }
+        assert_eq!(kind("<app-context>x</app-context>\n\nfix it"), "words fix it");
+        for text in [
+            "<brand-new-notice>x</brand-new-notice> what is this?",
+            "<my-button>a</my-button>\n<my-button>b</my-button>",
+            "<my-button>a</my-button><p>b</p></my-button>",
+            "<brand-new-notice> is new",
+            "<div>red</div>",
+            "<task>Fix the reader</task>",
+            "<MyButton-x>a</MyButton-x>",
+            "<-x>a</-x>",
+        ] {
+            assert_eq!(kind(text), format!("words {text}"), "{text}");
+        }
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
     // Commands of the host, and its help. A path is no command.
     let is_command =
         text.starts_with('/') && !text.split_whitespace().next().unwrap_or("")[1..].contains('/');
-    if is_command && controls_the_host(&text) || text.trim() == "?" {
+    if is_command && controls_the_host(&text) || text.trim_start().starts_with('?') {
         return;
     }
     match classify(&text) {

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::value::is_placeholder;
+use super::value::{is_placeholder, mixes_cases};
 
 /// One form of secret.
 pub(super) struct Rule {
@@ -208,7 +208,7 @@ const RULES: &[Rule] = &[
         anchors: &["github_pat_"],
         before: Before::Anything,
         pattern: "(?<secret>github_pat_[A-Za-z0-9_]{40,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "github_pat_ and 82 letters",
     },
     Rule {
@@ -216,7 +216,7 @@ const RULES: &[Rule] = &[
         anchors: &["glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "gloas-"],
         before: Before::Anything,
         pattern: r"(?<secret>gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "glpat- and 20 letters",
     },
     Rule {
@@ -224,7 +224,7 @@ const RULES: &[Rule] = &[
         anchors: &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
         before: Before::Anything,
         pattern: "(?<secret>(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "xoxb- (xoxa-, xoxp-, …, xapp-) and groups of letters",
     },
     Rule {
@@ -232,7 +232,7 @@ const RULES: &[Rule] = &[
         anchors: &["hooks.slack.com/"],
         before: Before::Anything,
         pattern: r"hooks\.slack\.com/(?:services|workflows|triggers)/(?<secret>[A-Za-z0-9/_+-]{20,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "https://hooks.slack.com/services/ and a path",
     },
     Rule {
@@ -248,7 +248,7 @@ const RULES: &[Rule] = &[
         anchors: &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
         before: Before::Anything,
         pattern: "(?<secret>(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "sk_live_ (rk_live_, sk_test_, whsec_) and 24 letters",
     },
     Rule {
@@ -256,7 +256,7 @@ const RULES: &[Rule] = &[
         anchors: &["sk-ant-"],
         before: Before::Anything,
         pattern: "(?<secret>sk-ant-[A-Za-z0-9_-]{20,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "sk-ant-api03- and 95 letters",
     },
     Rule {
@@ -267,7 +267,7 @@ const RULES: &[Rule] = &[
             r"(?<secret>sk-",
             r"(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}[A-Za-z0-9_-]*))",
         ),
-        guard: has_digit,
+        guard: is_drawn,
         form: "sk- or sk-proj- and 48 letters or more",
     },
     Rule {
@@ -283,7 +283,7 @@ const RULES: &[Rule] = &[
         anchors: &["ya29.", "GOCSPX-"],
         before: Before::Anything,
         pattern: r"(?<secret>(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "ya29. (an OAuth token) or GOCSPX- (a client's secret)",
     },
     Rule {
@@ -299,7 +299,7 @@ const RULES: &[Rule] = &[
         anchors: &["pypi-"],
         before: Before::Anything,
         pattern: "(?<secret>pypi-[A-Za-z0-9_-]{40,})",
-        guard: has_digit_and_capital,
+        guard: is_drawn_with_capital,
         form: "pypi- and 150 letters or more",
     },
     Rule {
@@ -307,7 +307,7 @@ const RULES: &[Rule] = &[
         anchors: &["cio"],
         before: Before::NoBase64,
         pattern: r"(?<secret>cio[A-Za-z0-9]{32,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "cio and 32 letters",
     },
     Rule {
@@ -323,7 +323,7 @@ const RULES: &[Rule] = &[
         anchors: &["SK"],
         before: Before::NoBase64,
         pattern: r"(?<secret>SK[0-9a-f]{32}[A-Za-z0-9]*)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "SK and 32 hexadecimal digits",
     },
     Rule {
@@ -331,7 +331,7 @@ const RULES: &[Rule] = &[
         anchors: &["SG."],
         before: Before::NoWord,
         pattern: r"(?<secret>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "SG. and two parts of 22 and 43 letters",
     },
     Rule {
@@ -347,7 +347,7 @@ const RULES: &[Rule] = &[
         anchors: &["dapi"],
         before: Before::NoBase64,
         pattern: r"(?<secret>dapi[0-9a-f]{32}[A-Za-z0-9]*(?:-[0-9]+)?)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "dapi and 32 hexadecimal digits",
     },
     Rule {
@@ -379,7 +379,7 @@ const RULES: &[Rule] = &[
         anchors: &["hvs.", "hvb.", "hvr."],
         before: Before::NoWord,
         pattern: r"(?<secret>hv[sbr]\.[A-Za-z0-9_-]{20,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "hvs. and 24 letters or more",
     },
     Rule {
@@ -387,7 +387,7 @@ const RULES: &[Rule] = &[
         anchors: &["glsa_", "glc_"],
         before: Before::Anything,
         pattern: "(?<secret>gl(?:sa|c)_[A-Za-z0-9_+/=]{32,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "glsa_ and 41 letters",
     },
     Rule {
@@ -403,7 +403,7 @@ const RULES: &[Rule] = &[
         anchors: &["sntrys_", "sntryu_", "sntrya_", "sntryi_"],
         before: Before::NoBase64,
         pattern: "(?<secret>sntry[suai]_[A-Za-z0-9_+/=-]{24,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "sntrys_ (sntryu_, …) and 64 letters or more",
     },
     Rule {
@@ -412,7 +412,7 @@ const RULES: &[Rule] = &[
         before: Before::Run { of: is_base64_url, least: 23, most: 28, whole: true },
         // The first part is the base64 of the bot's number.
         pattern: r"(?<secret>[MNO][DTjz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
-        guard: has_digit,
+        guard: is_drawn,
         form: "three parts of 24, 6 and 27 letters or more, the first of which is a number in base64",
     },
     Rule {
@@ -420,7 +420,7 @@ const RULES: &[Rule] = &[
         anchors: &["key-"],
         before: Before::NoWord,
         pattern: "(?<secret>key-[0-9a-f]{32}[A-Za-z0-9]*)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "key- and 32 hexadecimal digits",
     },
     Rule {
@@ -428,7 +428,7 @@ const RULES: &[Rule] = &[
         anchors: &["-"],
         before: Before::Run { of: is_hex_digit, least: 32, most: 32, whole: true },
         pattern: r"(?<secret>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})(?:[^A-Za-z0-9-]|$)",
-        guard: has_digit,
+        guard: is_drawn,
         form: "32, 8 and 8 hexadecimal digits",
     },
     Rule {
@@ -453,7 +453,7 @@ const RULES: &[Rule] = &[
             r"lsv2_(?:pt|sk)_)",
             r"[A-Za-z0-9_=-]{24,})",
         ),
-        guard: has_digit,
+        guard: is_drawn,
         form: "the prefixed keys of Docker, Groq, xAI, Perplexity, Supabase, Figma, …",
     },
     Rule {
@@ -468,7 +468,7 @@ const RULES: &[Rule] = &[
             r"(?<secret>(?:ATBB|r8_|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|",
             r"sq0(?:atp|csp)-)[A-Za-z0-9]{20,}[A-Za-z0-9+/_=-]*)",
         ),
-        guard: has_digit,
+        guard: is_drawn,
         form: "the prefixed keys of Bitbucket, Replicate, Netlify, Pulumi, PostHog, Render, Buildkite, Doppler, Fly, Square",
     },
     Rule {
@@ -522,7 +522,7 @@ const RULES: &[Rule] = &[
         anchors: &["bearer"],
         before: Before::Anything,
         pattern: r#"(?i:bearer)["'`]?[\s:=]{1,4}["'`]?(?<secret>[A-Za-z0-9._~+/=-]{20,})"#,
-        guard: has_digit,
+        guard: is_drawn,
         form: "bearer and 20 letters of a token or more",
     },
     Rule {
@@ -571,12 +571,14 @@ fn is_no_example(text: &str) -> bool {
     !text.contains("EXAMPLE")
 }
 
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|b| b.is_ascii_digit())
+/// Whether a token of a known form was drawn rather than written: it has a digit, or mixes capitals and small letters as
+/// no word does.
+fn is_drawn(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_digit()) || mixes_cases(text)
 }
 
-fn has_digit_and_capital(text: &str) -> bool {
-    has_digit(text) && text.bytes().any(|b| b.is_ascii_uppercase())
+fn is_drawn_with_capital(text: &str) -> bool {
+    is_drawn(text) && text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
 /// Neither a placeholder, nor a port followed by text that happens to contain an `@`.

@@ -219,6 +219,18 @@ pub(super) fn is_random(value: &str) -> bool {
         && value.split(['_', '-', '.', '/', '+', '=']).any(|part| part.len() > 3 && !has_humps(part))
 }
 
+/// Whether capitals and small letters are mixed as in no word. In a name of words, such as `TheKeyOfMine`, fewer than one
+/// letter of three is a capital.
+pub(super) fn mixes_cases(value: &str) -> bool {
+    const BYTES_MIN: usize = 8;
+    let mixes = |part: &str| {
+        let count = |of: fn(&u8) -> bool| part.as_bytes().iter().filter(|b| of(b)).count();
+        let (capitals, small) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+        part.len() >= BYTES_MIN && capitals * 3 > part.len() && small * 4 > part.len()
+    };
+    value.split(['_', '-', '.', '/', '+', '=', ':']).any(mixes)
+}
+
 /// `1.2.3-rc4`, `2024-05-01T10:00:00Z`, `v10.0.1`, `10.0.0.1:8080`.
 fn is_version(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();

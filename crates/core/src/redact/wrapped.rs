@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::value::is_random;
+use super::value::{is_random, mixes_cases};
 
 /// A line end between two runs of characters that may be parts of one secret.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,20 +61,27 @@ fn joint(text: &str, begin: usize, end: usize) -> Option<Joint> {
     let end = text.len() - behind_margin(&text[end..]).len();
     let (head, tail) = (run_before(&text[..begin]), run_at(&text[end..]));
     let behind = &text[end + tail.len()..];
-    if head.is_empty() || tail.is_empty() || is_name(tail, behind) || ends_with_port(head) {
+    if head.is_empty() || tail.is_empty() || is_name(tail, behind) || ends_with_port(head, tail) {
         return None;
     }
-    let drawn = is_random(tail.trim_end_matches('='));
-    if !drawn && (head.ends_with(['=', ':']) || !is_random(head)) {
+    // A shell continues a word only so.
+    let continued = matches!(&text[begin..end], "\\\n" | "\\\r\n");
+    let drawn = continued || is_drawn(tail.trim_end_matches('='));
+    if !drawn && (head.ends_with(['=', ':']) || !is_drawn(head)) {
         return None;
     }
-    let alone = tail.len() >= LONG_RUN_BYTES_MIN || is_closed(behind);
+    let alone = continued || tail.len() >= LONG_RUN_BYTES_MIN || is_closed(behind);
     let from = text.ceil_char_boundary(begin.saturating_sub(LINE_BYTES_MAX));
     // The name of a value may be in the line before.
     let from = text[from..begin].rmatch_indices('\n').nth(1).map_or(from, |(at, _)| from + at + 1);
     let to = text.floor_char_boundary(end + LINE_BYTES_MAX);
     let to = text[end..to].find('\n').map_or(to, |at| end + at);
     Some(Joint { range: begin..end, around: from..to, drawn, alone })
+}
+
+/// Whether a run may be a part of what was drawn. Parts are short, so those of letters alone are judged by their capitals.
+fn is_drawn(run: &str) -> bool {
+    is_random(run) || mixes_cases(run)
 }
 
 /// Whether a run is a name with a value behind it, as in `DEBUG=1` and `port: 5432`.
@@ -85,10 +92,12 @@ fn is_name(run: &str, behind: &str) -> bool {
     run.ends_with(':') || assigns || run.ends_with('=') && has_value
 }
 
-/// Whether an address ends with its port: what follows is no password.
-fn ends_with_port(run: &str) -> bool {
-    run.rsplit_once(':')
-        .is_some_and(|(host, port)| host.contains("://") && port.bytes().all(|b| b.is_ascii_digit()))
+/// Whether an address ends with its port: what follows is no password, unless it looks drawn and a host comes behind it.
+fn ends_with_port(run: &str, tail: &str) -> bool {
+    let is_password = tail.split_once('@').is_some_and(|(password, _)| is_drawn(password));
+    let is_port =
+        |(host, port): (&str, &str)| host.contains("://") && port.bytes().all(|b| b.is_ascii_digit());
+    !is_password && run.rsplit_once(':').is_some_and(is_port)
 }
 
 /// Whether nothing that counts comes behind a run: a quote, or the end of the line.
@@ -153,6 +162,9 @@ mod tests {
             ("> a7Xq9Bz3Kd5", "\n> ", "Rm1Tf8Wc2Yh6"),
             ("curl -u a:a7Xq9Bz3", "\\\n", "Rm1Tf8Wc2Yh6 https://h"),
             (r#"{"a":"a7Xq9Bz3Kd5"#, r"\n", r#"Rm1Tf8Wc2Yh6"}"#),
+            ("ghp_VZEJVLMUqxU", "\n", "xcymjuoCiDMABUoVEOBTlci"),
+            ("postgres://bob:5", "\n", "PqBO0X3ark66q@db:5432/x"),
+            ("curl -u admin:5W7Ht", "\\\n", "wuG9A6 https://x"),
             (r#"{"a":"a7Xq9Bz3Kd5"#, r"\\r\\n", r#"Rm1Tf8Wc2Yh6"}"#),
         ] {
             let text = format!("{before}{end}{behind}");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Commit;
+use super::{Commit, error};
 use crate::clip::{first_line, start};
 use crate::turn::{Call, Outcome};
 
@@ -11,8 +11,8 @@ use crate::turn::{Call, Outcome};
 pub struct Command {
     /// The command, without what stood before it in the line and without filters of its output.
     pub line: String,
-    /// Whether it succeeded. `None` if the transcript does not say, or if the exit status belongs to another
-    /// command of the line.
+    /// Whether it succeeded. Where the exit status belongs to another command of the line, such as a filter, the output
+    /// tells. `None` if neither does.
     pub ok: Option<bool>,
 }
 
@@ -47,6 +47,7 @@ pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
     let count = commands.len();
     let commands = commands.into_iter().enumerate().filter_map(|(index, (command, piped))| {
         let ok = match call.outcome {
+            Outcome::Done | Outcome::Failed if piped && index + 1 == count => error::outcome_of(&call.output),
             _ if piped => None,
             Outcome::Done => Some(true),
             // In a chain only the whole is known to have failed, unless it is one command.
@@ -57,6 +58,12 @@ pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
         is_recorded(command).then(|| Command { line: command.to_owned(), ok })
     });
     commands.collect()
+}
+
+/// Whether the last command of a line succeeded, as far as is known.
+pub(super) fn succeeded(line: &str, call: &Call) -> bool {
+    let is_filtered = commands(first_line(line)).last().is_some_and(|(_, piped)| piped);
+    call.outcome == Outcome::Done && (!is_filtered || error::outcome_of(&call.output) == Some(true))
 }
 
 /// The commands of a line that would be kept, as they are kept.

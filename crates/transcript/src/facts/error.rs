@@ -80,7 +80,7 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
             }
             Action::Command { line: next } => {
                 commands += 1;
-                if call.outcome == Outcome::Done && command::head(next).as_ref() == Some(&head) {
+                if command::succeeded(next, call) && command::head(next).as_ref() == Some(&head) {
                     let command = start(first_line(next), crate::limits::NAME_BYTES_MAX).to_owned();
                     return Some(Fix { command, same: next.trim() == line.trim(), edited });
                 }
@@ -94,19 +94,95 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
     None
 }
 
-/// The line that names the error: the first with a word of failure, else the first line with any text.
+/// The line that names the error. The first of those that say what went wrong, as `error[E0502]: cannot borrow`; else of
+/// those that say that something failed, as `test a ... FAILED`; else of those that sum up; else of all.
 fn error_line(output: &str) -> &str {
-    const WORDS: [&str; 12] = [
-        "error", "fatal", "panic", "exception", "failed", "failure", "cannot", "not found", "undefined",
-        "denied", "no such", "unknown",
-    ];
     const LINE_BYTES: usize = 400;
-    let has_failure_word = |line: &&str| {
-        let line = start(line, LINE_BYTES).to_lowercase();
-        WORDS.iter().any(|word| line.contains(word))
+    let is_report = output.starts_with("Command: ");
+    let said = |line| if is_report { of_report(line) } else { line };
+    let lines = output.lines().map(str::trim).map(said).filter(|line| !line.is_empty());
+    let ranked = lines.filter_map(|line| Some((rank(start(line, LINE_BYTES))?, line)));
+    // Of equals, the first is the least.
+    let named = ranked.min_by_key(|(rank, _)| *rank).map(|(_, line)| line);
+    let any = || output.lines().map(str::trim).map(said).find(|line| !line.is_empty()).unwrap_or("");
+    start(named.unwrap_or_else(any), LINE_BYTES)
+}
+
+/// What a line of the report that Gemini CLI makes of a command has from its output: nothing of the fields that repeat the
+/// command, or say that there is nothing.
+fn of_report(line: &str) -> &str {
+    const OUTPUTS: [&str; 4] = ["Output: ", "Stdout: ", "Stderr: ", "Error: "];
+    const OTHERS: [&str; 6] =
+        ["Command: ", "Directory: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "];
+    if OTHERS.iter().any(|field| line.starts_with(field)) {
+        return "";
+    }
+    let text = OUTPUTS.iter().find_map(|field| line.strip_prefix(field)).unwrap_or(line).trim();
+    if matches!(text, "(none)" | "(empty)") { "" } else { text }
+}
+
+/// How well a line names an error, 0 the best; `None` if it speaks of none.
+fn rank(line: &str) -> Option<u8> {
+    const CAUSES: [&str; 17] = [
+        "error:", "error[", "fatal:", "exception:", "panicked at", "panic:", "assertion", "cannot", "can't",
+        "not found", "undefined", "denied", "no such", "unknown", "expected", "unresolved", "refused",
+    ];
+    const WORDS: [&str; 5] = ["error", "fatal", "panic", "exception", "fail"];
+    const SUMS: [&str; 9] = [
+        "test failed, to rerun", "could not compile", "aborting due to", "previous error", "targets failed",
+        "recipe for target", "process completed with", "exited with", "test result:",
+    ];
+    let line = line.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    if fails(&line) == Some(false) {
+        None
+    } else if has(&SUMS) || line.starts_with("make") && line.contains("***") {
+        Some(2)
+    } else if has(&CAUSES) {
+        Some(0)
+    } else {
+        has(&WORDS).then_some(1)
+    }
+}
+
+/// Whether a line, in small letters, says that something failed, or that nothing did (`0 failed`, `no errors`); `None` if it
+/// has no such word.
+fn fails(line: &str) -> Option<bool> {
+    const WORDS: [&str; 9] =
+        ["failed", "fail", "failure", "failures", "error", "errors", "fatal", "panicked", "traceback"];
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || "[]():;,=".contains(c))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let is_none = |at: usize, word: &str| {
+        let before = at.checked_sub(1).is_some_and(|at| matches!(words[at], "0" | "no" | "without"));
+        before || [": 0", "=0"].iter().any(|zero| line.contains(&format!("{word}{zero}")))
     };
-    let line = output.lines().map(str::trim).filter(|line| !line.is_empty()).find(has_failure_word);
-    start(line.unwrap_or_else(|| first_line(output)), LINE_BYTES)
+    let said = words.iter().enumerate().filter(|(_, word)| WORDS.contains(word));
+    said.map(|(at, word)| !is_none(at, word)).reduce(|any, one| any || one)
+}
+
+/// Whether a command succeeded, by what tools that build and test print at their end; `None` if the output does not tell.
+pub(super) fn outcome_of(output: &str) -> Option<bool> {
+    const PASSED: [&str; 12] = [
+        "test result: ok", " passed", "0 failed", "0 failures", "0 errors", "no errors", "build success",
+        "finished `", "finished dev", "finished release", "compiled successfully", "no issues found",
+    ];
+    let mut passed = None;
+    for line in output.lines().map(|line| line.trim().to_lowercase()) {
+        // The name of a test that passed may speak of errors.
+        let is_passed_test = line.ends_with(" ok") || line.starts_with(['✓', '✔', '√']);
+        if fails(&line) == Some(true) && !is_passed_test {
+            return Some(false);
+        }
+        // Go's tool prints `ok`, the package and the time.
+        let is_go = line.starts_with("ok ") && line.contains('\t');
+        let says_so =
+            PASSED.iter().any(|sign| line.contains(sign)) || line == "pass" || line == "ok" || is_go;
+        passed = passed.or(says_so.then_some(true));
+    }
+    passed
 }
 
 /// Numbers, ids and folders differ from one time to the next; the rest of an error does not.

@@ -70,6 +70,7 @@ fn commands_of_known_families_are_stored_with_what_is_known_of_their_outcome() {
     for (line, outcome, want) in [
         ("cargo test --release", Outcome::Done, vec![("cargo test --release", Some(true))]),
         ("cargo test 2>&1 | tail -20", Outcome::Done, vec![("cargo test", None)]),
+        ("cargo fmt; cargo test", Outcome::Pending, vec![("cargo fmt", None)]),
         ("cd x && RUST_LOG=debug cargo run", Outcome::Done, vec![("RUST_LOG=debug cargo run", Some(true))]),
         ("go build ./... && go test ./...", Outcome::Failed, vec![("go test ./...", None)]),
         ("make lint", Outcome::Failed, vec![("make lint", Some(false))]),
@@ -110,6 +111,57 @@ fn an_error_is_linked_to_its_fix() {
 }
 
 const FAR: usize = crate::limits::FIX_COMMANDS_MAX;
+
+#[test]
+fn the_output_tells_the_outcome_of_a_command_whose_status_a_filter_hides() {
+    let line = "cargo test uploads 2>&1 | tail -5";
+    for (output, want) in [
+        ("test result: ok. 3 passed; 0 failed; 0 ignored", Some(true)),
+        ("test a ... ok\ntest gives_an error ... ok\ntest result: ok. 2 passed", Some(true)),
+        ("ok  \tpkg/a\t0.1s", Some(true)),
+        ("== 3 passed in 0.1s ==", Some(true)),
+        ("    Finished `dev` profile in 1s", Some(true)),
+        ("error[E0502]: cannot borrow\nwarning: 1 warning", Some(false)),
+        ("test result: FAILED. 2 passed; 1 failed", Some(false)),
+        ("test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured", Some(false)),
+        ("Tests run: 3, Failures: 0, Errors: 0\nBUILD SUCCESS", Some(true)),
+        ("== 1 failed, 10 passed in 0.1s ==", Some(false)),
+        ("--- FAIL: TestX", Some(false)),
+        ("what it prints", None),
+        ("", None),
+    ] {
+        let failed = run("cargo test", Outcome::Failed, "error: boom");
+        let facts = facts(vec![failed, run(line, Outcome::Done, output)]);
+        let known = facts.commands.iter().map(|command| command.ok).collect::<Vec<_>>();
+        assert_eq!(known, [Some(false), want], "{output}");
+        assert_eq!(facts.failures[0].fix.is_some(), want == Some(true), "{output}");
+    }
+}
+
+#[test]
+fn the_line_that_says_what_went_wrong_names_an_error() {
+    for (output, want) in [
+        (
+            "test uploads::twice ... FAILED\nerror[E0502]: cannot borrow `x`\nerror: could not compile `a`",
+            "error[E0502]: cannot borrow `x`",
+        ),
+        (
+            "running 1 test\ntest a ... FAILED\ntest result: FAILED. 0 passed; 1 failed\nerror: test failed, to rerun",
+            "test a ... FAILED",
+        ),
+        ("0 errors\nTypeError: x is no function", "TypeError: x is no function"),
+        ("make: *** [all] Error 2", "make: *** [all] Error 2"),
+        (
+            "Command: go test ./...\nDirectory: (root)\nOutput: FAIL: TestX\nError: (none)\nExit Code: 1",
+            "FAIL: TestX",
+        ),
+        ("Command: ./run error\nDirectory: (root)\nOutput: (empty)\nError: (none)\nExit Code: 1", ""),
+        ("first\nsecond", "first"),
+    ] {
+        let facts = facts(vec![run("make x", Outcome::Failed, output)]);
+        assert_eq!(facts.failures[0].error, want, "{output}");
+    }
+}
 
 #[test]
 fn an_exit_status_that_answers_a_question_is_no_error() {

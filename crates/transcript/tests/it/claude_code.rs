@@ -110,9 +110,11 @@ fn one_reply_in_several_lines_is_one_reply() {
                 ),
             ),
             reply("a4", "m2", "First."),
-            reply("a5", "m2", "Second."),
+            reply("a5", "m2", "Sec"),
+            reply("a6", "m2", "Second."),
+            reply("a7", "m2", "Second."),
         ],
-        &["> go", "I will look", "$ ls = …", "First.", "Second."],
+        &["> go", "I will look", "$ ls = …", "First.\nSecond."],
     );
 }
 
@@ -377,6 +379,15 @@ fn files_that_the_host_keeps_copies_of_were_edited() {
             snapshot(r#""src/a.rs":{"backupFileName":"x"},"b.rs":{}"#),
         ],
         &["> go", "touched src/a.rs", "> more", "touched b.rs"],
+    );
+    // A session that goes on in a new file begins with the files of the old one.
+    check(
+        &[
+            snapshot(r#""src/a.rs":{"backupFileName":"x"}"#),
+            user("u1", "", "go"),
+            snapshot(r#""src/a.rs":{"backupFileName":"x"},"b.rs":{}"#),
+        ],
+        &["> go", "touched b.rs"],
     );
 }
 

@@ -55,6 +55,7 @@ fn gemini_documents_are_read_with_their_tools() {
        {"id":"t4","name":"run_shell_command","args":{"command":"rm -rf x"},"status":"cancelled","result":[]}]},
     {"id":"3","timestamp":"2026-01-10T02:09:00Z","type":"info","content":"Request cancelled."},
     {"id":"4","timestamp":"2026-01-10T02:09:00Z","type":"user","content":"/stats"},
+    {"id":"41","timestamp":"2026-01-10T02:09:00Z","type":"user","content":"?shortcuts"},
     {"id":"5","timestamp":"2026-01-10T02:09:00Z","type":"user","content":[{"text":"<session_context>folders</session_context>"}]},
     {"id":"7","timestamp":"2026-01-10T02:09:00Z","type":"user","content":"/etc/hosts is wrong"},
     {"id":"8","timestamp":"2026-01-10T02:09:00Z","type":"user","content":"/plan:new a"},

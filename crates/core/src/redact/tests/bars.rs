@@ -25,7 +25,7 @@ fn repository() -> PathBuf {
 }
 
 /// A small generator with a fixed seed, so that a failure can be seen again.
-struct Draw(u64);
+pub(super) struct Draw(pub(super) u64);
 
 impl Draw {
     fn next(&mut self) -> usize {
@@ -40,7 +40,7 @@ impl Draw {
         of[self.next() % of.len()]
     }
 
-    fn letters(&mut self, of: &str, count: usize) -> String {
+    pub(super) fn letters(&mut self, of: &str, count: usize) -> String {
         let of: Vec<char> = of.chars().collect();
         (0..count).map(|_| of[self.next() % of.len()]).collect()
     }
