@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Caller, Door, Memories, ServiceError, agent_name};
-use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render};
+use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render, view};
 use cerebro_core::distil::operations::{Handbook, Item};
 use cerebro_core::distil::skill::{self, Skill};
 use cerebro_core::domain::{
@@ -139,13 +139,32 @@ pub(crate) fn handbooks_with(project: Option<&Project>) -> impl Iterator<Item = 
 
 /// The live memories that were rendered for a project or for all, and that nobody has rewritten.
 pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
-    let scope = place(project);
-    let mut rendered = Vec::new();
-    for key in [HANDBOOK_KEY, SUMMARY_KEY] {
-        let holder = store.topics().holder(&scope, key).await?;
-        rendered.extend(holder.filter(|holder| holder.agent.as_str() == NAME));
-    }
+    let mut rendered = holders(store, project).await?;
+    rendered.retain(|holder| holder.agent.as_str() == NAME);
     Ok(rendered)
+}
+
+/// The handbooks that may contain the items of a project and that somebody has rewritten.
+pub(crate) async fn rewritten(
+    store: &Store,
+    project: Option<&Project>,
+) -> Result<Vec<MemoryId>, ServiceError> {
+    let mut rewritten = Vec::new();
+    for one in handbooks_with(project) {
+        let holders = holders(store, one).await?.into_iter();
+        rewritten.extend(holders.filter(|holder| holder.agent.as_str() != NAME).map(|holder| holder.id));
+    }
+    Ok(rewritten)
+}
+
+/// The live memories under the topic keys of a handbook.
+async fn holders(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
+    let scope = place(project);
+    let mut holders = Vec::new();
+    for key in [HANDBOOK_KEY, SUMMARY_KEY] {
+        holders.extend(store.topics().holder(&scope, key).await?);
+    }
+    Ok(holders)
 }
 
 /// Whether this memory was made of accepted claims.
@@ -161,7 +180,7 @@ pub(crate) fn is_distilled(memory: &Memory) -> bool {
 }
 
 impl Memories {
-    /// The present handbook of a project, or of all.
+    /// The present handbook of a project, or of all, with all of its items.
     ///
     /// # Errors
     /// A failing store.
@@ -170,7 +189,7 @@ impl Memories {
         project: Option<&Project>,
     ) -> Result<(Handbook, Vec<Rendered>), ServiceError> {
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        let rendered = render(&handbook, project);
+        let rendered = view(&handbook, project);
         Ok((handbook, rendered))
     }
 
