@@ -187,6 +187,8 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
         let first = found(&memories[1]).await;
         assert!(!first.is_live() && !first.purged, "{first:?}");
 
+        // One that somebody deleted could be restored with all that it said.
+        service.memories.delete(&caller(), &session("now"), &handbooks[1], false).await.unwrap();
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         let forgotten = service.history.forget(&forget, false).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept), (2, vec![]));

@@ -9,11 +9,11 @@ use cerebro_core::distil::operations::{Handbook, Item};
 use cerebro_core::distil::skill::{self, Skill};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Body, Candidate, CandidateState, ItemOperation, Kind, Memory, MemoryId,
-    Origin, Project, Scope, SessionId, Validity,
+    Origin, Project, Scope, ScopeName, SessionId, Validity,
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
-use cerebro_store::{Decision, Store, Write};
+use cerebro_store::{Decision, DeletedFilter, Store, Write};
 
 /// The tag of memories that were made of candidates.
 pub(crate) const TAG: &str = "distilled";
@@ -26,6 +26,8 @@ const ARRANGEMENTS_MAX: usize = 2_000;
 const PAGE: usize = 500;
 /// The name of the agent that writes what is rendered and that works without being asked.
 const NAME: &str = "distil";
+/// The type of the memories that hold what is rendered.
+const KIND: &str = "handbook";
 
 /// What handbooks are made of.
 pub(crate) struct HandbookSources {
@@ -142,6 +144,18 @@ pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result
     let mut rendered = holders(store, project).await?;
     rendered.retain(|holder| holder.agent.as_str() == NAME);
     Ok(rendered)
+}
+
+/// The deleted memories that were rendered for a project or for all, and could be restored.
+pub(crate) async fn restorable(
+    store: &Store,
+    project: Option<&Project>,
+) -> Result<Vec<Memory>, ServiceError> {
+    let scope = if project.is_some() { ScopeName::Project } else { ScopeName::Personal };
+    let filter = DeletedFilter { project: project.cloned(), scope: Some(scope), kind: Kind::parse(KIND) };
+    let (mut deleted, _) = store.memories().restorable(&filter, 0, PAGE).await?;
+    deleted.retain(|memory| memory.agent.as_str() == NAME);
+    Ok(deleted)
 }
 
 /// The handbooks that may contain the items of a project and that somebody has rewritten.
@@ -344,7 +358,7 @@ fn draft(text: &Rendered, by: &Distiller, scope: Scope) -> Draft {
     Draft {
         body: Body {
             scope,
-            kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
+            kind: Kind::parse(KIND).unwrap_or_else(Kind::manual),
             title: text.title.clone(),
             content: text.content.clone(),
             topic_key: Some(redact_text(text.topic_key).value),

@@ -545,7 +545,7 @@ pub(crate) async fn purge(
     Ok((memory, true))
 }
 
-/// Purges the rendered handbooks that may contain the items of a project, with their revisions.
+/// Purges the rendered handbooks that may contain the items of a project, deleted ones too, with their revisions.
 ///
 /// # Errors
 /// A failing store.
@@ -555,7 +555,8 @@ pub(crate) async fn purge_rendered(
     project: Option<&Project>,
 ) -> Result<(), ServiceError> {
     for one in handbook::handbooks_with(project) {
-        let rendered = handbook::rendered(write.store(), one).await?;
+        let mut rendered = handbook::rendered(write.store(), one).await?;
+        rendered.extend(handbook::restorable(write.store(), one).await?);
         purge_all(write, session, rendered).await?;
     }
     Ok(())
