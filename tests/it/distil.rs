@@ -235,7 +235,7 @@ fn unsupported_claims_are_dropped_and_earlier_candidates_stay() {
     assert_eq!((llm.requests().len(), candidates(&home).len()), (4, 2), "one repair, and nothing is lost");
     assert_eq!(self::status(&home)["given_up"], 1);
     let again = home.json(&["distil", "run"]);
-    assert_eq!(again, json!({ "queued": 0, "given_up": 1 }), "nobody retried it");
+    assert_eq!((&again["queued"], &again["given_up"]), (&json!(0), &json!(1)), "nobody retried it: {again}");
 }
 
 #[test]
