@@ -23,6 +23,9 @@ pub struct Status {
     pub arrangements: BTreeMap<String, u64>,
     /// What did not pass the check, by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Questions that were given up.
+    #[serde(default)]
+    pub given_up: u64,
     /// Who accepts: `inbox` or `corroborated`.
     pub review: Text,
     pub tokens_today: u64,
@@ -71,6 +74,9 @@ pub struct PlannedSession {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Queued {
     pub queued: u64,
+    /// Sessions whose job was given up before; they are not queued again.
+    #[serde(default)]
+    pub given_up: u64,
 }
 
 /// `op_distil_review`

@@ -236,6 +236,12 @@ pub struct Forgotten {
     /// Memory files of agents; only a restore counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<u64>,
+    /// Distilled memories that rested only on what was forgotten. A dry run does not name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub purged: Vec<Text>,
+    /// Memories of that kind, and handbooks, that stay because somebody has revised them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Text>,
 }
 
 impl From<cerebro_service::Forgotten> for Forgotten {
@@ -247,6 +253,8 @@ impl From<cerebro_service::Forgotten> for Forgotten {
             summaries: forgotten.summaries as u64,
             events: forgotten.events as u64,
             documents: (forgotten.documents > 0).then_some(forgotten.documents as u64),
+            purged: forgotten.purged.iter().map(Text::of).collect(),
+            kept: forgotten.kept.iter().map(Text::of).collect(),
         }
     }
 }
@@ -260,6 +268,7 @@ impl Forgotten {
             (self.summaries, "summary"),
             (self.events, "journal text"),
             (self.documents.unwrap_or_default(), "memory file"),
+            (self.purged.len() as u64, "distilled memory"),
         ];
         let counted = parts.into_iter().filter(|(count, _)| *count > 0);
         counted.map(|(count, noun)| text::counted(count, noun)).collect::<Vec<_>>().join(", ")

@@ -73,6 +73,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
         corroborated: report.counts.corroborated,
         arrangements: report.counts.arrangements,
         dropped: report.counts.dropped,
+        given_up: report.given_up as u64,
         review: review.into(),
         tokens_today: report.spent.tokens,
         requests_today: report.spent.requests,
@@ -119,8 +120,8 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
-    Ok(Reply::saying(format!("{} queued", sessions(queued)))
-        .answering(distil::Queued { queued: queued as u64 }))
+    Ok(Reply::saying(format!("{} queued", sessions(queued.queued)))
+        .answering(distil::Queued { queued: queued.queued as u64, given_up: queued.given_up as u64 }))
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.

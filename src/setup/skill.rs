@@ -101,6 +101,22 @@ pub fn remove(
     Ok((changes.into_iter().filter(Change::is_any).collect(), edited))
 }
 
+/// The installed skills whose text names one of these memories.
+///
+/// # Errors
+/// A record or file that cannot be read.
+pub fn naming(folder: &Path, memories: &[&str]) -> Result<Vec<PathBuf>, SetupError> {
+    let record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
+    let mut naming = Vec::new();
+    for recorded in record.files {
+        let text = file::read(&recorded.path)?.unwrap_or_default();
+        if memories.iter().any(|id| text.contains(&format!("`{id}`"))) {
+            naming.push(recorded.path);
+        }
+    }
+    Ok(naming)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +138,18 @@ mod tests {
         let (changes, edited) = remove(folder.path(), None, false).unwrap();
         assert_eq!((changes.len(), edited.len()), (1, 0));
         assert!(!home.path().join(".claude").exists(), "the folders that were made for it go, too");
+    }
+
+    #[test]
+    fn an_installed_skill_is_known_by_the_memories_that_it_names() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        assert_eq!(naming(folder.path(), &["m1"]).unwrap(), Vec::<PathBuf>::new());
+        let file = home.path().join("skills/x/SKILL.md");
+        install(folder.path(), &file, &format!("{TEXT}Memory `m1`; exchanges `x1`.\n"), false).unwrap();
+        assert_eq!(naming(folder.path(), &["m0", "m1"]).unwrap(), [file.clone()]);
+        assert_eq!(naming(folder.path(), &["m"]).unwrap(), Vec::<PathBuf>::new());
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(naming(folder.path(), &["m1"]).unwrap(), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -154,11 +154,23 @@ fn supported_claims_wait_for_a_person_and_are_removed_with_their_evidence() {
     assert_eq!(of(&other_home), of(&home));
     assert_eq!(of(&home).len(), 3);
 
-    // Forgetting the session removes what rests on it; the memory is among the deleted ones.
-    home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    // Forgetting the session destroys what rests on it, and the handbooks that say it.
+    home.json(&["distil", "handbook", "--project", waiting[0]["project"].as_str().unwrap(), "--save"]);
+    let gone = home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    let mut purged: Vec<&str> =
+        gone["purged"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    let mut expected = [memory.as_str(), other.as_str()];
+    purged.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(purged, expected, "{gone}");
     for id in [&memory, &other] {
         let refusal = agent.refused("mem_get_observation", json!({ "id": id }));
-        assert!(refusal.contains("deleted"), "{refusal}");
+        assert!(refusal.contains("purged"), "{refusal}");
+        assert_ne!(home.run(&["restore", id]).code(), 0);
+    }
+    let export = home.export_text();
+    for words in ["runs the tests of the store", "indented with tabs"] {
+        assert!(!export.contains(words), "{words}");
     }
     assert_eq!(home.run(&["distil", "show", &works]).code(), 1);
     assert_eq!(home.run(&["doctor"]).code(), 0);
@@ -182,8 +194,9 @@ fn an_older_backup_brings_back_no_claim_whose_evidence_was_forgotten() {
         "{restored}"
     );
     assert_eq!(candidates(&home), Vec::<Value>::new());
+    assert_eq!(restored["forgotten"]["purged"], json!([memory]), "{restored}");
     let refusal = home.agent().refused("mem_get_observation", json!({ "id": memory }));
-    assert!(refusal.contains("deleted"), "{refusal}");
+    assert!(refusal.contains("purged"), "{refusal}");
     assert!(home.export().iter().all(|line| line["kind"] != "candidate"));
     home.run(&["doctor"]).success();
     assert_eq!(llm.requests().len(), 1, "nothing is asked again");
@@ -220,6 +233,9 @@ fn unsupported_claims_are_dropped_and_earlier_candidates_stay() {
     home.json(&["distil", "run"]);
     wait_for("the job to be given up", || (home.json(&["jobs"])["dead"] == 1).then_some(()));
     assert_eq!((llm.requests().len(), candidates(&home).len()), (4, 2), "one repair, and nothing is lost");
+    assert_eq!(self::status(&home)["given_up"], 1);
+    let again = home.json(&["distil", "run"]);
+    assert_eq!((&again["queued"], &again["given_up"]), (&json!(0), &json!(1)), "nobody retried it: {again}");
 }
 
 #[test]

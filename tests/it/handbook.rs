@@ -154,6 +154,12 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
         json!([]),
         "nobody asked for it to be saved"
     );
+    // That of all projects shows all of it, too; nothing of it has a topic yet that is saved for every project.
+    let everywhere = home.json(&["distil", "handbook", "--all-projects"]);
+    let everywhere = everywhere["rendered"][0]["content"].as_str().unwrap();
+    assert!(everywhere.contains("## What works") && everywhere.contains("cut on Fridays"), "{everywhere}");
+    assert_eq!(home.json(&["distil", "handbook", "--all-projects", "--save"])["memories"], json!([]));
+    assert_eq!(home.run(&["distil", "arrange", "--project", "without-claims"]).code(), 1);
     let plan = home.json(&["distil", "arrange", "--project", &project, "--dry-run"]);
     assert_eq!((&plan["items"], &plan["new"]), (&json!(6), &json!(6)), "{plan}");
     assert_eq!(llm.requests().len(), 3, "nothing was sent for that");
@@ -161,6 +167,9 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
     arranged(&home, &project);
     let id = waiting(&home, "arrangements")[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(handbook(&home, &project), plain, "it waits");
+    let listed = home.run(&["distil", "review"]);
+    assert!(listed.stdout.contains(&format!("{id}\tarrangement\t{project}\t")), "{listed:?}");
+    assert!(!listed.stderr.contains("none to list"), "{listed:?}");
     let shown = home.json(&["distil", "show", &id]);
     assert_eq!(shown["operations"].as_array().unwrap().len(), 5, "{shown}");
     let again = home.run(&["distil", "arrange", "--project", &project]);
@@ -227,6 +236,34 @@ fn skill(home: &Home) {
 }
 
 #[test]
+fn what_is_forgotten_is_in_no_handbook_and_an_installed_skill_is_named() {
+    let llm = model(honest);
+    let home = distilled(&llm, "");
+    let project = accept_all(&home);
+    arranged(&home, &project);
+    let id = waiting(&home, "arrangements")[0]["id"].as_str().unwrap().to_owned();
+    home.json(&["distil", "accept", &id]);
+    let skills = home.json(&["distil", "skills"])["skills"].as_array().unwrap().clone();
+    let name = skills[0]["name"].as_str().unwrap();
+    home.json(&["distil", "skills", "--install", name, "claude-code"]);
+    let file = home.user().join(".claude/skills").join(name).join("SKILL.md");
+    let mut named = Vec::new();
+    for session in ["s-0", "s-1", "s-2"] {
+        let gone = home.json(&["history", "forget", "--session", session, "--yes"]);
+        assert_eq!(gone["purged"].as_array().map(Vec::len), Some(2), "{gone}");
+        named.extend(gone["skills"].as_array().cloned().unwrap_or_default());
+    }
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].as_str().unwrap().ends_with("SKILL.md") && file.exists(), "{named:?}");
+    assert_eq!(home.json(&["list", "--type", "handbook"])["memories"], json!([]));
+    let export = home.export_text();
+    for words in ["make test-store", "indented with tabs", "cut on Fridays"] {
+        assert!(!export.contains(words), "{words}");
+    }
+    assert_eq!(home.run(&["doctor"]).code(), 0);
+}
+
+#[test]
 fn no_answer_of_a_model_loses_an_item() {
     let round = Arc::new(Mutex::new(0));
     let asked = Arc::clone(&round);
@@ -255,7 +292,9 @@ fn no_answer_of_a_model_loses_an_item() {
         assert_eq!(handbook(&home, &project), plain, "round {round}");
         assert_eq!(waiting(&home, "arrangements"), Vec::<Value>::new(), "round {round}: nothing of it fits");
     }
-    let dropped = home.json(&["distil", "status"])["dropped"].clone();
+    let status = home.json(&["distil", "status"]);
+    assert_eq!(status["arrangements"], json!({ "nothing": 5 }), "nobody accepted them: {status}");
+    let dropped = status["dropped"].clone();
     let expected = json!({ "unknown_item": 501, "malformed": 1, "too_many_taken": 3, "instruction": 1 });
     assert_eq!(dropped, expected);
     // After two malformed answers the job is given up; the items stay.
@@ -266,6 +305,8 @@ fn no_answer_of_a_model_loses_an_item() {
         (3 + 5 + 2, plain),
         "one repair, and nothing is lost"
     );
+    let again = home.run(&["distil", "arrange", "--project", &project]);
+    assert!(again.code() == 1 && again.stderr.contains("jobs retry"), "{again:?}");
 }
 
 #[test]

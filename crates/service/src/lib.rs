@@ -69,7 +69,7 @@ use std::{
 pub use backup::Backups;
 pub use base::{Caller, Clock};
 pub use consolidation::{Consolidating, Consolidation};
-pub use distil::{Decided, DistilPlan, DistilReport, Distilling, HandbookPlan, PlannedSession};
+pub use distil::{Decided, DistilPlan, DistilReport, Distilling, HandbookPlan, PlannedSession, Queued};
 pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Documents, Ingested};
 pub use error::{Quotation, ServiceError};
 pub use feedback::{Feedback, Watched};

@@ -445,6 +445,13 @@ impl Jobs<'_> {
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
+    /// What the jobs of a kind that were given up are about, at most `limit` of them, in no order.
+    pub async fn given_up(self, kind: JobKind, limit: usize) -> Result<Vec<Subject>, StoreError> {
+        let vars = Vars::new().with("kind", kind.as_str()).limit(limit);
+        let records: Vec<RecordId> = self.0.values("job", statement::JOB_GIVEN_UP, vars).await?;
+        records.into_iter().map(Subject::of).collect()
+    }
+
     /// Revives the dead letters and returns their number.
     pub async fn retry_dead(self) -> Result<usize, StoreError> {
         let vars = Vars::new().at("now", self.0.now());

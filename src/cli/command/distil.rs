@@ -136,6 +136,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
         ("distilling", shown(&answer.state)),
         ("note", shown(&answer.detail)),
         ("sessions", counts(&answer.sessions)),
+        ("given up", shown(&answer.given_up)),
         ("candidates", counts(&answer.candidates)),
         ("review", shown(&answer.review)),
         ("accepted without a person", shown(&answer.corroborated)),
@@ -156,6 +157,12 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     if !context.output.json(answer.raw())? {
         let queued = text::counted(answer.queued, "session");
         context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
+        if answer.given_up > 0 {
+            let given_up = text::counted(answer.given_up, "session");
+            context.output.note(&format!(
+                "{given_up} more: the model gave no usable answer before; `cerebro jobs` says why, `cerebro jobs retry` asks again"
+            ));
+        }
     }
     Ok(Outcome::Done)
 }
@@ -193,13 +200,14 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }
-    let table = Table::listing(CANDIDATES, &answer.candidates, |one| {
+    let mut table = Table::listing(CANDIDATES, &answer.candidates, |one| {
         vec![shown(&one.id), shown(&one.claim), shown(&one.project), shown(&one.title), shown(&one.text)]
     });
-    context.output.table(&table, "none to list")?;
     for one in &answer.arrangements {
-        context.output.outcome(one.id.raw(), one.state.raw(), &format!(": {}", one.title.raw()))?;
+        let (id, handbook, title) = (shown(&one.id), shown(&one.handbook), shown(&one.title));
+        table.add(vec![id, "arrangement".to_owned(), handbook, title, String::new()]);
     }
+    context.output.table(&table, "none to list")?;
     Ok(Outcome::Done)
 }
 

@@ -127,6 +127,9 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         if context.output.json(answer.raw())? {
             return Ok(Outcome::Done);
         }
+        if answer.memories.is_empty() {
+            context.output.note("nothing was saved; of all projects, only what stands under a topic is");
+        }
         for memory in &answer.memories {
             let revision = format!(", revision {}", memory.revision);
             context.output.outcome(memory.id.raw(), &shown(&memory.topic_key), &revision)?;

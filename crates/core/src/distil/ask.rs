@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The version of question, answer and check. Changing it makes a new generation.
-const FORM: &str = "1";
+const FORM: &str = "2";
 /// The least that is shown of an exchange, where there are many.
 const EXCERPT_BYTES_MIN: usize = 1024;
 /// The most that is shown of an exchange.
@@ -38,6 +38,7 @@ describes; it gives no orders to anybody.
 - `evidence` names the exchanges by their `id` and quotes some words of each, character by character. A program \
 looks the quotes up and drops the claim where it does not find them.
 - A `preference` quotes the beginning of what the user wrote (`user`), and tells it in the user's own words and language.
+- A `decision` quotes the user, or what you can tell was the agent's own reply, and not an output.
 - `works` quotes a command that is listed as succeeded in the exchange.
 - Commands, paths and addresses in a claim stand between backquotes, as they stand in the exchanges that it cites.
 - No secrets, no names of people, nothing about the course of this one session, nothing that the code itself says.
@@ -64,6 +65,37 @@ pub(super) fn users_words(full: &FullExchange) -> Option<&str> {
     let title = full.exchange.title.trim();
     let is_prompt = !title.is_empty() && text::one_line(first).starts_with(title.trim_end_matches('…'));
     is_prompt.then(|| prompt.split("\n\n").next().unwrap_or_default())
+}
+
+/// What the user or the agent said in an exchange: what stands before the first call, the agent's last words, and plans and
+/// answers. Nothing marks where the output of a call ends, so other words of the agent are not told from it.
+pub(super) fn said(full: &FullExchange) -> Vec<&str> {
+    /// As much of the agent's last words as is looked for; they may have been stored cut.
+    const HEAD_BYTES: usize = 200;
+    let (text, proven) = (full.text.as_str(), &full.proven);
+    let before = users_words(full).map(|_| until_call(text));
+    let last = proven.reply.as_deref().map(|reply| {
+        let found = text.rfind(text::cut_bytes(reply, HEAD_BYTES)).and_then(|at| text.get(at..));
+        found.map_or(reply, until_call)
+    });
+    let plans = proven.plans.iter().map(|plan| plan.text.as_str());
+    let answers = proven.answers.iter().map(|answer| answer.answer.as_str());
+    before.into_iter().chain(last).chain(plans).chain(answers).collect()
+}
+
+/// A text of an exchange until its first call.
+fn until_call(text: &str) -> &str {
+    let calls = text.match_indices("\n\n").find(|(at, _)| is_call(text.get(at + 2..).unwrap_or_default()));
+    calls.map_or(text, |(at, _)| &text[..at])
+}
+
+/// Whether a block of an exchange's text is a call: a tool with what it does, or with its input.
+fn is_call(block: &str) -> bool {
+    const CALLS: [&str; 10] =
+        ["$ ", "edit ", "read ", "search ", "web ", "delegate to ", "plan: ", "to do: ", "ask: ", "["];
+    let first = block.lines().next().unwrap_or_default();
+    let has_input = |(tool, input): (&str, &str)| !tool.is_empty() && input.starts_with(['{', '[']);
+    CALLS.iter().any(|call| first.starts_with(call)) || first.split_once(' ').is_some_and(has_input)
 }
 
 /// The commands of an exchange whose last run in it succeeded.

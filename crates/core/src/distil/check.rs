@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{
     CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
     alike::{is_worded_by, literals},
-    ask::{succeeded, users_words},
+    ask::{said, succeeded, users_words},
+    orders::{gives_orders, is_command, speaks_for_user},
 };
 use crate::{
     domain::{Candidate, Citation, ClaimKind, ExchangeId, FullExchange, Origin, SessionOutcome},
@@ -64,7 +65,8 @@ pub enum Reason {
     FewSources,
     /// A quote does not occur in the exchange that it cites.
     QuoteNotFound,
-    /// It is about the user's will, and no quote is the user's.
+    /// It is about the user's will, and no quote is the user's; or it is a decision, and no quote is the user's or the
+    /// agent's.
     NotTheUser,
     /// It says that something works, and no quote is of a command that succeeded.
     NoSuccess,
@@ -110,13 +112,6 @@ impl Reason {
         }
     }
 }
-
-/// Words that give orders. A claim with one is dropped as an order to later agents, unless it is about the user's
-/// will.
-const ORDERS: [&str; 16] = [
-    "always", "never", "must", "should", "shall", "ignore", "remember", "make sure", "do not", "don't",
-    "from now on", "you", "your", "agent", "agents", "assistant",
-];
 
 #[derive(Deserialize)]
 struct Answer {
@@ -261,13 +256,21 @@ fn founded(
         let is_of = |line: &str| holds(line, &evidence.quote) || holds(&evidence.quote, line);
         of(evidence).is_some_and(|full| succeeded(full).any(is_of))
     };
+    let is_said = |evidence: &Citation| of(evidence).is_some_and(|full| said_in(full, &evidence.quote));
+    // Whatever its kind, a claim about the user's will is one of theirs.
+    let only_users = kind == ClaimKind::Preference || [title, claim].into_iter().any(speaks_for_user);
     match kind {
-        ClaimKind::Preference if !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),
+        _ if only_users && !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),
+        ClaimKind::Decision if !evidence.iter().any(is_said) => return Err(Reason::NotTheUser),
         ClaimKind::Works if !evidence.iter().any(worked) => return Err(Reason::NoSuccess),
         _ => {}
     }
-    let only_users = kind == ClaimKind::Preference;
-    if !taint(title, claim).is_empty() || (gives_orders(title, claim) && !only_users) {
+    let is_preference = kind == ClaimKind::Preference;
+    if !taint(title, claim).is_empty() || (gives_orders(title, claim) && !is_preference) {
+        return Err(Reason::Instruction);
+    }
+    let cited: Vec<&FullExchange> = evidence.iter().filter_map(of).collect();
+    if is_foreign_command(kind, title, claim, &cited) {
         return Err(Reason::Instruction);
     }
     let ids: BTreeSet<ExchangeId> = evidence.iter().map(|evidence| evidence.exchange).collect();
@@ -288,6 +291,28 @@ fn founded(
     }
 }
 
+/// Whether the user or the agent said something in an exchange.
+fn said_in(full: &FullExchange, words: &str) -> bool {
+    said(full).iter().any(|said| holds(said, words))
+}
+
+/// Whether a claim is worded as a command that neither the user nor the agent gave: it can only come from a file, a page
+/// or an output. How to run a command that succeeded is no such order. A title may be a noun phrase that looks like a
+/// command (`Set operations`), so it must also be found there.
+fn is_foreign_command(kind: ClaimKind, title: &str, claim: &str, cited: &[&FullExchange]) -> bool {
+    let is_said =
+        |words: &str| cited.iter().flat_map(|full| said(full)).any(|said| is_worded_by(words, said));
+    let ran =
+        |literal: String| cited.iter().flat_map(|full| succeeded(full)).any(|line| holds(line, &literal));
+    if kind == ClaimKind::Works && literals(claim).into_iter().any(ran) {
+        return false;
+    }
+    let bare = text::fold(title.trim_end_matches(['.', '!', '…']));
+    let is_there = || cited.iter().any(|full| holds(&text::fold(&full.text), &bare));
+    let is_foreign = |words: &str| is_command(words) && !is_said(words);
+    is_foreign(claim) || (is_foreign(title) && is_there())
+}
+
 /// Whether a name that a model gives reads like an instruction.
 pub(super) fn is_instruction(name: &str) -> bool {
     !taint(name, "").is_empty() || gives_orders(name, "")
@@ -296,16 +321,4 @@ pub(super) fn is_instruction(name: &str) -> bool {
 /// The flags of a text that nobody of this home chose to write.
 fn taint(title: &str, claim: &str) -> Vec<crate::domain::Flag> {
     taint::of(title, claim, Origin::Transcript).flags
-}
-
-/// Whether a text gives orders to its reader.
-pub(crate) fn gives_orders(title: &str, claim: &str) -> bool {
-    let words: Vec<String> = format!("{title} {claim}")
-        .to_lowercase()
-        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    let line = format!(" {} ", words.join(" "));
-    ORDERS.iter().any(|order| line.contains(&format!(" {order} ")))
 }

@@ -37,10 +37,19 @@ pub fn owner(project: Option<&Project>) -> String {
     project.map_or_else(|| "all projects".to_owned(), |project| project.as_str().to_owned())
 }
 
-/// Renders the handbook of a project, or of all projects, and its summary. The handbook of all projects contains
-/// only items under a topic. Empty where no item is in it.
+/// Renders the handbook of a project, or of all projects, and its summary, as they are saved. In the handbook of all
+/// projects, only items under a topic are saved: its memories are found in every project, and what is of one project alone
+/// has no topic there. Empty where no item is in it.
 pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
-    let chapters = chapters(handbook, project.is_none());
+    of_chapters(handbook, project, chapters(handbook, project.is_none()))
+}
+
+/// Renders a handbook and its summary as a person sees them: with all items, also those without a topic.
+pub fn view(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
+    of_chapters(handbook, project, chapters(handbook, false))
+}
+
+fn of_chapters(handbook: &Handbook, project: Option<&Project>, chapters: Chapters<'_>) -> Vec<Rendered> {
     if chapters.is_empty() {
         return Vec::new();
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Reason,
     arrange::{self, Arranged, OPERATIONS_MAX, question, read, shown},
-    handbook::{HANDBOOK_BYTES_MAX, HANDBOOK_KEY, SUMMARY_BYTES_MAX, render},
+    handbook::{HANDBOOK_BYTES_MAX, HANDBOOK_KEY, SUMMARY_BYTES_MAX, render, view},
     operations::{Handbook, Item, Position, conserves},
     skill,
 };
@@ -217,6 +217,11 @@ fn the_same_items_render_the_same_text_within_bounds() {
     assert!(summary.content.contains("Topics: Build (1), Facts (2)"), "{}", summary.content);
     assert_eq!(render(&book, None).len(), 2);
     assert!(!render(&book, None)[0].content.contains("cache"), "of all projects only what was put there");
+    let seen = view(&book, None);
+    assert!(seen[0].content.contains("## Build") && seen[0].content.contains("cache"), "{}", seen[0].content);
+    assert_eq!(view(&book, Some(&project)), rendered, "of a project all is saved");
+    let unarranged = Handbook::arranged(items(), &[]);
+    assert!(render(&unarranged, None).is_empty() && view(&unarranged, None)[0].content.contains("## Facts"));
     assert_eq!(render(&Handbook::default(), Some(&project)), []);
     let many = (0..600).map(|n| item(n, ClaimKind::Fact, &"so it is and ".repeat(30))).collect();
     let rendered = render(&Handbook::arranged(many, &[]), Some(&project));

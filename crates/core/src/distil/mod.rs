@@ -15,6 +15,7 @@ pub mod handbook;
 #[cfg(test)]
 mod handbook_tests;
 pub mod operations;
+mod orders;
 pub mod skill;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ mod tests;
 pub use alike::say_the_same;
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
 pub use check::{Claim, Distilled, Reason, is_supported, quotes_user, read};
-pub(crate) use check::{clean, gives_orders, own_words};
+pub(crate) use check::{clean, own_words};
+pub(crate) use orders::gives_orders;
 
 /// Most claims that are kept of one answer; it must fit into the model's output limit.
 pub const CLAIMS_MAX: usize = 8;

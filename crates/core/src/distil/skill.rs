@@ -89,16 +89,19 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
     let beside = |(other, at): &(&Item, Option<&RedactedText>)| {
         other.kind == ClaimKind::Pitfall && topic.is_some() && *at == topic
     };
-    let pitfalls: Vec<String> = handbook
-        .shown()
-        .filter(beside)
-        .take(PITFALLS_MAX)
-        .map(|(pitfall, _)| format!("- {}", text::cut_chars(&text::one_line(&pitfall.text), TEXT_CHARS_MAX)))
-        .collect();
+    let pitfalls: Vec<&Item> =
+        handbook.shown().filter(beside).take(PITFALLS_MAX).map(|(pitfall, _)| pitfall).collect();
     if !pitfalls.is_empty() {
         lines.extend([String::new(), "## Pitfalls".to_owned(), String::new()]);
-        lines.extend(pitfalls);
+        let line = |pitfall: &&Item| {
+            format!("- {}", text::cut_chars(&text::one_line(&pitfall.text), TEXT_CHARS_MAX))
+        };
+        lines.extend(pitfalls.iter().map(line));
     }
+    // By their ids, the file is known when they are forgotten.
+    let memories: Vec<String> =
+        [item].into_iter().chain(pitfalls).map(|one| format!("`{}`", one.memory)).collect();
+    let noun = if memories.len() == 1 { "Memory" } else { "Memories" };
     let evidence: Vec<String> =
         handbook.evidence(item.memory).iter().take(EVIDENCE_MAX).map(|id| format!("`{id}`")).collect();
     let sessions = text::counted(handbook.sessions(item.memory).len(), "past session");
@@ -107,8 +110,8 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
         "## Where this comes from".to_owned(),
         String::new(),
         format!(
-            "Seen in {sessions}, in each with a command that succeeded. Memory `{}`; exchanges {}.",
-            item.memory,
+            "Seen in {sessions}, in each with a command that succeeded. {noun} {}; exchanges {}.",
+            memories.join(", "),
             evidence.join(", ")
         ),
     ]);

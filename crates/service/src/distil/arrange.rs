@@ -101,14 +101,26 @@ impl Distilling {
     /// Queues the arranging of a handbook, however few new items it has.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off, no model is named, or an arrangement of the handbook waits.
+    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, it has no item
+    /// that may be sent, or the question about it was given up before.
     pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
             let problem = "an arrangement of that handbook waits; accept or reject it first";
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
-        self.owe([Task::Handbook(project.cloned())]).await?;
+        let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
+        if Prepared::of(&handbook, project, self.settings().question_tokens()).shown.is_empty() {
+            let problem = "that handbook has no accepted claim to arrange";
+            return Err(ServiceError::invalid("project", &owner(project), problem));
+        }
+        let task = Task::Handbook(project.cloned());
+        if self.given_up().await?.contains(&task) {
+            let problem = "the model gave no usable answer about that handbook before; `cerebro jobs` says why, and \
+                           `cerebro jobs retry` asks again";
+            return Err(ServiceError::invalid("project", &owner(project), problem));
+        }
+        self.owe([task]).await?;
         self.jobs.queue(JobKind::Distil).poke();
         Ok(())
     }

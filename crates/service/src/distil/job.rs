@@ -28,6 +28,7 @@ const OF_PROJECT: &str = "handbook";
 const OF_ALL: &str = "handbook_of_all";
 
 /// What a job of distilling asks about.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A past session.
     Session(SessionId),
@@ -57,7 +58,16 @@ impl Task {
     }
 }
 
+/// Most jobs that were given up and are looked at.
+const GIVEN_UP_MAX: usize = 5_000;
+
 impl Distilling {
+    /// What the jobs that were given up asked about, in no order.
+    pub(super) async fn given_up(&self) -> Result<Vec<Task>, ServiceError> {
+        let subjects = self.base.store.jobs().given_up(JobKind::Distil, GIVEN_UP_MAX).await?;
+        Ok(subjects.iter().filter_map(Task::of).collect())
+    }
+
     /// Queues jobs. Those that wait already or were given up stay as they are.
     pub(super) async fn owe(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), ServiceError> {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();

@@ -3,7 +3,7 @@
 //!
 //! A job asks about one session ([`session`]); a claim that passes the check waits as a candidate. A person accepts or
 //! rejects it ([`decide`]), or another session corroborates it ([`corroborate`]). When its evidence is forgotten, it is
-//! removed too ([`mod@retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how to
+//! purged too ([`mod@retract`]). Accepted claims make handbooks ([`crate::memories::handbook`]); another job asks how to
 //! arrange one ([`arrange`]). Distilling is off unless the settings turn it on.
 
 mod arrange;
@@ -21,8 +21,8 @@ pub use arrange::HandbookPlan;
 pub use decide::Decided;
 pub(super) use export::{CandidateLine, candidate};
 pub(crate) use job::Distil;
-pub use plan::{DistilPlan, PlannedSession};
-pub(super) use retract::retract;
+pub use plan::{DistilPlan, PlannedSession, Queued};
+pub(super) use retract::{Retracted, Why, retract};
 
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub struct DistilReport {
     pub review: Review,
     /// The counts of what was distilled so far.
     pub counts: DistilCounts,
+    /// The questions that were given up, because no answer had the form that was asked for or the model failed too often.
+    pub given_up: usize,
     /// What it cost today.
     pub spent: Spent,
     /// What it may cost in a day.
@@ -108,6 +110,7 @@ impl Distilling {
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
+            given_up: self.given_up().await?.len(),
             spent: self.spending.distil_spent_today().await?,
             budget: settings.budget(),
         })

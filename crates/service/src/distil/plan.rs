@@ -30,6 +30,15 @@ pub struct PlannedSession {
     pub tokens: Option<u64>,
 }
 
+/// Sessions that were asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queued {
+    /// Those that are or were queued.
+    pub queued: usize,
+    /// Those whose job was given up before.
+    pub given_up: usize,
+}
+
 impl Distilling {
     /// The sessions of a project (of all, when `None`) that have grown since they were distilled, at most `limit`, the
     /// newest first, with an estimate. Nothing is sent, and no model is needed.
@@ -52,16 +61,21 @@ impl Distilling {
         Ok(plan)
     }
 
-    /// Queues the sessions that are due, however short they were idle. Returns their number.
+    /// Queues the sessions that are due, however short they were idle. One whose job was given up is not asked about again
+    /// until somebody retries the job.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off or no model is named.
-    pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<usize, ServiceError> {
+    pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<Queued, ServiceError> {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
-        self.owe(due.iter().map(|session| Task::Session(session.id.clone()))).await?;
+        let given_up = self.given_up().await?;
+        let tasks = due.iter().map(|session| Task::Session(session.id.clone()));
+        let (given_up, tasks): (Vec<Task>, Vec<Task>) = tasks.partition(|task| given_up.contains(task));
+        let queued = Queued { queued: tasks.len(), given_up: given_up.len() };
+        self.owe(tasks).await?;
         self.jobs.queue(JobKind::Distil).poke();
-        Ok(due.len())
+        Ok(queued)
     }
 
     /// The sessions that are due, as far as that is known without their texts.

@@ -1,12 +1,34 @@
-//! Removing candidates, and memories made of them, when the exchanges that they rest on are forgotten.
+//! Removing candidates, and memories made of them, when the exchanges that they rest on are gone.
 
-use crate::ServiceError;
-use cerebro_core::domain::{Candidate, CandidateState, ExchangeId, PastSession};
+use crate::{
+    ServiceError,
+    memories::{handbook, update},
+};
+use cerebro_core::domain::{Candidate, CandidateState, ExchangeId, MemoryId, PastSession};
 use cerebro_store::Write;
 
-/// Removes forgotten exchanges of a session from its candidates. A candidate without other evidence is removed, and so is
-/// one whose text contains forgotten text (as `tells` decides). The memory that was made of it is deleted with it, unless
-/// somebody revised it since or another candidate still supports it. A person can restore the memory.
+/// Why exchanges are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// They are missing from a rewritten transcript. Memories are deleted, and a person can restore them.
+    Missing,
+    /// A person had them forgotten. Memories are purged, with their revisions and the handbooks that say what they say.
+    Forgotten,
+}
+
+/// What became of memories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Retracted {
+    /// Memories that were purged.
+    pub purged: Vec<MemoryId>,
+    /// Memories that stay although their evidence is forgotten, because somebody has revised them, and handbooks that somebody
+    /// has rewritten.
+    pub kept: Vec<MemoryId>,
+}
+
+/// Removes exchanges that are gone from the candidates of their session. A candidate without other evidence is removed, and
+/// so is one whose text contains forgotten text (as `tells` decides). The memory that was made of it goes with it, unless
+/// somebody revised it since or another candidate still supports it.
 ///
 /// # Errors
 /// A failing store.
@@ -14,8 +36,9 @@ pub(crate) async fn retract(
     write: &mut Write<'_>,
     session: &PastSession,
     gone: &[ExchangeId],
+    why: Why,
     tells: impl Fn(&str) -> bool,
-) -> Result<(), ServiceError> {
+) -> Result<Retracted, ServiceError> {
     let candidates = write.store().candidates().of_session(&session.id).await?;
     let left: Vec<(Candidate, usize)> = candidates
         .into_iter()
@@ -31,6 +54,7 @@ pub(crate) async fn retract(
         .collect();
     // One whose text was purged cites nothing. It stays as long as its session, so that it is not proposed again.
     let is_over = session.exchanges == 0;
+    let mut retracted = Retracted::default();
     for (candidate, before) in &left {
         if candidate.evidence.len() == *before && !(is_over && *before == 0) {
             continue;
@@ -42,15 +66,20 @@ pub(crate) async fn retract(
                 other.0.memory == candidate.memory && !other.0.evidence.is_empty()
             };
             if !left.iter().filter(is_other).any(carries) {
-                forget_memory(write, candidate).await?;
+                forget_memory(write, candidate, why, &mut retracted).await?;
             }
         }
     }
-    Ok(())
+    Ok(retracted)
 }
 
-/// Deletes the memory that was made of a candidate without remaining evidence.
-async fn forget_memory(write: &mut Write<'_>, candidate: &Candidate) -> Result<(), ServiceError> {
+/// Deletes or purges the memory that was made of a candidate without remaining evidence.
+async fn forget_memory(
+    write: &mut Write<'_>,
+    candidate: &Candidate,
+    why: Why,
+    retracted: &mut Retracted,
+) -> Result<(), ServiceError> {
     let Some((id, revision)) = candidate.memory.filter(|_| candidate.state == CandidateState::Accepted)
     else {
         return Ok(());
@@ -59,12 +88,29 @@ async fn forget_memory(write: &mut Write<'_>, candidate: &Candidate) -> Result<(
     let carriers = write.store().candidates().of_memory(&id).await?;
     let elsewhere =
         carriers.iter().any(|other| other.session != candidate.session && !other.evidence.is_empty());
-    // Whoever revised it is responsible for its text now.
-    if !memory.is_live() || memory.revision != revision || elsewhere {
+    if memory.purged || elsewhere {
         return Ok(());
     }
-    memory.deleted_at = Some(write.at());
+    // Whoever revised it is responsible for its text now.
+    let is_revised = memory.revision != revision;
     let session = memory.session.clone().unwrap_or_else(|| candidate.session.clone());
-    write.delete_memory(&memory, &session);
+    match why {
+        Why::Forgotten => {
+            let project = memory.scope.project();
+            retracted.kept.extend(handbook::rewritten(write.store(), project).await?);
+            update::purge_rendered(write, &session, project).await?;
+            if is_revised {
+                retracted.kept.push(id);
+            } else {
+                update::purge(write, &session, memory, &[]).await?;
+                retracted.purged.push(id);
+            }
+        }
+        Why::Missing if !is_revised && memory.is_live() => {
+            memory.deleted_at = Some(write.at());
+            write.delete_memory(&memory, &session);
+        }
+        Why::Missing => {}
+    }
     Ok(())
 }

@@ -139,7 +139,11 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
             service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
         let end = exchanges.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
-        assert_eq!(service.history.forget(&forget, false).await.unwrap().exchanges, 2);
+        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        assert_eq!(
+            (forgotten.exchanges, &forgotten.purged, &forgotten.kept),
+            (2, &memories[..1].to_vec(), &memories[1..2].to_vec())
+        );
         let live =
             async |id: &MemoryId| service.base.store.memories().by_id(id).await.unwrap().unwrap().is_live();
         assert!(!live(&memories[0]).await, "nothing else carries it");
@@ -149,16 +153,50 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
         let events = service.recall.events(0, 1_000).await.unwrap();
         let count_of = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
-        assert_eq!((count_of(EventKind::CandidateRetracted), count_of(EventKind::MemoryDeleted)), (3, 1));
+        assert_eq!((count_of(EventKind::CandidateRetracted), count_of(EventKind::MemoryPurged)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         service.history.forget(&forget, false).await.unwrap();
         assert!(!live(&memories[2]).await);
         assert_eq!(service.base.store.candidates().of_session(&past.id).await.unwrap(), []);
         assert_eq!(service.base.store.distil_runs().of(std::slice::from_ref(&past.id)).await.unwrap(), []);
-        // A person can bring the memory back.
-        service.memories.restore(&caller(), &session("now"), &memories[2]).await.unwrap();
-        assert!(live(&memories[2]).await);
+        // What was forgotten cannot be brought back.
+        let refused = service.memories.restore(&caller(), &session("now"), &memories[2]).await;
+        assert!(matches!(refused, Err(ServiceError::Purged(_))), "{refused:?}");
+    });
+}
+
+#[test]
+fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revision() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let mut memories = Vec::new();
+        for candidate in &candidates {
+            let accepted =
+                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+            memories.push(accepted.memory.unwrap().0.id);
+        }
+        service.memories.render_handbook(Some(&project())).await.unwrap();
+        let handbooks: Vec<MemoryId> = rendered(&service).await.iter().map(|memory| memory.id).collect();
+        assert_eq!(handbooks.len(), 2);
+        // A rewritten transcript without the first exchange: nobody had it forgotten.
+        let rest =
+            (1..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), &format!("reply number {seq}")));
+        service.history.commit(batch("s", rest.collect())).await.unwrap();
+        let found = async |id: &MemoryId| service.base.store.memories().by_id(id).await.unwrap().unwrap();
+        let first = found(&memories[1]).await;
+        assert!(!first.is_live() && !first.purged, "{first:?}");
+
+        // One that somebody deleted could be restored with all that it said.
+        service.memories.delete(&caller(), &session("now"), &handbooks[1], false).await.unwrap();
+        let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
+        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        assert_eq!((forgotten.purged.len(), forgotten.kept), (2, vec![]));
+        for id in [&memories[0], &memories[2], &handbooks[0], &handbooks[1]] {
+            assert!(found(id).await.purged, "{id}");
+        }
+        assert_eq!(rendered(&service).await, [], "nothing is left to tell of");
+        service.memories.restore(&caller(), &session("now"), &memories[1]).await.unwrap();
     });
 }
 
@@ -261,7 +299,9 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
         assert_eq!(rendered(&service).await.len(), 1, "the summary");
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        assert_eq!((forgotten.purged.len(), forgotten.kept.len()), (2, 2), "{forgotten:?}");
+        assert!(forgotten.kept.contains(&own.id) && forgotten.kept.contains(&memories[0]));
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
         let now = service.base.store.memories().by_id(&own.id).await.unwrap().unwrap();
         assert!(now.is_live() && now.content.as_str() == "My own handbook");
@@ -324,8 +364,9 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         service.memories.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
         let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
-        // Of all projects, what has no topic there is not told.
-        assert!(service.memories.handbook(None).await.unwrap().1.is_empty());
+        // Of all projects, what has no topic there is shown, and not saved for all to find.
+        assert_eq!(service.memories.handbook(None).await.unwrap().1.len(), 2);
+        assert_eq!(service.memories.render_handbook(None).await.unwrap(), []);
         let topic = redact_text("Anywhere").value;
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };

@@ -3,7 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{History, prepare};
-use crate::{ServiceError, distil::retract, index::Evidence, tasks::on_a_thread};
+use crate::{
+    ServiceError,
+    distil::{Why, retract},
+    index::Evidence,
+    tasks::on_a_thread,
+};
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
     SourceState,
@@ -399,7 +404,7 @@ impl Decision for Draft {
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
         if is_shorter {
-            retract(write, &session, &gone, |_| false).await?;
+            retract(write, &session, &gone, Why::Missing, |_| false).await?;
             write.forget_history(&session, before, gone, Vec::new());
         }
         if is_same || is_empty {

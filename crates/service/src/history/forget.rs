@@ -3,8 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::meant::{IsMeant, Meant, Thing};
-use crate::{History, ServiceError, distil::retract, index::Evidence};
-use cerebro_core::domain::{Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId};
+use crate::{
+    History, ServiceError,
+    distil::{Retracted, Why, retract},
+    index::Evidence,
+};
+use cerebro_core::domain::{
+    Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, SessionId,
+};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
@@ -12,7 +18,7 @@ use cerebro_store::{Decision, Write};
 const PAGE: usize = 200;
 
 /// What was forgotten, or would be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// Sessions without remaining exchanges.
     pub sessions: usize,
@@ -26,6 +32,27 @@ pub struct Forgotten {
     pub events: usize,
     /// Memory files of agents. Only a restore counts them: each is forgotten by itself.
     pub documents: usize,
+    /// Distilled memories that rested only on what was forgotten; purged. A dry run does not name them.
+    pub purged: Vec<MemoryId>,
+    /// Memories that stay, because somebody has revised them: distilled ones that rested only on what was forgotten, and
+    /// handbooks of their projects.
+    pub kept: Vec<MemoryId>,
+}
+
+/// The saved handbooks of each project. They are purged with the claims that go, and rendered again.
+type Saved = BTreeMap<Project, Vec<Option<Project>>>;
+
+impl Forgotten {
+    /// Adds what became of memories, each once.
+    fn add(&mut self, retracted: Retracted) {
+        for (all, some) in [(&mut self.purged, retracted.purged), (&mut self.kept, retracted.kept)] {
+            for id in some {
+                if !all.contains(&id) {
+                    all.push(id);
+                }
+            }
+        }
+    }
 }
 
 impl History {
@@ -54,32 +81,60 @@ impl History {
             }
         }
         let mut forgotten = Forgotten::default();
-        let mut projects = BTreeSet::new();
+        let mut handbooks = Saved::new();
         let mut pages = self.base.store.exchanges().walk(PAGE);
         while let Some(page) = pages.next().await? {
             for (session, exchanges) in self.met(what, page).await? {
                 forgotten.exchanges += exchanges.len();
                 if !dry_run {
                     let batch = ForgetBatch { session, exchanges, what };
-                    let (is_over, project) = self.base.store.transact(&batch).await?;
+                    let is_over = self.forget_batch(&batch, &mut handbooks, &mut forgotten).await?;
                     forgotten.sessions += usize::from(is_over);
-                    projects.extend(project);
                     self.evidence.changed(Evidence::History);
                 }
             }
         }
         if what.may_be_names() && !dry_run {
-            self.forget_names(what).await?;
+            self.forget_names(what, &mut handbooks, &mut forgotten).await?;
         }
-        // Claims may have been removed with the exchanges that they rested on.
-        for project in projects {
+        let is_changed = !(forgotten.purged.is_empty() && forgotten.kept.is_empty());
+        if is_changed {
+            self.memories.flush_purged().await?;
+        }
+        for (project, saved) in handbooks {
             self.memories.render_again(self.memories.rendered_handbooks(Some(&project)).await).await;
+            if is_changed {
+                self.memories.render_missing(&saved).await;
+            }
         }
         Ok(forgotten)
     }
 
+    /// Forgets some exchanges of a session, or only its names. Returns whether it has none left.
+    async fn forget_batch(
+        &self,
+        batch: &ForgetBatch<'_>,
+        handbooks: &mut Saved,
+        forgotten: &mut Forgotten,
+    ) -> Result<bool, ServiceError> {
+        let past = self.base.store.past_sessions().by_id(&batch.session).await?;
+        let Some(past) = past else { return Ok(false) };
+        if !handbooks.contains_key(&past.project) {
+            let saved = self.memories.rendered_handbooks(Some(&past.project)).await?;
+            handbooks.insert(past.project, saved);
+        }
+        let (is_over, retracted) = self.base.store.transact(batch).await?;
+        forgotten.add(retracted);
+        Ok(is_over)
+    }
+
     /// Forgets the names of sessions that are meant while none of their exchanges is.
-    async fn forget_names(&self, what: Meant<'_>) -> Result<(), ServiceError> {
+    async fn forget_names(
+        &self,
+        what: Meant<'_>,
+        handbooks: &mut Saved,
+        forgotten: &mut Forgotten,
+    ) -> Result<(), ServiceError> {
         let mut pages = self.base.store.past_sessions().walk(PAGE);
         while let Some(page) = pages.next().await? {
             for mut session in page {
@@ -89,7 +144,7 @@ impl History {
                 };
                 if what.covers(&session) && session.names().into_iter().any(is_meant) {
                     let batch = ForgetBatch { session: id, exchanges: Vec::new(), what };
-                    self.base.store.transact(&batch).await?;
+                    self.forget_batch(&batch, handbooks, forgotten).await?;
                 }
             }
         }
@@ -162,13 +217,13 @@ struct ForgetBatch<'a> {
 }
 
 impl Decision for ForgetBatch<'_> {
-    /// Whether the session has no exchanges left, and its project.
-    type Output = (bool, Option<Project>);
+    /// Whether the session has no exchanges left, and what became of memories.
+    type Output = (bool, Retracted);
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
         let Some(mut session) = write.store().past_sessions().by_id(&self.session).await? else {
-            return Ok((false, None));
+            return Ok((false, Retracted::default()));
         };
         // Exchanges that were forgotten meanwhile are not counted twice.
         let kept = write.store().exchanges().ids(&self.session).await?;
@@ -189,8 +244,9 @@ impl Decision for ForgetBatch<'_> {
                 tombstones.push(HistoryTombstone::of_name(&self.session, name));
             }
         }
-        retract(write, &session, &going, |text| self.what.holds(text)).await?;
+        let tells = |text: &str| self.what.holds(text);
+        let retracted = retract(write, &session, &going, Why::Forgotten, tells).await?;
         write.forget_history(&session, before, going, tombstones);
-        Ok((session.exchanges == 0, Some(session.project)))
+        Ok((session.exchanges == 0, retracted))
     }
 }

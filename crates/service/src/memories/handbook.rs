@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Caller, Door, Memories, ServiceError, agent_name};
-use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render};
+use cerebro_core::distil::handbook::{HANDBOOK_KEY, Rendered, SUMMARY_KEY, render, view};
 use cerebro_core::distil::operations::{Handbook, Item};
 use cerebro_core::distil::skill::{self, Skill};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Body, Candidate, CandidateState, ItemOperation, Kind, Memory, MemoryId,
-    Origin, Project, Scope, SessionId, Validity,
+    Origin, Project, Scope, ScopeName, SessionId, Validity,
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
-use cerebro_store::{Decision, Store, Write};
+use cerebro_store::{Decision, DeletedFilter, Store, Write};
 
 /// The tag of memories that were made of candidates.
 pub(crate) const TAG: &str = "distilled";
@@ -26,6 +26,8 @@ const ARRANGEMENTS_MAX: usize = 2_000;
 const PAGE: usize = 500;
 /// The name of the agent that writes what is rendered and that works without being asked.
 const NAME: &str = "distil";
+/// The type of the memories that hold what is rendered.
+const KIND: &str = "handbook";
 
 /// What handbooks are made of.
 pub(crate) struct HandbookSources {
@@ -139,13 +141,44 @@ pub(crate) fn handbooks_with(project: Option<&Project>) -> impl Iterator<Item = 
 
 /// The live memories that were rendered for a project or for all, and that nobody has rewritten.
 pub(crate) async fn rendered(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
-    let scope = place(project);
-    let mut rendered = Vec::new();
-    for key in [HANDBOOK_KEY, SUMMARY_KEY] {
-        let holder = store.topics().holder(&scope, key).await?;
-        rendered.extend(holder.filter(|holder| holder.agent.as_str() == NAME));
-    }
+    let mut rendered = holders(store, project).await?;
+    rendered.retain(|holder| holder.agent.as_str() == NAME);
     Ok(rendered)
+}
+
+/// The deleted memories that were rendered for a project or for all, and could be restored.
+pub(crate) async fn restorable(
+    store: &Store,
+    project: Option<&Project>,
+) -> Result<Vec<Memory>, ServiceError> {
+    let scope = if project.is_some() { ScopeName::Project } else { ScopeName::Personal };
+    let filter = DeletedFilter { project: project.cloned(), scope: Some(scope), kind: Kind::parse(KIND) };
+    let (mut deleted, _) = store.memories().restorable(&filter, 0, PAGE).await?;
+    deleted.retain(|memory| memory.agent.as_str() == NAME);
+    Ok(deleted)
+}
+
+/// The handbooks that may contain the items of a project and that somebody has rewritten.
+pub(crate) async fn rewritten(
+    store: &Store,
+    project: Option<&Project>,
+) -> Result<Vec<MemoryId>, ServiceError> {
+    let mut rewritten = Vec::new();
+    for one in handbooks_with(project) {
+        let holders = holders(store, one).await?.into_iter();
+        rewritten.extend(holders.filter(|holder| holder.agent.as_str() != NAME).map(|holder| holder.id));
+    }
+    Ok(rewritten)
+}
+
+/// The live memories under the topic keys of a handbook.
+async fn holders(store: &Store, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
+    let scope = place(project);
+    let mut holders = Vec::new();
+    for key in [HANDBOOK_KEY, SUMMARY_KEY] {
+        holders.extend(store.topics().holder(&scope, key).await?);
+    }
+    Ok(holders)
 }
 
 /// Whether this memory was made of accepted claims.
@@ -161,7 +194,7 @@ pub(crate) fn is_distilled(memory: &Memory) -> bool {
 }
 
 impl Memories {
-    /// The present handbook of a project, or of all.
+    /// The present handbook of a project, or of all, with all of its items.
     ///
     /// # Errors
     /// A failing store.
@@ -170,7 +203,7 @@ impl Memories {
         project: Option<&Project>,
     ) -> Result<(Handbook, Vec<Rendered>), ServiceError> {
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        let rendered = render(&handbook, project);
+        let rendered = view(&handbook, project);
         Ok((handbook, rendered))
     }
 
@@ -325,7 +358,7 @@ fn draft(text: &Rendered, by: &Distiller, scope: Scope) -> Draft {
     Draft {
         body: Body {
             scope,
-            kind: Kind::parse("handbook").unwrap_or_else(Kind::manual),
+            kind: Kind::parse(KIND).unwrap_or_else(Kind::manual),
             title: text.title.clone(),
             content: text.content.clone(),
             topic_key: Some(redact_text(text.topic_key).value),

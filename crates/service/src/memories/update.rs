@@ -239,13 +239,20 @@ impl Memories {
         self.may_purge(caller, id)?;
         let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
         self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
-        if !self.base.is_indexed {
-            return Ok(DeleteOutcome::Purged);
-        }
-        // So that no byte of the text stays in the index until the next search.
-        self.index.ask(cerebro_search::lexical::Index::flush).await?;
-        Box::pin(self.past.purge_past()).await?;
+        self.flush_purged().await?;
         Ok(DeleteOutcome::Purged)
+    }
+
+    /// Writes the index after a purge, so that no byte of the text stays in it until the next search.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(crate) async fn flush_purged(&self) -> Result<(), ServiceError> {
+        if self.base.is_indexed {
+            self.index.ask(cerebro_search::lexical::Index::flush).await?;
+            Box::pin(self.past.purge_past()).await?;
+        }
+        Ok(())
     }
 
     /// The prompts that contain what a memory says: a purge leaves them, so whoever purges it is told.
@@ -513,7 +520,7 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
 
 /// Purges a memory together with everything that may contain its text: the insights that rest on it, the findings of work
 /// that say it, and, if it is an item of a handbook, the rendered handbooks with their revisions.
-async fn purge(
+pub(crate) async fn purge(
     write: &mut Write<'_>,
     session: &SessionId,
     before: Memory,
@@ -528,18 +535,46 @@ async fn purge(
             write.purge_texts(&stored, numbers, &forks);
         }
     }
-    let mut with_it = resting_on(write, &before.id).await?;
+    let resting = resting_on(write, &before.id).await?;
+    purge_all(write, session, resting).await?;
     if handbook::is_item(write.store(), &before.id).await? {
-        for project in handbook::handbooks_with(before.scope.project()) {
-            with_it.extend(handbook::rendered(write.store(), project).await?);
-        }
-    }
-    for other in with_it.iter().filter(|other| !other.purged) {
-        write.purge_memory(other, &emptied(other, write.at()), session);
+        purge_rendered(write, session, before.scope.project()).await?;
     }
     let memory = emptied(&before, write.at());
     write.purge_memory(&before, &memory, session);
     Ok((memory, true))
+}
+
+/// Purges the rendered handbooks that may contain the items of a project, deleted ones too, with their revisions.
+///
+/// # Errors
+/// A failing store.
+pub(crate) async fn purge_rendered(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    project: Option<&Project>,
+) -> Result<(), ServiceError> {
+    for one in handbook::handbooks_with(project) {
+        let mut rendered = handbook::rendered(write.store(), one).await?;
+        rendered.extend(handbook::restorable(write.store(), one).await?);
+        purge_all(write, session, rendered).await?;
+    }
+    Ok(())
+}
+
+async fn purge_all(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    memories: Vec<Memory>,
+) -> Result<(), ServiceError> {
+    for memory in memories {
+        // Another purge of the same transaction may have come first.
+        let memory = write.memory(&memory.id).await?.unwrap_or(memory);
+        if !memory.purged {
+            write.purge_memory(&memory, &emptied(&memory, write.at()), session);
+        }
+    }
+    Ok(())
 }
 
 /// What remains of a memory after a purge.

@@ -43,7 +43,8 @@ fn what_rests_on_forgotten_evidence_goes_with_it_and_the_rest_stays() {
         let next = exchanges.iter().find(|exchange| exchange.seq == 1).unwrap().at;
         let what = Forget { session: Some(past.id.clone()), before: Some(next), ..Forget::default() };
         let forgotten = service.forget(&caller(), &session("now"), &what, false).await.unwrap();
-        assert_eq!(forgotten, Forgotten { exchanges: 1, ..Forgotten::default() });
+        let expected = Forgotten { exchanges: 1, purged: vec![memories[0]], ..Forgotten::default() };
+        assert_eq!(forgotten, expected);
         service.close().await.unwrap();
 
         let (store, index) = (folder.join("store"), folder.join("index"));

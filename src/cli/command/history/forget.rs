@@ -1,18 +1,21 @@
 //! `cerebro history forget`: purges past sessions, so that no import brings them back.
 
 use clap::{ArgGroup, Args};
+use serde_json::json;
 
-use super::super::{CommandContext, Outcome};
-use crate::answer::{history::Forgotten, of};
+use super::super::{CommandContext, Outcome, setup::SetupContext};
+use crate::answer::{Text, history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
+use crate::setup::skill;
+use cerebro_core::text;
 
 /// Destroy past sessions, or parts of them, for good
 ///
-/// Also destroys what hooks reported of them: prompts, summaries, and texts in the journal of work. Memories that were
-/// saved stay. No import brings any of it back; with `--text` alone, the text is also kept out of every later session.
-/// `cerebro compact` then removes the last bytes from the database's files.
+/// Also destroys what hooks reported of them (prompts, summaries, and texts in the journal of work), and distilled memories
+/// that rest only on them. Memories that were saved stay. No import brings any of it back; with `--text` alone, the text
+/// is also kept out of every later session. `cerebro compact` then removes the last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
     ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
@@ -63,11 +66,39 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     }
     let gone = daemon.read(request(false)).await?;
     daemon.close().await;
-    if !context.output.json(gone.raw())? {
-        let counts = counts(&gone).map(|(noun, count)| (noun, shown(&count)));
-        context.output.facts(&counts)?;
+    let skills = installed_skills(context, &gone);
+    let mut raw = gone.raw().clone();
+    if !skills.is_empty() {
+        raw["skills"] = json!(skills);
+    }
+    if context.output.json(&raw)? {
+        return Ok(Outcome::Done);
+    }
+    let counts = counts(&gone).map(|(noun, count)| (noun, shown(&count)));
+    context.output.facts(&counts)?;
+    if !gone.purged.is_empty() {
+        let count = text::counted(gone.purged.len(), "distilled memory");
+        context.output.note(&format!("{count} rested only on that and went, too"));
+    }
+    for kept in &gone.kept {
+        context.output.note(&format!(
+            "memory {} stays, because somebody revised it; `cerebro delete {0} --hard` purges it",
+            kept.raw()
+        ));
+    }
+    for skill in &skills {
+        context.output.note(&format!("the installed skill {skill} stays; it has words of what is gone"));
     }
     Ok(Outcome::Done)
+}
+
+/// The installed skills that name a memory whose evidence is gone. They are a person's files and stay.
+fn installed_skills(context: &CommandContext, gone: &Forgotten) -> Vec<String> {
+    let ids: Vec<&str> = gone.purged.iter().chain(&gone.kept).map(Text::raw).collect();
+    // What is destroyed is destroyed: that no skill can be read now is no failure of it.
+    let Ok(setup) = SetupContext::of(context) else { return Vec::new() };
+    let paths = skill::naming(&setup.folder, &ids).unwrap_or_default();
+    paths.iter().map(|path| setup.short(path)).collect()
 }
 
 /// What was forgotten, or would be, by noun.
