@@ -7,6 +7,7 @@ use crate::answer::{history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::shown;
+use cerebro_service::{KEPT_OUT_CHARS_MIN, is_kept_out};
 
 /// Destroy past sessions, or parts of them, for good
 ///
@@ -47,7 +48,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     };
     let preview = daemon.read(request(true)).await?;
     // A text is kept out of what is read later, even if nothing has it yet.
-    if args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
+    if !keeps_out(context, &args) && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
         if !context.output.json(preview.raw())? {
             context
@@ -68,6 +69,19 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         context.output.facts(&counts)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Whether a text will be kept out of later sessions. Says so if it is too short for that.
+fn keeps_out(context: &CommandContext, args: &ForgetArgs) -> bool {
+    let is_alone = args.session.is_none() && args.project.is_none() && args.before.is_none();
+    let Some(text) = args.text.as_deref().filter(|_| is_alone) else { return false };
+    let keeps_out = is_kept_out(text);
+    if !keeps_out {
+        let least = format!("at least {KEPT_OUT_CHARS_MIN} characters");
+        let words = format!("only a text of {least} is kept out of later sessions; this one may come again");
+        context.output.note(&words);
+    }
+    keeps_out
 }
 
 /// What was forgotten, or would be, by noun.
