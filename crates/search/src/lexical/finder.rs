@@ -207,10 +207,12 @@ impl Concepts {
             let absent = query_term.kind == TermKind::Name
                 && !there[query_term.concept]
                 && has_parts[query_term.concept];
-            let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
-            for (shares, counts) in [(&mut shares, !part && !absent), (&mut named_shares, !part)] {
-                let most = &mut shares[query_term.concept];
-                *most = if counts { most.max(share) } else { *most };
+            let (concept, share) = (query_term.concept, finder.rarity(counts[i], COVERAGE_DOCS_MIN));
+            if !part {
+                named_shares[concept] = named_shares[concept].max(share);
+            }
+            if !part && !absent {
+                shares[concept] = shares[concept].max(share);
             }
             weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
         }
