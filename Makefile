@@ -61,11 +61,11 @@ truth: deps ## corrections, updates and anchors on evaluation sets: DATA="folder
 	@test -n "$(DATA)" || { echo "say which sets: make truth DATA='path/to/one path/to/another'"; exit 2; }
 	@$(CARGO) bench --locked --bench truth -- $(abspath $(DATA)) $(if $(ORDER),--order $(abspath $(ORDER)))
 
-history: deps $(if $(MODEL),model) ## past sessions: what is read of them, how fast, what they answer: DATA=folder of transcripts [MODEL=1: only what they answer, with vectors]
+history: deps $(if $(MODEL),model) ## past sessions: what is read of them, how fast, what they answer: DATA=folder of transcripts [FOREIGN="set set …" of questions that they cannot answer] [MODEL=1: only what they answer, with vectors]
 	@test -n "$(DATA)" || { echo "say which sessions: make history DATA=path/to/transcripts"; exit 2; }
 	@$(CARGO) build --quiet --release --locked --example measure
 	@$(RELEASE)/examples/measure $(abspath $(DATA))
-	@$(CARGO) bench --locked --bench history -- $(abspath $(DATA)) $(if $(MODEL),--model)
+	@$(CARGO) bench --locked --bench history -- $(abspath $(DATA) $(FOREIGN)) $(if $(MODEL),--model)
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro

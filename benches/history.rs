@@ -6,7 +6,8 @@
 //! exchanges found changed are compared with those that the session went on to touch. Also measured: planted secrets
 //! that are stored nevertheless, questions of other projects that find something, commands that are handed back after a
 //! compaction, and what is stored after `kill -9` at fifty places. With `--model`, only the questions, with the vectors of
-//! the model that `make model` set up. Linux only.
+//! the model that `make model` set up. Further folders are evaluation sets: the labels of their questions, of which the
+//! sessions know nothing, are shown too. Linux only.
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
@@ -85,6 +86,8 @@ const FOREIGN: [&str; 24] = [
     "reduce the memory of the bird song classifier",
     "send a text message when the ferry is late",
 ];
+/// Questions of an evaluation set that are asked.
+const SET_QUESTIONS: usize = 150;
 /// Exchanges that a first prompt is answered with, and files that are taken from them.
 const HITS: usize = 20;
 const ANSWERS: usize = 10;
@@ -102,12 +105,14 @@ struct Noted {
 fn main() -> Result<()> {
     stats::self_check();
     let has_model = std::env::args().any(|argument| argument == "--model");
-    let data = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    let data = PathBuf::from(data.context("say which folder: make history DATA=path")?);
+    let mut folders =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).map(PathBuf::from);
+    let data = folders.next().context("say which folder: make history DATA=path")?;
+    let sets: Vec<PathBuf> = folders.collect();
     if has_model {
-        return asked_by_meaning(&data);
+        return asked_by_meaning(&data, &sets);
     }
-    let mut rows = imported(&data)?;
+    let mut rows = imported(&data, &sets)?;
     rows.extend(followed()?);
     rows.extend(leaked()?);
     rows.push(kills::row(&data, KILLED_SESSIONS)?);
@@ -163,7 +168,7 @@ fn finished(home: &Home, operator: &Operator, begun: Instant) -> Result<(u64, f6
     bail!("the import did not end within {IMPORT_WAIT:?}")
 }
 
-fn imported(data: &Path) -> Result<Vec<Row>> {
+fn imported(data: &Path, sets: &[PathBuf]) -> Result<Vec<Row>> {
     let home = Home::new()?;
     let bytes = furnish(&home, data)?;
     let mut client = home.connect()?;
@@ -181,7 +186,7 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
     if facts.exists() {
         predictions(&operator, &mut client, &facts)?;
     }
-    let foreign = foreign(&mut client)?;
+    let foreign = foreign(&mut client, sets)?;
     // Only sessions of agents that are kept current are handed back.
     home.run(&["history", "import", "--agent", "claude-code", "--yes"])?;
     let handed = handed_back(&home, data)?;
@@ -213,7 +218,7 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
 }
 
 /// What is answered once every exchange has its vector.
-fn asked_by_meaning(data: &Path) -> Result<()> {
+fn asked_by_meaning(data: &Path, sets: &[PathBuf]) -> Result<()> {
     let home = Home::new()?;
     home.give_model()?;
     furnish(&home, data)?;
@@ -231,7 +236,7 @@ fn asked_by_meaning(data: &Path) -> Result<()> {
     if facts.exists() {
         predictions(&operator, &mut client, &facts)?;
     }
-    foreign(&mut client)?;
+    foreign(&mut client, sets)?;
     println!("{:.0} MB resident", resident_bytes(&home)? as f64 / 1e6);
     Ok(())
 }
@@ -268,20 +273,55 @@ fn marked(operator: &Operator) -> Result<f64> {
     Ok(100.0 * marked as f64 / texts.len().max(1) as f64)
 }
 
-/// The share of questions about other things that find something nevertheless.
-fn foreign(client: &mut Client) -> Result<f64> {
-    let (mut some, mut strong, mut times) = (0, 0, Vec::new());
-    for query in FOREIGN {
-        let asked = json!({ "query": query, "type": "history", "all_projects": true });
-        let (found, ms) = client.timed("mem_search", &asked)?;
-        times.push(ms);
-        some += usize::from(found["match"] != "none");
-        strong += usize::from(found["match"] == "strong");
+/// How many questions were labelled how, and how long each took.
+#[derive(Default)]
+struct Labels {
+    none: usize,
+    strong: usize,
+    times: Vec<f64>,
+}
+
+impl Labels {
+    /// Asks in all projects.
+    fn of<'a>(client: &mut Client, questions: impl Iterator<Item = &'a str>) -> Result<Self> {
+        let mut labels = Self::default();
+        for query in questions {
+            let asked = json!({ "query": query, "type": "history", "all_projects": true });
+            let (found, ms) = client.timed("mem_search", &asked)?;
+            labels.times.push(ms);
+            labels.none += usize::from(found["match"] == "none");
+            labels.strong += usize::from(found["match"] == "strong");
+        }
+        Ok(labels)
     }
-    let (half, most) = (percentile(&times, 50.0), percentile(&times, 99.0));
-    println!("{some} of {} foreign questions find something, {strong} strongly", FOREIGN.len());
+
+    fn percent(&self, part: usize) -> f64 {
+        100.0 * part as f64 / self.times.len().max(1) as f64
+    }
+}
+
+/// The share of questions about other things that find something nevertheless. Also prints the labels of the questions of
+/// evaluation sets.
+fn foreign(client: &mut Client, sets: &[PathBuf]) -> Result<f64> {
+    let labels = Labels::of(client, FOREIGN.into_iter())?;
+    let some = FOREIGN.len() - labels.none;
+    let (half, most) = (percentile(&labels.times, 50.0), percentile(&labels.times, 99.0));
+    println!("{some} of {} foreign questions find something, {} strongly", FOREIGN.len(), labels.strong);
     println!("a search of past sessions takes {half:.1} ms (p50), {most:.1} ms (p99)");
-    Ok(100.0 * some as f64 / FOREIGN.len() as f64)
+    let found = 100.0 - labels.percent(labels.none);
+    if !sets.is_empty() {
+        println!("\n| foreign questions of | asked | none | strong |\n|---|---:|---:|---:|");
+    }
+    for set in sets {
+        let text = fs::read_to_string(set.join("queries.jsonl"))?;
+        let questions: Vec<Value> =
+            text.lines().take(SET_QUESTIONS).map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let labels = Labels::of(client, questions.iter().filter_map(|question| question["query"].as_str()))?;
+        let (none, strong) = (labels.percent(labels.none), labels.percent(labels.strong));
+        let name = set.file_name().unwrap_or_default().to_string_lossy();
+        println!("| {name} | {} | {none:.0} % | {strong:.0} % |", labels.times.len());
+    }
+    Ok(found)
 }
 
 /// The share of the last commands of sessions that is not handed back after a compaction.

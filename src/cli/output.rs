@@ -141,8 +141,10 @@ impl Output {
     /// When there is no terminal to answer on, or it cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !Self::has_person() {
-            return Err(Error::usage(format!("{question} There is no terminal to answer on"))
-                .hint("add `--yes` if that is meant"));
+            return Err(Error::usage(
+                "it asks first, and there is no terminal to answer on; nothing was done",
+            )
+            .hint(format!("`--yes` answers yes to: {question}")));
         }
         say(&format!("{} [y/N] ", text::strip_hidden(question)));
         let mut answer = String::new();

@@ -143,6 +143,8 @@ fn sessions_without_a_person_are_found_when_a_person_asks_for_all() {
     fs::write(codex_file(&home, "c-1"), automated).unwrap();
     home.take_in();
     assert_eq!(home.json(&["history", "search", "puffins"])["hits"], json!([]));
+    let hint = home.run(&["history", "search", "puffins"]).stderr;
+    assert!(hint.contains("`--all`") && !hint.contains("--all-projects"), "{hint}");
     let found = home.json(&["history", "search", "puffins", "--all"]);
     assert_eq!(found["hits"][0]["session"], "c-1", "{found}");
 }

@@ -123,7 +123,8 @@ fn work_of_an_agents_own_is_no_report_of_a_hook() {
 #[test]
 fn a_text_of_few_characters_that_count_keeps_no_later_session_out() {
     let home = Home::new();
-    home.json(&["history", "forget", "--text", " **`q`** *****", "--yes"]);
+    let said = home.run(&["history", "forget", "--text", " **`q`** *****", "--yes"]);
+    assert!(said.code() == 0 && said.stderr.contains("at least 8 characters"), "{}", said.stderr);
     Claude::new("s-1", &home.work()).turn("Feed the quokka", "It is fed.").write(&home);
     home.take_in();
     assert_eq!(home.past_titles("s-1"), ["Feed the quokka"]);
@@ -149,7 +150,9 @@ fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
     let found = || home.run(&["history", "search", "quokka", "--all"]).stdout.contains("quokka");
     let shown = || home.json(&["history", "show"])["sessions"].as_array().unwrap().len();
     assert_eq!(shown(), 2);
-    let gone = home.json(&["history", "forget", "--session", "s-1", "--yes"]);
+    // A session is meant before its sub-agents, whose ids begin with its own.
+    assert_eq!(home.json(&["history", "show", "s-"])["session"], "s-1");
+    let gone = home.json(&["history", "forget", "--session", "s-", "--yes"]);
     assert_eq!((&gone["sessions"], &gone["exchanges"]), (&json!(2), &json!(2)), "{gone}");
     fs::write(folder.join("agent-a2.jsonl"), helper("a2")).unwrap();
     home.take_in();

@@ -180,6 +180,8 @@ fn a_file_that_only_grows_is_read_on() {
         at = cut;
         home.take_in();
     }
+    let status = home.json(&["history", "status"]);
+    assert_eq!(status["bytes_done"], status["bytes"], "only the end was read: {status}");
     assert_like_a_clean_import(&home);
 }
 

@@ -121,7 +121,7 @@ fn setup_is_idempotent_and_other_options_replace_the_first() {
         write(&home, file, &existing(file, keys));
         setup(&home, &[agent]).success();
         let once = tree(&home.user());
-        setup(&home, &[agent]).success();
+        setup(&home, &[agent, "--yes"]).success();
         assert_eq!(tree(&home.user()), once, "{agent}");
         setup(&home, &[agent, "--no-hooks", "--no-instructions"]).success();
         setup(&home, &[agent]).success();

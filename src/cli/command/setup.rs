@@ -37,8 +37,8 @@ pub struct SetupArgs {
     /// Set up every agent found on this machine, after showing each change
     #[arg(long)]
     pub(super) all: bool,
-    /// With `--all`: do not ask first
-    #[arg(long, requires = "all", conflicts_with_all = ["agent", "dry_run"])]
+    /// Do not ask: with `--all` not first, and never about past sessions
+    #[arg(long, requires = "whom", conflicts_with_all = ["dry_run", "check"])]
     pub(super) yes: bool,
     /// Show what would change, and change nothing
     #[arg(long, requires = "whom", conflicts_with = "check")]
@@ -357,7 +357,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     }
     agent_files.show(context, &plan.changes, args.dry_run, &plan.notes)?;
     if !args.dry_run {
-        history::offer(context, &SetupContext::of(context)?, args.history, true).await?;
+        history::offer(context, &SetupContext::of(context)?, args.history, !args.yes).await?;
     }
     Ok(Outcome::Done)
 }

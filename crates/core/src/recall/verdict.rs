@@ -17,6 +17,10 @@ pub struct MatchFigures {
     pub coverage: f32,
     /// The number of significant words in the question.
     pub words: usize,
+    /// The share as `coverage`, if a name that occurs nowhere counts as a word, beside its parts.
+    pub named_coverage: f32,
+    /// The number of words of which that is a share.
+    pub named_words: usize,
     /// Where the nearest similarity lies between the mean (0) and identical text (1). `None` without a model.
     pub meaning: Option<f32>,
 }
@@ -34,17 +38,38 @@ const SHORT: usize = 6;
 const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;
 const SURE_COVERAGE: f32 = 0.9;
+/// The shares for exchanges of past sessions. They are long and tell of everything, so some words of any question about
+/// software occur together in one of them.
+const PAST_STRONG: f32 = 0.74;
+const PAST_PARTIAL: f32 = 0.46;
+/// As [`SHORT`], for exchanges, and the power of the number of words by which a share of a longer question is worth more.
+/// Exchanges are cut into passages, and none of them contains a whole pasted plan.
+const PAST_SHORT: usize = 4;
+const PAST_POWER: f32 = 0.7;
 
 impl MatchFigures {
-    /// The label. It is also `Match::None` when nothing was found.
+    /// The label for memories and documents. It is also `Match::None` when nothing was found.
     pub fn label(&self) -> Match {
-        let held = self.held();
+        // The square root, as the spread of a share shrinks.
+        let held = adjusted(self.coverage, self.words, SHORT, 0.5);
+        self.judged(self.coverage, held, [STRONG_COVERAGE, PARTIAL_COVERAGE])
+    }
+
+    /// The label for exchanges of past sessions. It is also `Match::None` when nothing was found.
+    pub fn past_label(&self) -> Match {
+        let held = adjusted(self.named_coverage, self.named_words, PAST_SHORT, PAST_POWER);
+        self.judged(self.named_coverage, held, [PAST_STRONG, PAST_PARTIAL])
+    }
+
+    /// The label by the share of words, as it is and adjusted for the length of the question, and by the thresholds for
+    /// words alone.
+    fn judged(&self, coverage: f32, held: f32, [strong_words, partial_words]: [f32; 2]) -> Match {
         let (strong, partial) = match self.meaning {
             Some(meaning) => (
-                meaning >= STRONG_MEANING || self.coverage >= SURE_COVERAGE,
-                meaning >= PARTIAL_MEANING || held >= STRONG_COVERAGE,
+                meaning >= STRONG_MEANING || coverage >= SURE_COVERAGE,
+                meaning >= PARTIAL_MEANING || held >= strong_words,
             ),
-            None => (held >= STRONG_COVERAGE, held >= PARTIAL_COVERAGE),
+            None => (held >= strong_words, held >= partial_words),
         };
         match (self.exact || strong, partial) {
             (true, _) => Match::Strong,
@@ -52,11 +77,11 @@ impl MatchFigures {
             (false, false) => Match::None,
         }
     }
+}
 
-    /// The share of the question that the hit contains, adjusted for questions longer than [`SHORT`] words.
-    fn held(&self) -> f32 {
-        self.coverage * (self.words.max(SHORT) as f32 / SHORT as f32).sqrt()
-    }
+/// The share of a question that a hit contains, adjusted for questions longer than `short` words.
+fn adjusted(share: f32, words: usize, short: usize, power: f32) -> f32 {
+    share * (words.max(short) as f32 / short as f32).powf(power)
 }
 
 #[cfg(test)]
@@ -65,7 +90,9 @@ mod tests {
 
     #[test]
     fn the_label_follows_the_signs() {
-        let label = |exact, coverage, meaning| MatchFigures { exact, coverage, words: 6, meaning }.label();
+        let label = |exact, coverage, meaning| {
+            MatchFigures { exact, coverage, words: 6, meaning, ..MatchFigures::default() }.label()
+        };
         assert_eq!(label(true, 0.0, None), Match::Strong);
         assert_eq!(label(false, 0.42, None), Match::Strong);
         assert_eq!(label(false, 0.21, None), Match::Partial);
@@ -84,5 +111,25 @@ mod tests {
         assert_eq!(label(0.12, 6), Match::None);
         assert_eq!(label(0.12, 24), Match::Partial);
         assert_eq!(label(0.3, 1), label(0.3, 6), "a short one is not held to more");
+    }
+
+    #[test]
+    fn a_past_session_must_hold_more_of_a_question() {
+        let label = |named_coverage, named_words, meaning| {
+            MatchFigures { named_coverage, named_words, meaning, ..MatchFigures::default() }.past_label()
+        };
+        assert_eq!(label(0.74, 4, None), Match::Strong);
+        assert_eq!(label(0.73, 4, None), Match::Partial);
+        assert_eq!(label(0.45, 4, None), Match::None);
+        assert_eq!(label(0.45, 3, None), Match::None, "a short one is held to no less");
+        // Twenty words: a share counts three times.
+        assert_eq!(label(0.24, 20, None), Match::Strong);
+        assert_eq!(label(0.15, 20, None), Match::Partial);
+        assert_eq!(label(0.14, 20, None), Match::None);
+        assert_eq!(label(0.0, 4, Some(0.5)), Match::Strong);
+        assert_eq!(label(0.8, 4, Some(0.0)), Match::Partial);
+        assert_eq!(label(0.5, 4, Some(0.0)), Match::None);
+        let called = MatchFigures { exact: true, ..MatchFigures::default() };
+        assert_eq!(called.past_label(), Match::Strong);
     }
 }

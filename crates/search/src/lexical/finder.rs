@@ -24,7 +24,7 @@ use super::{
     tokenizer::runs,
     view::{Segment, View, bits},
 };
-use cerebro_core::recall;
+use cerebro_core::recall::{self, MatchFigures};
 
 /// How fast further occurrences of a word stop counting (BM25's k1).
 const SATURATION: f32 = 1.2;
@@ -184,6 +184,8 @@ pub struct Concepts {
     weights: Vec<f32>,
     /// For each concept, its share of the coverage; 0 if it is optional.
     shares: Vec<f32>,
+    /// The same, if a name that does not occur counts beside its parts.
+    named_shares: Vec<f32>,
 }
 
 impl Concepts {
@@ -194,7 +196,7 @@ impl Concepts {
         for (query_term, count) in query_terms.iter().zip(&counts) {
             there[query_term.concept] |= *count > 0;
         }
-        let mut shares = vec![0.0f32; count];
+        let (mut shares, mut named_shares) = (vec![0.0f32; count], vec![0.0f32; count]);
         let mut weights = vec![0.0; query_terms.len()];
         let rarities: Vec<f32> = counts.iter().map(|n| finder.rarity(*n, 0)).collect();
         let has_parts: Vec<bool> =
@@ -205,32 +207,47 @@ impl Concepts {
             let absent = query_term.kind == TermKind::Name
                 && !there[query_term.concept]
                 && has_parts[query_term.concept];
+            let (concept, share) = (query_term.concept, finder.rarity(counts[i], COVERAGE_DOCS_MIN));
+            if !part {
+                named_shares[concept] = named_shares[concept].max(share);
+            }
             if !part && !absent {
-                let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
-                shares[query_term.concept] = shares[query_term.concept].max(share);
+                shares[concept] = shares[concept].max(share);
             }
             weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
         }
-        Self { rarities, weights, shares }
+        Self { rarities, weights, shares, named_shares }
     }
 
     pub fn coverage(&self, mask: u64) -> f32 {
-        let total: f32 = self.shares.iter().sum();
-        if total <= 0.0 {
-            return 0.0;
-        }
-        let held = self.shares.iter().enumerate().filter(|(m, _)| mask >> m & 1 == 1).map(|(_, share)| share);
-        held.sum::<f32>() / total
+        covered(&self.shares, mask)
     }
 
-    /// How many concepts count towards coverage.
-    pub fn count(&self) -> usize {
-        self.shares.iter().filter(|share| **share > 0.0).count()
+    /// The figures for the label of an answer whose first hit contains these concepts, without its meaning.
+    pub fn figures(&self, mask: u64) -> MatchFigures {
+        let counted = |shares: &[f32]| shares.iter().filter(|share| **share > 0.0).count();
+        MatchFigures {
+            coverage: self.coverage(mask),
+            words: counted(&self.shares),
+            named_coverage: covered(&self.named_shares, mask),
+            named_words: counted(&self.named_shares),
+            ..MatchFigures::default()
+        }
     }
 
     pub fn is_full(&self, mask: u64) -> bool {
         self.shares.iter().enumerate().all(|(m, share)| *share == 0.0 || mask >> m & 1 == 1)
     }
+}
+
+/// The sum of the shares of the concepts that are held, of all: 0 to 1.
+fn covered(shares: &[f32], mask: u64) -> f32 {
+    let total: f32 = shares.iter().sum();
+    if total <= 0.0 {
+        return 0.0;
+    }
+    let held = shares.iter().enumerate().filter(|(m, _)| mask >> m & 1 == 1).map(|(_, share)| share);
+    held.sum::<f32>() / total
 }
 
 /// A passage's match with the query: its score, and a bit set of the concepts it contains.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::vector::Near;
 use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SubjectId, Timestamp};
-use cerebro_core::recall::{self, Match, MatchFigures, Parts, Ranked};
+use cerebro_core::recall::{self, MatchFigures, Parts, Ranked};
 use cerebro_core::truth;
 
 /// How many matches in other projects are counted.
@@ -36,7 +36,8 @@ pub struct Answer {
     pub total: usize,
     /// Whether no hit contains every significant word.
     pub relaxed: bool,
-    pub matched: Match,
+    /// From which the label `match` is computed.
+    pub figures: MatchFigures,
 }
 
 /// A memory that was found.
@@ -83,14 +84,14 @@ pub fn search(
     let Candidates { list, links, usual, .. } = &candidates;
     let ranked =
         debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.external));
-    let matched = signs(ranked.first(), &candidates, &concepts).label();
+    let figures = signs(ranked.first(), &candidates, &concepts);
     let ranked = truth::newest_first(ranked, |ranked| candidates.list[ranked.at].memory, &query.successors);
     let _shown = debug_span!("show").entered();
     let mut words = words_analyzer();
     let page = ranked.iter().skip(query.offset).take(query.limit);
     let hits =
         page.map(|ranked| finder.hit(ranked, &candidates, &concepts, &mut words)).collect::<Result<_>>()?;
-    Ok(Answer { hits, total: ranked.len(), relaxed, matched })
+    Ok(Answer { hits, total: ranked.len(), relaxed, figures })
 }
 
 /// The matches of a query's words in every segment, and the weights of those words.
@@ -179,10 +180,9 @@ fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -
     let nearest = candidates.list.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
     MatchFigures {
         exact: candidates.list[first.at].exact,
-        // Coverage by the best passage: a long memory contains many words of any question, scattered.
-        coverage: concepts.coverage(candidates.locations[first.at].passage_mask),
-        words: concepts.count(),
         meaning: candidates.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
+        // Coverage by the best passage: a long memory contains many words of any question, scattered.
+        ..concepts.figures(candidates.locations[first.at].passage_mask)
     }
 }
 

@@ -272,11 +272,23 @@ fn missing_words_relax_and_stop_words_alone_still_find() {
     put(&index, doc(A, "note", "to be or not to be"), 1);
     put(&index, doc(B, "note", "the scheduler retries jobs"), 2);
     let whole = index.search(&query("how does the scheduler retry a job?"), Arc::default).unwrap();
-    assert!(!whole.relaxed && whole.hits[0].full && whole.matched == Match::Strong);
+    assert!(!whole.relaxed && whole.hits[0].full && whole.figures.label() == Match::Strong);
     let part = index.search(&query("scheduler jobs on kubernetes with helm charts"), Arc::default).unwrap();
-    assert!(part.relaxed && part.hits.len() == 1 && part.matched != Match::Strong);
+    assert!(part.relaxed && part.hits.len() == 1 && part.figures.label() != Match::Strong);
     assert_eq!(ids(&index, &query("to be or not to be")), [A]);
-    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\"), Arc::default).unwrap().matched, Match::None);
+    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\"), Arc::default).unwrap().figures.label(), Match::None);
+}
+
+#[test]
+fn a_name_that_occurs_nowhere_counts_beside_its_parts() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "note", "defined how to get all the names"), 1);
+    let figures = |text: &str| index.search(&query(text), Arc::default).unwrap().figures;
+    let absent = figures("where is get_all_names defined");
+    assert!(absent.coverage > 0.99 && absent.named_coverage < 0.8, "{absent:?}");
+    assert_eq!((absent.words, absent.named_words), (4, 5));
+    put(&index, doc(B, "note", "get_all_names is defined here"), 2);
+    assert!(figures("where is get_all_names defined").named_coverage > 0.99);
 }
 
 #[test]

@@ -45,15 +45,30 @@ pub struct HistoryTimeline {
     pub after: Vec<Exchange>,
 }
 
+/// How many sessions are looked at whose ids begin alike.
+const LIKE_MAX: usize = 256;
+
+/// These sessions without the sub-agents of one of them, whose ids begin with its own.
+fn without_sub_agents(ids: Vec<SessionId>) -> Vec<SessionId> {
+    let is_own = |id: &SessionId| !ids.iter().any(|other| other != id && id.is_part_of(other));
+    ids.iter().filter(|id| is_own(id)).cloned().collect()
+}
+
 impl History {
-    /// The past sessions that the beginning of an id means: of their own ids, or of those of their exchanges.
+    /// The past sessions that the beginning of an id means: of their own ids, or of those of their exchanges. A session
+    /// comes without its sub-agents.
     ///
     /// # Errors
     /// A failing store.
     pub async fn sessions_like(&self, given: &str, limit: usize) -> Result<Vec<PastSession>, ServiceError> {
         let store = &self.base.store;
-        let own = store.keys_by_prefix(Table::PastSession, given, limit).await?;
+        let own = store.keys_by_prefix(Table::PastSession, given, LIKE_MAX).await?;
         let mut ids: Vec<SessionId> = own.iter().filter_map(|key| SessionId::parse(key).ok()).collect();
+        // Where there are more, a session that is not a sub-agent's may be among them.
+        if own.len() < LIKE_MAX {
+            ids = without_sub_agents(ids);
+        }
+        ids.truncate(limit);
         if ids.is_empty() {
             let exchanges = self.exchanges_like(given, limit).await?;
             ids = exchanges.into_iter().map(|exchange| exchange.session).collect();
@@ -119,5 +134,22 @@ impl History {
         let after =
             self.base.store.exchanges().since(&focus.session, focus.seq.saturating_add(1), after).await?;
         Ok(HistoryTimeline { session, before: earlier, focus, after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_stands_for_its_sub_agents() {
+        let left = |ids: &[&str]| {
+            let ids = ids.iter().map(|id| SessionId::parse(id).unwrap()).collect();
+            let left = without_sub_agents(ids);
+            left.iter().map(SessionId::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&["a1", "a1-b", "a1/x", "a1/x/y"]), ["a1", "a1-b"]);
+        assert_eq!(left(&["a1/x", "a1/y"]), ["a1/x", "a1/y"], "without it, each is one of several");
+        assert_eq!(left(&[]), [""; 0]);
     }
 }

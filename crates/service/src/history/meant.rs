@@ -9,7 +9,7 @@ use cerebro_store::ForgottenTexts;
 
 /// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison: a shorter one stands in
 /// too many of them.
-const KEPT_OUT_CHARS_MIN: usize = 8;
+pub const KEPT_OUT_CHARS_MIN: usize = 8;
 
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,8 +58,13 @@ impl Forget {
     pub(super) fn everywhere(&self) -> Option<&str> {
         let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
         let text = self.text.as_deref().filter(|_| alone)?;
-        (comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN).then_some(text)
+        is_kept_out(text).then_some(text)
     }
+}
+
+/// Whether a text that is forgotten by itself is kept out of later sessions: it is long enough to mean one thing.
+pub fn is_kept_out(text: &str) -> bool {
+    comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN
 }
 
 /// What was forgotten since an older database that is restored.

@@ -23,8 +23,8 @@ pub(super) use export::{
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::Forgotten;
-pub use meant::Forget;
 pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
+pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};

@@ -55,6 +55,9 @@ pub enum Fault {
     /// The system's error.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// What it is packed in is damaged or cut.
+    #[error("it cannot be unpacked ({0})")]
+    Packed(std::io::Error),
     /// It is too long.
     #[error("it has {0} bytes, and at most {1} are read")]
     TooLarge(u64, u64),
@@ -65,7 +68,7 @@ pub enum Fault {
     #[error("it became shorter while it was read")]
     Shrunk,
     /// Its database's error.
-    #[error("{0}")]
+    #[error("{}", super::rows::in_words(.0))]
     Database(#[from] rusqlite::Error),
     /// It is of a version that is not known.
     #[error("{0}")]
@@ -235,7 +238,8 @@ impl Reading {
         if missing > 0 && !self.ended {
             let before = self.buffer.len();
             self.buffer.reserve_exact(missing);
-            self.source.by_ref().take(missing as u64).read_to_end(&mut self.buffer)?;
+            let read = self.source.by_ref().take(missing as u64).read_to_end(&mut self.buffer);
+            read.map_err(if self.found.form == Form::Packed { Fault::Packed } else { Fault::Io })?;
             self.ended = self.buffer.len() - before < missing;
         }
         if !self.ended && self.found.form == Form::Lines {
@@ -448,6 +452,10 @@ mod tests {
         let piece = reading.step().unwrap();
         assert!(piece.is_last);
         assert_eq!((piece.batch.session.id.as_str(), piece.batch.exchanges.len()), ("c", 1));
+        fs::write(&path, "nothing that was packed, but long enough to have a head").unwrap();
+        let mut reading = Reading::open(found(&path, Form::Packed), None, now()).unwrap().unwrap();
+        let refused = reading.step().err().unwrap();
+        assert!(refused.to_string().starts_with("it cannot be unpacked"), "{refused}");
 
         let large = temp.path().join("large.json");
         File::create(&large).unwrap().set_len(WHOLE_BYTES_MAX + 1).unwrap();

@@ -24,8 +24,9 @@ use cerebro_transcript::{
     opencode::{EntryRow, MessageRow, PartRow, SessionRow, read_v1, read_v2},
 };
 
-/// How long a writer is waited for.
-const BUSY_MAX: Duration = Duration::from_secs(3);
+/// How long a writer is waited for, each time that a database is opened. A transaction takes milliseconds; what is locked for
+/// longer is copied.
+const BUSY_MAX: Duration = Duration::from_millis(500);
 /// A larger database is not copied.
 const COPY_BYTES_MAX: u64 = 1 << 30;
 /// A session with more text is not read, because a session is read as a whole.
@@ -415,6 +416,17 @@ fn within_bounds(bytes: i64) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Why a database is not read.
+pub(super) fn in_words(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => {
+            format!("its tables are not those of a version that is known ({msg})")
+        }
+        error if is_busy(error) => "another program keeps its database locked".to_owned(),
+        error => format!("its database cannot be read: {error}"),
+    }
+}
+
 fn is_busy(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::CannotOpen))
@@ -548,6 +560,10 @@ mod tests {
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
         let refused = Database::open(&path).err().unwrap();
         assert!(refused.to_string().contains("no version that is known"), "{refused}");
+        let older = Connection::open(&path).unwrap();
+        let refused = older.prepare("SELECT session_id FROM t").err().unwrap();
+        let words = in_words(&refused);
+        assert!(words.contains("no such column") && !words.contains("SELECT"), "{words}");
         std::fs::write(temp.path().join("no.db"), "text, and no database at all").unwrap();
         assert!(matches!(Database::open(&temp.path().join("no.db")), Err(Fault::Database(_))));
         assert!(matches!(Database::open(&temp.path().join("missing.db")), Err(Fault::Io(_))));

@@ -185,13 +185,18 @@ impl Intake {
             (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
             progress.bytes = files.iter().map(|file| file.stat.size).sum();
         }
+        let mut bytes_done = 0;
         for found in files {
+            bytes_done += found.stat.size;
             // A file that an agent has just written does not wait for old ones.
             if pass.is_enabled() {
                 self.read_named(pass).await?;
             }
             self.read_one(found, pass).await?;
-            lock(&self.state.progress).files_done += 1;
+            let mut progress = lock(&self.state.progress);
+            progress.files_done += 1;
+            // Not all bytes of each were read: of some only the end, of others nothing.
+            progress.bytes_done = bytes_done;
         }
         lock(&self.state.progress).read = begun.elapsed();
         Ok(())

@@ -125,8 +125,12 @@ impl Recall {
             Evidence::History if near > 0 => self.vectors.near_exchanges(&query.text, near).await?,
             _ => Arc::default(),
         };
-        let Answer { mut hits, mut total, relaxed, mut matched } =
+        let Answer { mut hits, mut total, relaxed, figures } =
             self.evidence.ask(of, move |index| index.search(&query, || Arc::clone(&near))).await?;
+        let mut matched = match of {
+            Evidence::History => figures.past_label(),
+            Evidence::Documents => figures.label(),
+        };
         if own > 0 {
             let before = hits.len();
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));

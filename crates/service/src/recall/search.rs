@@ -133,7 +133,8 @@ impl Recall {
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
         let is_first = !request.all_projects && request.offset == 0 && request.as_of.is_none();
-        let weak = answer.matched != Match::Strong && is_first;
+        let matched = answer.figures.label();
+        let weak = matched != Match::Strong && is_first;
         let is_hinted = request.offset == 0 && query.archived == Archived::Without;
         let asked = query.clone();
         let archived =
@@ -142,7 +143,7 @@ impl Recall {
         Ok(Found {
             project: (!request.all_projects).then_some(project),
             hits: answer.hits,
-            matched: answer.matched,
+            matched,
             relaxed: answer.relaxed,
             more,
             elsewhere,

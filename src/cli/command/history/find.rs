@@ -158,13 +158,16 @@ const PROVEN: &[(&str, Layout)] =
     &[("id", Layout::Fixed), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
 
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
-    let request = args.scope.request(of::Search).with("query", args.text.join(" "));
-    let request = request.with("type", "history").with("hidden", args.all);
+    let asked = |all: bool| {
+        let request = args.scope.request(of::Search).with("query", args.text.join(" "));
+        request.with("type", "history").with("hidden", all)
+    };
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(request).await?;
+    let answer = daemon.read(asked(args.all)).await?;
     if answer.hits.is_empty() {
         let status = daemon.read(Request::new(of::HistoryStatus)).await?;
-        context.output.note(nothing_found(&status, &args));
+        let is_hidden = !args.all && !daemon.read(asked(true)).await?.hits.is_empty();
+        context.output.note(nothing_found(&status, &args, is_hidden));
     }
     let mut found = Vec::with_capacity(answer.hits.len());
     for hit in &answer.hits {
@@ -190,12 +193,13 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
 }
 
 /// Why a search found nothing, and what to try next.
-fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
+fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'static str {
     match status.exchanges {
         0 if !status.enabled => {
             "past sessions are not imported; `cerebro history import` asks and imports them"
         }
         0 => "nothing was imported yet; `cerebro history status` shows the progress",
+        _ if is_hidden => "`--all` finds it, in sessions of sub-agents or those without a person",
         _ if !args.scope.of.all_projects => "`--all-projects` searches past sessions of every project",
         _ if !args.all => "`--all` also searches sessions of sub-agents and those without a person",
         _ => "other words may find it; `cerebro history show` lists the sessions",

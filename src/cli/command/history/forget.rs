@@ -10,6 +10,7 @@ use crate::cli::error::Result;
 use crate::cli::table::shown;
 use crate::setup::skill;
 use cerebro_core::text;
+use cerebro_service::{KEPT_OUT_CHARS_MIN, is_kept_out};
 
 /// Destroy past sessions, or parts of them, for good
 ///
@@ -49,8 +50,9 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("dry_run", dry_run)
     };
     let preview = daemon.read(request(true)).await?;
-    // A text is kept out of what is read later, even if nothing has it yet.
-    if args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
+    // A text and a session are kept out of what is read later, even if nothing of them is here yet.
+    let keeps_out = keeps_out(context, &args) || args.session.is_some();
+    if !keeps_out && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
         if !context.output.json(preview.raw())? {
             context
@@ -99,6 +101,19 @@ fn installed_skills(context: &CommandContext, gone: &Forgotten) -> Vec<String> {
     let Ok(setup) = SetupContext::of(context) else { return Vec::new() };
     let paths = skill::naming(&setup.folder, &ids).unwrap_or_default();
     paths.iter().map(|path| setup.short(path)).collect()
+}
+
+/// Whether a text will be kept out of later sessions. Says so if it is too short for that.
+fn keeps_out(context: &CommandContext, args: &ForgetArgs) -> bool {
+    let is_alone = args.session.is_none() && args.project.is_none() && args.before.is_none();
+    let Some(text) = args.text.as_deref().filter(|_| is_alone) else { return false };
+    let keeps_out = is_kept_out(text);
+    if !keeps_out {
+        let least = format!("at least {KEPT_OUT_CHARS_MIN} characters");
+        let words = format!("only a text of {least} is kept out of later sessions; this one may come again");
+        context.output.note(&words);
+    }
+    keeps_out
 }
 
 /// What was forgotten, or would be, by noun.

@@ -288,6 +288,9 @@ fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
     if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
 }
 
+/// What readers call a record that does not name its type.
+const NO_TYPE: &str = "(none)";
+
 /// Shows the progress until nothing is left to do.
 async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Status>> {
     let bar = context.output.progress(Some(0), BAR);
@@ -332,7 +335,8 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
         ("files there", shown(&status.seen)),
     ])?;
     let table = Table::listing(TAKEN, &status.agents, |one| {
-        let unknown = one.unknown.iter().map(|(name, count)| format!("{name} ×{count}"));
+        let named = |name: &str| if name == NO_TYPE { "without a type".to_owned() } else { name.to_owned() };
+        let unknown = one.unknown.iter().map(|(name, count)| format!("{} ×{count}", named(name)));
         vec![
             shown(&one.agent),
             shown(&one.read),
