@@ -80,8 +80,8 @@ pub use history::{
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
-    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Progress, ProjectOf,
-    TranscriptFolder, agent_named, agents, glance, places,
+    AgentProgress, Choice, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Previewed,
+    PreviewedFile, Progress, ProjectOf, TranscriptFolder, agent_named, agents, glance, places,
 };
 pub use jobs::WorkerState;
 pub use memories::{
