@@ -64,6 +64,7 @@ pub struct Status {
     pub state: Text,
     pub enabled: bool,
     /// Which sessions are chosen, in words; `all` is one choice.
+    #[serde(default)]
     pub chosen: Vec<Text>,
     pub sessions: u64,
     pub exchanges: u64,

@@ -408,7 +408,8 @@ mod tests {
         let path = temp.path().join("s.jsonl");
         let progress = format!("{{\"type\":\"progress\",\"data\":\"{}\"}}\n", "p".repeat(1 << 20));
         let between = progress.repeat(PIECE_BYTES_MAX / progress.len() + 20);
-        fs::write(&path, talk(0, 2) + &between + &line(8, "assistant", "done") + &talk(10, 12)).unwrap();
+        let all = [talk(0, 2), between, line(8, "assistant", "done"), talk(10, 12)].concat();
+        fs::write(&path, all).unwrap();
         let (prompts, _, _) = through(&path, None).unwrap();
         let prompts: Vec<&str> = prompts.iter().map(|(_, prompt)| prompt.as_str()).collect();
         assert_eq!(prompts, ["ask 0", "ask 1", "", "ask 10", "ask 11"], "the reply is a piece of its own");
