@@ -196,6 +196,9 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
 /// Says that no session of the project that was named is here, and which projects there are that may have been meant.
 fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
     let project = args.project.as_deref().filter(|_| found.agents.is_empty())?;
+    if found.near.iter().any(|near| near.raw() == project) {
+        return Some(format!("the past sessions of the project `{project}` are excluded"));
+    }
     let near = match found.near.as_slice() {
         [] => String::new(),
         near => format!("; there are some of {}", shown(near)),
