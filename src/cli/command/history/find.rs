@@ -209,7 +209,9 @@ fn nothing_found(status: &Status, args: &SearchArgs) -> &'static str {
 }
 
 pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
-    let Some(session) = args.session else { return list(context, args.project).await };
+    let Some(session) = args.session else {
+        return list(context, args.project.filter(|_| !args.all_projects)).await;
+    };
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (whole, mut raw) = loop {
