@@ -244,6 +244,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_service::Choice;
 
     #[test]
     fn the_variables_of_keys_are_those_of_the_file_and_the_usual_ones() {
@@ -286,6 +287,13 @@ mod tests {
         assert_eq!(Config::default().settings().groups, []);
         let config: Config = toml::from_str("[documents]\ntools = true\n[feedback]\ntools = true").unwrap();
         assert_eq!(config.settings().groups, [Group::Documents, Group::Feedback]);
+        let config: Config = toml::from_str(
+            "[history]\ninclude = [\"acme/pay\", { agent = \"codex\" }, { agent = \"codex\", in = \"/w\" }]",
+        )
+        .unwrap();
+        let (codex, place) = (Some("codex"), Some("/w"));
+        let choices = [Choice::of(None, Some("acme/pay")), Choice::of(codex, None), Choice::of(codex, place)];
+        assert_eq!(config.history.include, choices);
         let config: Config = toml::from_str("[redaction]\ncontext = false").unwrap();
         assert!(!config.redaction.context && Config::default().redaction.context);
         let config: Config = toml::from_str("consolidate = \"apply\"").unwrap();
@@ -299,6 +307,10 @@ mod tests {
             "[redaction]\ncontent = true",
             "consolidate = \"nightly\"",
             "[history]\ninclude = [\"\"]",
+            "[history]\ninclude = [{ in = \"acme/pay\" }]",
+            "[history]\ninclude = [{ agent = \"nobody\" }]",
+            "[history]\ninclude = [{ agent = \"codex\", inn = \"acme/pay\" }]",
+            "[history]\ninclude = [{ agent = \"codex\", in = \"\" }]",
             "[history]\nexclude = [\"a/b\", \" \"]",
             "idle_exit = 5",
             "idle_exit = \"5\"",

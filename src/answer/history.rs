@@ -21,6 +21,21 @@ pub struct Begun {
 pub struct Preview {
     pub agents: Vec<Found>,
     pub faults: Vec<Fault>,
+    /// Where no session of the project is here: projects with sessions that may have been meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Text>,
+    /// Memory files, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_files: Vec<MemoryFile>,
+}
+
+/// A memory file of an agent, before it is imported.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MemoryFile {
+    pub path: Text,
+    /// The agents that load it.
+    pub loaded_by: Vec<Text>,
+    pub project: Text,
 }
 
 /// What there is of an agent.
@@ -48,6 +63,9 @@ pub struct Status {
     /// `reading`, `idle` or `off`.
     pub state: Text,
     pub enabled: bool,
+    /// Which sessions are chosen, in words; `all` is one choice.
+    #[serde(default)]
+    pub chosen: Vec<Text>,
     pub sessions: u64,
     pub exchanges: u64,
     /// How far the import is.

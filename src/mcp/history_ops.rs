@@ -14,7 +14,9 @@ use cerebro_core::domain::{
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
-use cerebro_service::{AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, agent_named};
+use cerebro_service::{
+    AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
+};
 
 /// Most sessions that are named if the beginning of an id is ambiguous.
 const NAMED_MAX: usize = 5;
@@ -28,20 +30,28 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
 
 /// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
+    let memory_files = call.arguments.flag(&["memory_files"])?;
     let request = request(&mut call.arguments)?;
-    let (agents, faults) = call.service.intake.preview(&request).await?;
-    let agents: Vec<history::Found> = agents
-        .iter()
-        .map(|(agent, found)| history::Found {
-            agent: Text::of(agent),
-            files: found.files as u64,
-            bytes: found.bytes,
-            fresh: found.fresh as u64,
-            older: found.older as u64,
-        })
-        .collect();
-    let faults = faults.iter().map(|(path, why)| fault(path, why)).collect();
-    Ok(Reply::saying(format!("{} agents", agents.len())).answering(history::Preview { agents, faults }))
+    let previewed = call.service.intake.preview(&request, memory_files).await?;
+    let found = |(agent, found): (&&str, &Preview)| history::Found {
+        agent: Text::of(agent),
+        files: found.files as u64,
+        bytes: found.bytes,
+        fresh: found.fresh as u64,
+        older: found.older as u64,
+    };
+    let memory_file = |file: &PreviewedFile| history::MemoryFile {
+        path: Text::of(&file.path),
+        loaded_by: file.loaded_by.iter().map(Text::of).collect(),
+        project: Text::of(&file.project),
+    };
+    let answer = history::Preview {
+        agents: previewed.agents.iter().map(found).collect(),
+        faults: previewed.faults.iter().map(|(path, why)| fault(path, why)).collect(),
+        near: previewed.near.iter().map(Text::of).collect(),
+        memory_files: previewed.memory_files.iter().map(memory_file).collect(),
+    };
+    Ok(Reply::saying(format!("{} agents", answer.agents.len())).answering(answer))
 }
 
 fn fault(path: &str, why: &str) -> history::Fault {
@@ -80,6 +90,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let answer = history::Status {
         state: state.into(),
         enabled,
+        chosen: call.service.intake.choices().iter().map(Text::of).collect(),
         sessions: counts.sessions,
         exchanges: counts.exchanges,
         files: progress.files as u64,
@@ -305,6 +316,7 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
         since: arguments.moment("since", now, DayEdge::Start)?,
         before: arguments.moment("before", now, DayEdge::Start)?,
         text: arguments.text("text")?,
+        ..Forget::default()
     };
     let dry_run = arguments.flag(&["dry_run"])?;
     if let Some(given) = session {

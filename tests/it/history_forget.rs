@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::hooks::report;
-use crate::support::transcripts::{Claude, claude_file};
+use crate::support::transcripts::{Claude, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json};
 use crate::work_hooks::context_at_start;
 
@@ -157,6 +157,57 @@ fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
     fs::write(folder.join("agent-a2.jsonl"), helper("a2")).unwrap();
     home.take_in();
     assert_eq!((shown(), found()), (0, false));
+}
+
+/// Their sub-agents have ids of their own and name their parents in the transcript, or by the folder that they lie in.
+#[test]
+fn sub_agents_of_every_agent_are_forgotten_with_their_session() {
+    let home = Home::new();
+    let of_codex = |id: &str, prompt: &str| codex(id, &home.work(), &[(prompt, "Done.")]);
+    fs::write(codex_file(&home, "c-1"), of_codex("c-1", "Mend the lamp")).unwrap();
+    let spawned = r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"c-1","depth":1}}}"#;
+    let helper = of_codex("c-2", "Look at the quokka").replace(r#""source":"cli""#, spawned);
+    fs::write(codex_file(&home, "c-2"), &helper).unwrap();
+    let deeper = of_codex("c-3", "Look at its quokka friend").replace(r#""source":"cli""#, spawned);
+    fs::write(
+        codex_file(&home, "c-3"),
+        deeper.replace(r#""parent_thread_id":"c-1""#, r#""parent_thread_id":"c-2""#),
+    )
+    .unwrap();
+    // A fork of a person is no sub-agent.
+    let fork = of_codex("c-4", "Feed the walrus")
+        .replace(r#""source":"cli""#, r#""source":"cli","forked_from_id":"c-1""#);
+    fs::write(codex_file(&home, "c-4"), fork).unwrap();
+
+    let chats = home.user().join(".gemini/tmp/app/chats");
+    fs::create_dir_all(chats.join("g-1")).unwrap();
+    let of_gemini = |id: &str, kind: &str, prompt: &str| {
+        let at = "2026-10-02T03:04:05Z";
+        let head = json!({ "sessionId": id, "startTime": at, "kind": kind, "directories": [home.work()] });
+        let message = json!({ "id": format!("{id}-1"), "timestamp": at, "type": "user", "content": prompt });
+        format!("{head}\n{message}\n")
+    };
+    fs::write(chats.join("session-1.jsonl"), of_gemini("g-1", "main", "Mend the lamp")).unwrap();
+    fs::write(chats.join("g-1/g-2.jsonl"), of_gemini("g-2", "subagent", "Look at the quokka")).unwrap();
+    home.take_in();
+    let left = || {
+        let listed = home.json(&["history", "show"]);
+        let listed = listed["sessions"].as_array().unwrap().iter();
+        let mut ids: Vec<String> =
+            listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(left(), ["c-1", "c-2", "c-3", "c-4", "g-1", "g-2"]);
+    let gone = home.json(&["history", "forget", "--session", "c-1", "--yes"]);
+    assert_eq!((&gone["sessions"], &gone["exchanges"]), (&json!(3), &json!(3)), "{gone}");
+    assert_eq!(home.json(&["history", "forget", "--session", "g-1", "--yes"])["sessions"], 2);
+    assert_eq!(left(), ["c-4"]);
+    // They come back no more than their parent, and no new one of it comes.
+    fs::write(codex_file(&home, "c-5"), helper.replace("c-2", "c-5")).unwrap();
+    home.take_in();
+    assert_eq!(left(), ["c-4"]);
+    assert!(!home.run(&["export"]).stdout.contains("quokka"));
 }
 
 #[test]

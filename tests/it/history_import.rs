@@ -108,7 +108,7 @@ fn only_the_chosen_sources_are_imported() {
     home.take_in();
     assert_eq!(sessions().len(), 3);
     home.json(&["history", "include", chosen, "--remove"]);
-    assert_eq!(home.json(&["history", "include"])["include"], json!([other]));
+    assert_eq!(home.json(&["history", "include"])["include"], json!(["all of codex", other]));
     assert_eq!(home.run(&["history", "include", chosen, "--remove"]).code(), 1);
 }
 
@@ -233,6 +233,53 @@ fn a_renamed_file_is_the_same_session_and_a_deleted_one_stays() {
     fs::remove_file(&moved).unwrap();
     home.take_in();
     assert_eq!(home.past(), before, "the archive outlives the agent's own deletion");
+}
+
+#[test]
+fn a_session_is_in_the_project_of_its_transcript_although_its_prompts_were_read_first() {
+    let home = Home::new();
+    let rollout = codex("c-1", &home.work(), &[("Mend the auk", "Mended."), ("And the murre", "Done.")]);
+    let typed = home.user().join(".codex/history.jsonl");
+    let path = codex_file(&home, "c-1");
+    let line = json!({ "session_id": "c-1", "ts": 1_790_000_000, "text": "Mend the auk" });
+    fs::write(&typed, format!("{line}\n")).unwrap();
+    home.take_in();
+    assert_eq!(home.json(&["history", "show", "c-1"])["project"], "general");
+    fs::write(&path, rollout).unwrap();
+    home.take_in();
+    assert_like_a_clean_import(&home);
+    let found = home.json(&["history", "search", "auk"]);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "it is found in its project: {found}");
+}
+
+#[test]
+fn an_old_session_of_gemini_is_in_the_project_that_its_notes_name() {
+    let home = Home::new();
+    let notes = home.user().join(".gemini/tmp/0a1b2c");
+    fs::create_dir_all(notes.join("chats")).unwrap();
+    let message =
+        json!({ "id": "1", "timestamp": "2026-10-02T03:04:05Z", "type": "user", "content": "Mend the auk" });
+    let session = json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "messages": [message] });
+    let old = notes.join("chats/session-1.json");
+    fs::write(&old, session.to_string()).unwrap();
+    home.take_in();
+    let project = || home.json(&["history", "show", "g-1"])["project"].clone();
+    assert_eq!(project(), "general", "nothing says where it was");
+    // It goes on in the other form, which names its folder.
+    fs::remove_file(&old).unwrap();
+    let head =
+        json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "directories": [home.work()] });
+    fs::write(notes.join("chats/session-1.jsonl"), format!("{head}\n{message}\n")).unwrap();
+    home.take_in();
+    assert_ne!(project(), "general");
+    // Another one is in a folder that Gemini CLI names beside the chats.
+    let other = json!({ "sessionId": "g-2", "startTime": "2026-10-02T03:04:05Z", "messages": [message] });
+    let beside = home.user().join(".gemini/tmp/work");
+    fs::create_dir_all(beside.join("chats")).unwrap();
+    fs::write(beside.join(".project_root"), home.work().to_str().unwrap()).unwrap();
+    fs::write(beside.join("chats/session-2.json"), other.to_string()).unwrap();
+    home.take_in();
+    assert_eq!(home.json(&["history", "show", "g-2"])["project"], project());
 }
 
 #[test]

@@ -253,3 +253,39 @@ fn a_database_that_its_program_has_open_is_read() {
     assert!(fault(&status, "opencode.db").contains("no version that is known"), "{status}");
     assert_eq!(home.past_titles("ses_1").len(), 2, "what was taken in stays");
 }
+
+#[test]
+fn the_sub_agents_of_a_session_in_a_database_are_forgotten_with_it() {
+    let home = Home::new();
+    let database = database(&home);
+    database.execute("ALTER TABLE session ADD COLUMN parent_id TEXT", []).unwrap();
+    for (id, prompt, parent) in
+        [("ses_1", "Mend the skua", None), ("ses_2", "Look at the tern", Some("ses_1"))]
+    {
+        database
+            .execute(
+                "INSERT INTO session VALUES (?1, ?2, ?1, 1790000000000, 1790000000000, ?3)",
+                params![id, home.work().display().to_string(), parent],
+            )
+            .unwrap();
+        let (message, text) = (format!("m-{id}"), json!({ "type": "text", "text": prompt }).to_string());
+        database
+            .execute(
+                "INSERT INTO message VALUES (?1, ?2, 1, 1, ?3)",
+                params![message, id, r#"{"role":"user"}"#],
+            )
+            .unwrap();
+        database
+            .execute(
+                "INSERT INTO part VALUES (?1, ?2, ?3, 1, 1, ?4)",
+                params![format!("p-{id}"), message, id, text],
+            )
+            .unwrap();
+    }
+    home.take_in();
+    assert_eq!(sessions(&home), ["ses_1", "ses_2"]);
+    let gone = home.json(&["history", "forget", "--session", "ses_1", "--yes"]);
+    assert_eq!(gone["sessions"], 2, "{gone}");
+    home.take_in();
+    assert_eq!(sessions(&home), [""; 0]);
+}

@@ -56,6 +56,7 @@ mod freshness;
 mod handbook;
 mod handshake;
 mod health;
+mod history_choice;
 mod history_current;
 mod history_find;
 mod history_forget;

@@ -24,7 +24,11 @@ impl Service {
         what: &Forget,
         dry_run: bool,
     ) -> Result<Forgotten, ServiceError> {
-        self.forget_meant(caller, session, what.into(), dry_run).await
+        let mut what = what.clone();
+        if let Some(meant) = &what.session {
+            what.sub_agents.extend(self.history.sub_agents(meant).await?);
+        }
+        self.forget_meant(caller, session, (&what).into(), dry_run).await
     }
 
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory

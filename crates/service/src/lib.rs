@@ -80,8 +80,9 @@ pub use history::{
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
-    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Progress, ProjectOf,
-    TranscriptFolder, agent_named, agents, check_companions, glance, places,
+    AgentProgress, Choice, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Previewed,
+    PreviewedFile, Progress, ProjectOf, TranscriptFolder, agent_named, agents, check_companions, glance,
+    places,
 };
 pub use jobs::WorkerState;
 pub use memories::{

@@ -180,21 +180,22 @@ mod tests {
             for migration in MIGRATIONS.iter().take_while(|migration| migration.version < 28) {
                 apply(&engine, std::slice::from_ref(migration)).await.unwrap();
             }
-            let mut old = String::new();
             for (seq, fields) in [
                 (1, format!("artifact: artifact:`{named}`, body: '{{}}'")),
                 (2, format!("artifact: artifact:`{purged}`, once: 'a0'")),
                 (3, "body: '{}', once: 'a1'".to_owned()),
             ] {
-                old += &format!(
+                let event = format!(
                     "CREATE work_event:`{work}-{seq:08}` CONTENT {{ work: work:`{work}`, seq: {seq}, at: time::now(), \
                      kind: 'note', late: false, full: 2, commitment: 'c', mac: 'm', {fields} }};"
                 );
+                engine.script("test", &event, Variables::new()).await.unwrap();
             }
             for id in [&named, &purged] {
-                old += &format!("CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();");
+                let artifact =
+                    format!("CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();");
+                engine.script("test", &artifact, Variables::new()).await.unwrap();
             }
-            engine.script("test", &old, Variables::new()).await.unwrap();
             engine.close().await.unwrap();
 
             let store = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();

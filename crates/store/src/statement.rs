@@ -179,7 +179,7 @@ statements! {
     PACKED_CLEAR = "packed_clear",
     PACKED_PAGE = "packed_page",
     PACKED_PUT = "packed_put",
-    PAST_SESSION_FORKS = "past_session_forks",
+    PAST_SESSION_CHILDREN = "past_session_children",
     PAST_SESSION_GET = "past_session_get",
     PAST_SESSION_LATEST = "past_session_latest",
     PAST_SESSION_LATEST_EVERYWHERE = "past_session_latest_everywhere",

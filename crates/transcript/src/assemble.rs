@@ -11,8 +11,8 @@ use jiff::Timestamp;
 
 use crate::clip::clipped;
 use crate::limits::{
-    EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, MARKS_MAX, REWIND_PROMPTS_MAX, TEXT_BYTES_MAX,
-    TRACKED_MAX, TURNS_MAX,
+    EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, MARKS_MAX, REWIND_PROMPTS_MAX,
+    TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
 };
 use crate::state::{Batch, Mark, State};
 use crate::tool::{self, Answer};
@@ -470,6 +470,16 @@ impl Assembler {
         if let Some(open) = self.open.back_mut() {
             open.exchange.first_id.get_or_insert_with(|| tool::name(turn));
             open.exchange.last_id.get_or_insert_with(|| tool::name(turn));
+        }
+    }
+
+    /// A record ends at this byte. Exchanges that began too far before it are finished, so that the next reading need not
+    /// begin there; what follows of the last one is another piece of it.
+    pub(crate) fn end_far_ones(&mut self, offset: u64) {
+        let is_far = |open: &mut Open| offset.saturating_sub(open.exchange.offset) > EXCHANGE_SPAN_MAX;
+        while let Some(open) = self.open.pop_front_if(is_far) {
+            self.done.push(open.exchange);
+            self.live.part += u32::from(self.open.is_empty());
         }
     }
 

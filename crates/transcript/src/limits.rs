@@ -21,6 +21,10 @@ pub const EXCHANGE_BYTES_MAX: usize = 32 << 10;
 /// An exchange that spans more of its source than this is continued in another piece at once, to bound what
 /// is read twice.
 pub const EXCHANGE_SOURCE_BYTES_MAX: u64 = 2 << 20;
+/// Between the beginning of an exchange and a record that still belongs to it may be this much of the source, also of records
+/// that are not kept, such as progress. Then the exchange ends: what is read at once is bounded, and its beginning is kept.
+/// As long as the longest line, so that twice that is enough to get on.
+pub const EXCHANGE_SPAN_MAX: u64 = LINE_BYTES_MAX as u64;
 /// Turns of one piece of an exchange.
 pub const TURNS_MAX: usize = 512;
 /// Prompts of a session that a reader remembers, to detect rewinds and copies.

@@ -54,6 +54,7 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
         } else {
             assembler.begin(state.offset + at as u64);
             one_line(&mut assembler, bytes[at..at + length].trim_ascii(), line);
+            assembler.end_far_ones(state.offset + next as u64);
         }
         at = next;
     }

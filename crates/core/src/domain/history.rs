@@ -33,12 +33,20 @@ pub struct PastSession {
 impl PastSession {
     /// Whether searches leave it out by default: no person took part, or it is a sub-agent's.
     pub fn is_hidden(&self) -> bool {
-        let delegated = |parent: &Ancestor| parent.kind == AncestorKind::SubAgent;
-        self.automated || self.parent.as_ref().is_some_and(delegated)
+        self.automated || self.employer().is_some()
     }
-}
 
-impl PastSession {
+    /// What it works for, if it is a sub-agent's.
+    fn employer(&self) -> Option<&Ancestor> {
+        self.parent.as_ref().filter(|parent| parent.kind == AncestorKind::SubAgent)
+    }
+
+    /// The tombstones of which each keeps it out: its own and those of the sessions that it works for.
+    pub fn tombstones_of_whole(&self) -> Vec<HistoryTombstone> {
+        let employer = self.employer().and_then(|parent| parent.session.as_ref());
+        employer.into_iter().chain([&self.id]).flat_map(HistoryTombstone::of_whole).collect()
+    }
+
     /// Its title, directory and branch, each with the name of the field.
     pub fn names(&mut self) -> [(&'static str, &mut Option<RedactedText>); 3] {
         [("title", &mut self.title), ("directory", &mut self.directory), ("branch", &mut self.branch)]
@@ -235,8 +243,8 @@ impl HistoryTombstone {
         Self(digest(&["session", session.as_str()]))
     }
 
-    /// Those of which each keeps a session out: its own, and for a sub-agent's session those of the sessions that it
-    /// works for.
+    /// Those of which each keeps a session out, as far as its id says: its own, and those of the sessions that it works for
+    /// ([`PastSession::tombstones_of_whole`]).
     pub fn of_whole(session: &SessionId) -> Vec<Self> {
         let parents = session.as_str().match_indices('/').map(|(end, _)| &session.as_str()[..end]);
         parents.chain([session.as_str()]).map(|id| Self(digest(&["session", id]))).collect()

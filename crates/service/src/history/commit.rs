@@ -197,8 +197,17 @@ impl Draft {
         })
     }
 
-    /// The session's new row, from the stored one and the batch. Its project stays, since its exchanges are found
-    /// there. Names that were forgotten stay forgotten.
+    /// Whether the session gets its project only now: nothing that was read of it before said in which folder it was, and
+    /// this does. An agent's list of prompts may be read before the transcript.
+    fn is_placed(&self, known: &PastSession) -> bool {
+        known.directory.is_none()
+            && known.project == Project::general()
+            && self.session.directory.is_some()
+            && !self.typed
+    }
+
+    /// The session's new row, from the stored one and the batch. Its project stays once its folder was known, since its
+    /// exchanges are found there. Names that were forgotten stay forgotten.
     fn merged(&self, known: Option<&PastSession>, buried: &BTreeSet<HistoryTombstone>) -> PastSession {
         let mut session = self.session.clone();
         if let Some(known) = known {
@@ -214,7 +223,9 @@ impl Draft {
             if !self.restarted {
                 session.parent = session.parent.or_else(|| known.parent.clone());
             }
-            session.project.clone_from(&known.project);
+            if !self.is_placed(known) {
+                session.project.clone_from(&known.project);
+            }
             session.automated = known.automated;
             // A reading to the end has the whole session, without exchanges that a rewind took back.
             if self.ends_at.is_none() {
@@ -235,7 +246,7 @@ impl Draft {
     /// The row of the source, without names that were forgotten: the reader's state contains names.
     fn source(&self, buried: &BTreeSet<HistoryTombstone>) -> Source {
         let id = &self.session.id;
-        let is_whole = HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole));
+        let is_whole = self.session.tombstones_of_whole().iter().any(|whole| buried.contains(whole));
         let is_forgotten = |name: &str| is_whole || buried.contains(&HistoryTombstone::of_name(id, name));
         let mut source = self.source.clone();
         if ["title", "directory", "branch"].into_iter().any(is_forgotten) {
@@ -253,7 +264,7 @@ impl Draft {
     ) -> Result<Option<Decided>, StoreError> {
         let id = &self.session.id;
         let forgotten = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
-        if HistoryTombstone::of_whole(id).iter().any(|whole| buried.contains(whole)) {
+        if self.session.tombstones_of_whole().iter().any(|whole| buried.contains(whole)) {
             return Ok(Some(Decided {
                 done: forgotten,
                 source: Some(self.source(buried)),
@@ -277,7 +288,7 @@ impl Draft {
             self.exchanges.iter().map(|full| HistoryTombstone::of_exchange(&full.exchange)).collect();
         asked.extend(self.former.values().cloned());
         asked.extend(self.session.tombstones_of_names());
-        asked.extend(HistoryTombstone::of_whole(&self.session.id));
+        asked.extend(self.session.tombstones_of_whole());
         asked.push(HistoryTombstone::of_typed(&self.session.id));
         let mut buried = write.store().history().tombstones_among(&asked).await?;
         let forgotten = write.store().history().forgotten_texts().await?;
@@ -409,6 +420,10 @@ impl Decision for Draft {
         }
         if is_same || is_empty {
             return Ok(Decided { done, source: Some(source), is_changed: is_shorter });
+        }
+        if known.is_some_and(|known| known.project != session.project) {
+            // The index finds its earlier exchanges in the other project, too.
+            write.merge_past_session(&PastSession { exchanges: before, ..session.clone() });
         }
         write.import_history(&session, before, put, withdrawn, &source);
         Ok(Decided { done, source: None, is_changed: true })

@@ -103,7 +103,7 @@ pub(crate) async fn is_forgotten(
 /// Imports a past session.
 pub(crate) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
     let mut session = PastSession::try_from(line)?;
-    if write.has_history_tombstone(&HistoryTombstone::of_whole(&session.id)).await? {
+    if write.has_history_tombstone(&session.tombstones_of_whole()).await? {
         return Err(format!("session `{}` was forgotten here", session.id).into());
     }
     if write.past_session(&session.id).await?.is_some() {

@@ -9,13 +9,15 @@ use crate::{
     index::Evidence,
 };
 use cerebro_core::domain::{
-    Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, SessionId,
+    AncestorKind, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, SessionId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
+/// Most sub-agents of one session that are looked up: theirs count, too.
+const SUB_AGENTS_MAX: usize = 10_000;
 
 /// What was forgotten, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,6 +110,22 @@ impl History {
             }
         }
         Ok(forgotten)
+    }
+
+    /// The sessions that worked for a session, and those that worked for them.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn sub_agents(&self, session: &SessionId) -> Result<BTreeSet<SessionId>, ServiceError> {
+        let (mut found, mut parents) = (BTreeSet::new(), vec![session.clone()]);
+        while !parents.is_empty() && found.len() < SUB_AGENTS_MAX {
+            let limit = SUB_AGENTS_MAX - found.len();
+            let sessions = self.base.store.past_sessions();
+            let children = sessions.children(&parents, AncestorKind::SubAgent, limit).await?;
+            let ids = children.into_iter().map(|child| child.id).filter(|id| id != session);
+            parents = ids.filter(|id| found.insert(id.clone())).collect();
+        }
+        Ok(found)
     }
 
     /// Forgets some exchanges of a session, or only its names. Returns whether it has none left.

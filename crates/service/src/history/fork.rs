@@ -50,7 +50,8 @@ impl HandOver<'_> {
     /// Names the original as the parent of the copy's forks whose own exchanges begin where the original's still go on, at
     /// `end` or before.
     async fn adopt(&self, write: &mut Write<'_>, end: u32) -> Result<(), ServiceError> {
-        let forks = write.store().past_sessions().forks_of(self.copy, FORKS_MAX).await?;
+        let copy = std::slice::from_ref(self.copy);
+        let forks = write.store().past_sessions().children(copy, AncestorKind::Fork, FORKS_MAX).await?;
         for mut fork in forks.into_iter().filter(|fork| fork.id != *self.original) {
             let own = write.store().exchanges().of_sessions(std::slice::from_ref(&fork.id)).await?;
             if own.iter().map(|exchange| exchange.seq).min().is_some_and(|first| first <= end) {

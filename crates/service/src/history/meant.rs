@@ -16,6 +16,8 @@ pub const KEPT_OUT_CHARS_MIN: usize = 8;
 pub struct Forget {
     /// Of this session, and of those of its sub-agents.
     pub session: Option<SessionId>,
+    /// The sessions of its sub-agents whose ids do not say so; [`Service::forget`](crate::Service::forget) looks them up.
+    pub sub_agents: BTreeSet<SessionId>,
     /// Of this project.
     pub project: Option<Project>,
     /// Begun at or after.
@@ -39,7 +41,10 @@ impl Forget {
 
     /// Whether it covers a session of a project; a session that is not known is not the one to forget.
     fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
-        let is_of = |meant: &SessionId| session.is_some_and(|session| session.is_part_of(meant));
+        let is_of = |meant: &SessionId| {
+            let mut all = self.sub_agents.iter().chain([meant]);
+            session.is_some_and(|session| all.any(|meant| session.is_part_of(meant)))
+        };
         self.session.as_ref().is_none_or(is_of) && self.project.as_ref().is_none_or(|meant| meant == project)
     }
 
@@ -199,7 +204,7 @@ impl Meant<'_> {
         matches!(self, Self::Carried(_))
     }
 
-    /// Whether a whole session was forgotten before.
+    /// Whether a whole session was forgotten before. Its sub-agents have tombstones of their own.
     fn has_whole(self, session: &SessionId) -> bool {
         let Self::Carried(carried) = self else { return false };
         HistoryTombstone::of_whole(session).iter().any(|whole| carried.tombstones.contains(whole))

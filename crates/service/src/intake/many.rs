@@ -107,7 +107,7 @@ impl Intake {
     pub(super) async fn want_of(&self, found: &Found, folder: Option<String>, pass: &mut Pass) -> Want {
         let session = Session { cwd: folder, ..Session::default() };
         let project = self.project_of(&session, pass).await;
-        pass.wants(&project, session.cwd.as_deref(), &found.path)
+        pass.wants(&project, session.cwd.as_deref(), found)
     }
 
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.

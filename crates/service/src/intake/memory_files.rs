@@ -85,10 +85,10 @@ const OF_MACHINE: &str = "/etc/claude-code";
 
 /// A memory file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct MemoryFile {
-    path: PathBuf,
+pub(super) struct MemoryFile {
+    pub(super) path: PathBuf,
     /// The agents that load it.
-    agents: Vec<Agent>,
+    pub(super) agents: Vec<Agent>,
     /// The folder of its project; none for those that are loaded everywhere.
     folder: Option<PathBuf>,
 }
@@ -103,18 +103,11 @@ impl Intake {
         }
         let mut known = self.known_memory_files().await?;
         if wants {
-            let found = self.memory_files(&settings).await?;
+            let folders = self.folders_of_sessions().await?;
+            let (wanted, silent) = self.wanted_memory_files(&settings, folders, pass).await?;
             // What lies where nothing answers is not gone.
-            known.retain(|path, _| !found.silent.iter().any(|folder| Path::new(path).starts_with(folder)));
-            for memory_file in found.files {
-                let session = Session {
-                    cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
-                    ..Session::default()
-                };
-                let project = self.project_of(&session, pass).await;
-                if !settings.wants(&project, session.cwd.as_deref(), &memory_file.path) {
-                    continue;
-                }
+            known.retain(|path, _| !silent.iter().any(|folder| Path::new(path).starts_with(folder)));
+            for (memory_file, project) in wanted {
                 let before = known.remove(&*memory_file.path.to_string_lossy());
                 self.take_memory_file(memory_file, project, before.as_ref()).await?;
             }
@@ -142,18 +135,48 @@ impl Intake {
         }
     }
 
-    /// The memory files that are there, of wanted agents.
-    async fn memory_files(&self, settings: &HistorySettings) -> Result<FoundFiles, ServiceError> {
-        let Some(options) = self.state.options.get() else { return Ok(FoundFiles::default()) };
-        let wanted = settings.wanted();
+    /// The folders of the latest past sessions.
+    async fn folders_of_sessions(&self) -> Result<BTreeSet<PathBuf>, ServiceError> {
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for session in self.history.sessions(None, 0, SESSIONS_MAX).await? {
             let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));
-            if let Some(folder) = folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX)
-            {
-                folders.insert(folder);
+            folders.extend(folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX));
+        }
+        Ok(folders)
+    }
+
+    /// The memory files of some folders, and those loaded everywhere, as far as the settings want them, with their
+    /// projects; and the folders that did not answer.
+    pub(super) async fn wanted_memory_files(
+        &self,
+        settings: &HistorySettings,
+        folders: BTreeSet<PathBuf>,
+        pass: &mut Pass,
+    ) -> Result<(Vec<(MemoryFile, Project)>, Vec<PathBuf>), ServiceError> {
+        let found = self.memory_files(settings, folders).await?;
+        let mut wanted = Vec::new();
+        for memory_file in found.files {
+            let session = Session {
+                cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
+                ..Session::default()
+            };
+            let project = self.project_of(&session, pass).await;
+            let (folder, path) = (session.cwd.as_deref(), memory_file.path.as_path());
+            if memory_file.agents.iter().any(|agent| settings.wants(*agent, &project, folder, path)) {
+                wanted.push((memory_file, project));
             }
         }
+        Ok((wanted, found.silent))
+    }
+
+    /// The memory files that are there, of wanted agents.
+    async fn memory_files(
+        &self,
+        settings: &HistorySettings,
+        folders: BTreeSet<PathBuf>,
+    ) -> Result<FoundFiles, ServiceError> {
+        let Some(options) = self.state.options.get() else { return Ok(FoundFiles::default()) };
+        let wanted = settings.wanted();
         let places = options.places.clone();
         let known: Vec<PathBuf> = folders.iter().cloned().collect();
         let mut found = FoundFiles::default();

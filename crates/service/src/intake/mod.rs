@@ -9,6 +9,7 @@
 //! | [`walk`] | which files lie there, and in which order they are read |
 //! | [`reading`], [`rows`], [`tree`] | pieces of a file, the sessions of a database, or files of one session, through the readers of `transcript` |
 //! | [`preview`] | how much of that is wanted, before it is read |
+//! | [`settings`], [`choice`] | which sessions a person wants |
 //! | [`slug`] | the folder of a session, for agents that do not record it |
 //! | [`forks`] | which part of a session is a copy of another one |
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
@@ -17,6 +18,7 @@
 //! | [`run`] | the task, its bounds and its pauses |
 //! | [`state`] | requests to it, and its progress |
 
+mod choice;
 mod drift;
 mod evidence;
 mod folders;
@@ -35,9 +37,10 @@ mod take;
 mod tree;
 mod walk;
 
+pub use choice::Choice;
 pub use drift::glance;
 pub use folders::{TranscriptFolder, agent_named, agents, places};
-pub use preview::Preview;
+pub use preview::{Preview, Previewed, PreviewedFile};
 pub use rows::check_companions;
 pub use settings::HistorySettings;
 pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};

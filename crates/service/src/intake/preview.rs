@@ -1,11 +1,15 @@
 //! A preview: what an import would read, counted before anything is stored.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use super::Intake;
 use super::{
     folders::Form,
     many::by_session,
+    memory_files::MemoryFile,
     reading::{Fault, Reading, small},
     rows::{Database, Head},
     state::{FAULTS_MAX, ImportRequest, broke_off},
@@ -13,8 +17,11 @@ use super::{
     walk::{self, Found},
 };
 use crate::{ServiceError, agent_slug, lock};
-use cerebro_core::redact::redact_secrets;
+use cerebro_core::{domain::Project, redact::redact_secrets, text::nearest};
 use cerebro_transcript::typed;
+
+/// Most files of sessions that are read for their folders, to find memory files.
+const LOOKED_INTO_MAX: usize = 100;
 
 /// The files in the folders of one agent, before they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,38 +36,98 @@ pub struct Preview {
     pub older: usize,
 }
 
+/// A memory file of an agent, before it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewedFile {
+    /// Where it is; without secrets.
+    pub path: String,
+    /// The agents that load it.
+    pub loaded_by: Vec<&'static str>,
+    /// The project that it belongs to.
+    pub project: Project,
+}
+
+/// What an import would read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Previewed {
+    /// The files, by agent.
+    pub agents: BTreeMap<&'static str, Preview>,
+    /// What cannot be read, and why, in words; without secrets.
+    pub faults: Vec<(String, String)>,
+    /// Projects with names like the one that was asked for, if no session of that one is there.
+    pub near: Vec<String>,
+    /// The memory files, if they were asked for.
+    pub memory_files: Vec<PreviewedFile>,
+}
+
 /// A session of a file: the folder that it was in, and its length.
 type Part = (Option<String>, u64);
 
 impl Intake {
     /// What an import would read, by agent, and what cannot be read. If it depends on the project which sessions are
-    /// wanted, the beginnings of the files are read; nothing of them is stored.
+    /// wanted, the beginnings of the files are read; nothing of them is stored. With `memory_files`, also the memory files
+    /// in the folders of the newest sessions.
     ///
     /// # Errors
     /// A failing store.
     pub async fn preview(
         &self,
         request: &ImportRequest,
-    ) -> Result<(BTreeMap<&'static str, Preview>, Vec<(String, String)>), ServiceError> {
-        let mut found: BTreeMap<&'static str, Preview> = BTreeMap::new();
-        let Some((places, oldest)) = self.asked_for(request) else { return Ok((found, Vec::new())) };
+        memory_files: bool,
+    ) -> Result<Previewed, ServiceError> {
+        let mut previewed = Previewed::default();
+        let Some((places, oldest)) = self.asked_for(request) else { return Ok(previewed) };
         self.know().await?;
         let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
-        let walked = walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
-        let mut pass = self.pass(request.project.clone(), oldest);
-        for file in walked.files {
-            let Some(bytes) = self.wanted_of(&file, &mut pass).await else { continue };
+        let mut walked = walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
+        let mut pass = self.pass(request, oldest);
+        walked.files.sort_by_key(|file| std::cmp::Reverse(file.stat.mtime));
+        for file in &walked.files {
+            let Some(bytes) = self.wanted_of(file, &mut pass).await else { continue };
             let known = lock(&self.state.known);
             let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
-            let preview = found.entry(agent_slug(file.agent)).or_default();
+            let preview = previewed.agents.entry(agent_slug(file.agent)).or_default();
             preview.files += 1;
             preview.bytes += bytes;
             preview.fresh += usize::from(gate != Some(&file.stat));
             preview.older += usize::from(gate.is_none() && file.stat.mtime < oldest);
         }
+        if let Some(project) = request.project.as_ref().filter(|_| previewed.agents.is_empty()) {
+            let seen = pass.projects().map(Project::as_str);
+            previewed.near = nearest(project.as_str(), seen).into_iter().map(str::to_owned).collect();
+        }
+        if memory_files {
+            previewed.memory_files = self.preview_memory_files(request, walked.files, &mut pass).await?;
+        }
         let faults = walked.faults.into_iter().take(FAULTS_MAX);
-        let faults = faults.map(|(_, path, why)| (redact_secrets(&path.to_string_lossy()), why)).collect();
-        Ok((found, faults))
+        previewed.faults =
+            faults.map(|(_, path, why)| (redact_secrets(&path.to_string_lossy()), why)).collect();
+        Ok(previewed)
+    }
+
+    /// The memory files that an import would take in: those in the folders of wanted sessions, of which the newest are
+    /// looked at, and those that agents load everywhere.
+    async fn preview_memory_files(
+        &self,
+        request: &ImportRequest,
+        files: Vec<Found>,
+        pass: &mut Pass,
+    ) -> Result<Vec<PreviewedFile>, ServiceError> {
+        let mut folders = BTreeSet::new();
+        for file in files.iter().filter(|file| !file.form.holds_many()).take(LOOKED_INTO_MAX) {
+            let Ok(Some(folder)) = self.folder_of(file, pass).await else { continue };
+            if self.want_of(file, Some(folder.clone()), pass).await == Want::Yes {
+                folders.insert(PathBuf::from(folder));
+            }
+        }
+        let settings = request.chosen_from(&self.state.settings().unwrap_or_default());
+        let wanted = self.wanted_memory_files(&settings, folders, pass).await?.0;
+        let previewed = |(file, project): (MemoryFile, Project)| PreviewedFile {
+            path: redact_secrets(&file.path.to_string_lossy()),
+            loaded_by: file.agents.iter().map(|agent| agent_slug(*agent)).collect(),
+            project,
+        };
+        Ok(wanted.into_iter().map(previewed).collect())
     }
 
     /// How many bytes of a file belong to sessions that are wanted; `None` if there are none. A file that cannot be read

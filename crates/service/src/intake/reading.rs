@@ -28,7 +28,8 @@ pub const FILE_BYTES_MAX: u64 = 2 << 30;
 pub const WHOLE_BYTES_MAX: u64 = 96 << 20;
 /// How much is read at once, while no record needs more.
 const PIECE_BYTES: usize = 6 << 20;
-/// The most that is read at once: two records of the greatest length, and what is between them.
+/// The most that is read at once: an exchange as long as it may be in its source, and one more line
+/// ([`EXCHANGE_SPAN_MAX`](cerebro_transcript::limits::EXCHANGE_SPAN_MAX)).
 const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
 /// How many bytes of a file's beginning, and before the position where reading continues, are compared.
 const EDGE_BYTES: u64 = 4 << 10;
@@ -61,8 +62,8 @@ pub enum Fault {
     /// It is too long.
     #[error("it has {0} bytes, and at most {1} are read")]
     TooLarge(u64, u64),
-    /// A record does not end.
-    #[error("its records are longer than what is read at once")]
+    /// Records that belong together do not end.
+    #[error("records that belong together are longer than the {} MiB that are read at once", PIECE_BYTES_MAX >> 20)]
     Endless,
     /// It became shorter while it was read. The next scan begins again.
     #[error("it became shorter while it was read")]
@@ -208,7 +209,7 @@ impl Reading {
             let batch = if self.ended { read_to_end(&self.buffer, state) } else { read(&self.buffer, state) };
             let forward = batch.state.offset.saturating_sub(self.base);
             if !self.ended && forward == 0 {
-                // Records are longer than what was read.
+                // The exchange is longer than what was read.
                 if want >= PIECE_BYTES_MAX {
                     return Err(Fault::Endless);
                 }
@@ -403,6 +404,19 @@ mod tests {
         let seqs: Vec<u32> = prompts.iter().map(|(seq, _)| *seq).collect();
         assert_eq!(seqs, (0..120).collect::<Vec<_>>());
         assert_eq!(cursor.stat.size, fs::metadata(&path).unwrap().len());
+    }
+
+    #[test]
+    fn what_is_long_for_records_that_are_not_kept_hides_no_prompt() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        let progress = format!("{{\"type\":\"progress\",\"data\":\"{}\"}}\n", "p".repeat(1 << 20));
+        let between = progress.repeat(PIECE_BYTES_MAX / progress.len() + 20);
+        let all = [talk(0, 2), between, line(8, "assistant", "done"), talk(10, 12)].concat();
+        fs::write(&path, all).unwrap();
+        let (prompts, _, _) = through(&path, None).unwrap();
+        let prompts: Vec<&str> = prompts.iter().map(|(_, prompt)| prompt.as_str()).collect();
+        assert_eq!(prompts, ["ask 0", "ask 1", "", "ask 10", "ask 11"], "the reply is a piece of its own");
     }
 
     #[test]

@@ -11,13 +11,12 @@ use std::{
 use super::Intake;
 use super::{
     folders::{Form, TranscriptFolder, agents},
-    settings::HistorySettings,
     state::{HistoryOptions, ImportRequest, Known, broke_off},
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
 use crate::{ServiceError, agent_slug, lock, looks};
-use cerebro_core::domain::{Project, SourceState};
+use cerebro_core::domain::SourceState;
 use cerebro_transcript::READER_VERSION;
 
 /// How long the daemon has served before the first scan, so that the scan does not delay those who waited for its start.
@@ -100,7 +99,7 @@ impl Intake {
             // Set before the request is taken, so that nobody who waits for it sees the task idle.
             lock(&self.state.progress).running = self.is_taken_in();
             let wanted = std::mem::take(&mut *lock(&self.state.wanted));
-            let mut pass = self.pass(None, i64::MIN);
+            let mut pass = self.pass(&ImportRequest::default(), i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
             } else {
@@ -114,7 +113,7 @@ impl Intake {
                 self.scan(&ImportRequest::default()).await?;
             }
             if wanted.scan || has_imported {
-                self.take_memory_files(&mut self.pass(None, i64::MIN)).await?;
+                self.take_memory_files(&mut self.pass(&ImportRequest::default(), i64::MIN)).await?;
             }
         }
         Ok(())
@@ -172,7 +171,7 @@ impl Intake {
         }
         let ordered = tokio::task::spawn_blocking(move || walk::in_order(fresh)).await;
         let ordered = ordered.map_err(|_| broke_off("a look at the sessions broke off"))?;
-        let mut pass = self.pass(request.project.clone(), oldest);
+        let mut pass = self.pass(request, oldest);
         self.read_all(ordered, &mut pass).await
     }
 
@@ -253,14 +252,15 @@ impl Intake {
         Ok(())
     }
 
-    pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
-        Pass::new(self.state.settings().unwrap_or_default(), only, oldest)
+    /// A pass over what a request is about.
+    pub(super) fn pass(&self, request: &ImportRequest, oldest: i64) -> Pass {
+        let settings = request.chosen_from(&self.state.settings().unwrap_or_default());
+        Pass::new(settings, request.project.clone(), oldest)
     }
 
     /// Reads from the store what is known of the files: once, and again when the settings want other ones.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let HistorySettings { include, exclude, .. } = self.state.settings().unwrap_or_default();
-        let chosen = (include, exclude);
+        let chosen = self.state.settings().unwrap_or_default();
         if lock(&self.state.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }

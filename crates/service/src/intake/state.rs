@@ -52,6 +52,14 @@ pub struct ImportRequest {
     pub since: Option<Duration>,
 }
 
+impl ImportRequest {
+    /// The settings as this request leaves them: what it asks for is wanted too.
+    pub(super) fn chosen_from(&self, settings: &HistorySettings) -> HistorySettings {
+        let agents: Vec<String> = self.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
+        settings.choosing(&agents, self.project.as_ref().map(Project::as_str))
+    }
+}
+
 /// What was done for one agent since the daemon began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentProgress {
@@ -154,8 +162,8 @@ pub(super) fn broke_off(what: &str) -> ServiceError {
 /// What was read, by file and by session.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// `include` and `exclude` of the settings when this was read.
-    pub chosen: (Vec<String>, Vec<String>),
+    /// The settings when this was read.
+    pub chosen: HistorySettings,
     /// The state of the files when they were read last.
     pub gates: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
@@ -293,6 +301,12 @@ impl Intake {
         self.is_kept() || !lock(&self.state.wanted).imports.is_empty()
     }
 
+    /// Which sessions the settings choose, in words.
+    pub fn choices(&self) -> Vec<String> {
+        let settings = self.state.settings().unwrap_or_default();
+        settings.choices().iter().map(ToString::to_string).collect()
+    }
+
     /// Whether sessions are imported without being asked for.
     pub fn is_kept(&self) -> bool {
         self.state.keeps_history()
@@ -301,7 +315,7 @@ impl Intake {
     /// The places that a request is about, and the time before which a file is too old, in microseconds.
     pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<TranscriptFolder>, i64)> {
         let options = self.state.options.get()?;
-        let settings = (options.settings)();
+        let settings = request.chosen_from(&(options.settings)());
         let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
         let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();
         let since = request.since.unwrap_or(settings.since);

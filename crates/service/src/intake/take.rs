@@ -90,15 +90,20 @@ impl Pass {
         self.settings.enabled
     }
 
-    /// Whether a session of a project, a folder and a file is wanted.
-    pub(super) fn wants(&self, project: &Project, folder: Option<&str>, path: &Path) -> Want {
+    /// Whether a session in a project and a folder, of the agent of a source, is wanted.
+    pub(super) fn wants(&self, project: &Project, folder: Option<&str>, found: &Found) -> Want {
         if self.only.as_ref().is_some_and(|only| only != project) {
             Want::NotNow
-        } else if self.settings.wants(project, folder, path) {
+        } else if self.settings.wants(found.agent, project, folder, &found.path) {
             Want::Yes
         } else {
             Want::Never
         }
+    }
+
+    /// The projects of the folders that were looked up.
+    pub(super) fn projects(&self) -> impl Iterator<Item = &Project> {
+        self.projects.values()
     }
 
     /// Whether the project or the folder decides if a session is wanted.
@@ -239,7 +244,7 @@ impl Intake {
         cursor: &Cursor,
         pass: &Pass,
     ) -> Result<Option<Taken>, Trouble> {
-        let error = match pass.wants(project, batch.session.cwd.as_deref(), &found.path) {
+        let error = match pass.wants(project, batch.session.cwd.as_deref(), found) {
             Want::NotNow => return Ok(Some(Taken::Remainder)),
             Want::Never => None,
             Want::Yes if self.is_held_elsewhere(found, &batch.session.id) => {

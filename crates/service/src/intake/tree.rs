@@ -73,7 +73,8 @@ impl Files {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|ending| ending == "json") {
-                self.left = self.left.checked_sub(1).ok_or(Fault::Endless)?;
+                let too_many = || Fault::Unknown(format!("its session has more than {FILES_MAX} files"));
+                self.left = self.left.checked_sub(1).ok_or_else(too_many)?;
                 paths.push(path);
             }
         }

@@ -136,11 +136,16 @@ impl<'a> PastSessions<'a> {
         self.0.select::<PastSessionRow, _>(TABLE, statement, vars).await
     }
 
-    /// At most `limit` past sessions that are named as forks of this one.
-    pub async fn forks_of(self, id: &SessionId, limit: usize) -> Result<Vec<PastSession>, StoreError> {
-        let vars =
-            Vars::new().with("parent", id.as_str()).with("kind", AncestorKind::Fork.as_str()).limit(limit);
-        self.0.select::<PastSessionRow, _>(TABLE, statement::PAST_SESSION_FORKS, vars).await
+    /// At most `limit` past sessions that name one of these as their ancestor of a kind, such as their forks.
+    pub async fn children(
+        self,
+        parents: &[SessionId],
+        kind: AncestorKind,
+        limit: usize,
+    ) -> Result<Vec<PastSession>, StoreError> {
+        let parents = parents.iter().map(|id| id.as_str().to_owned());
+        let vars = Vars::new().list("parents", parents).with("kind", kind.as_str()).limit(limit);
+        self.0.select::<PastSessionRow, _>(TABLE, statement::PAST_SESSION_CHILDREN, vars).await
     }
 
     /// A page of all past sessions in order of id.

@@ -1,7 +1,7 @@
 //! A transcript that is read in pieces, cut anywhere, gives the same as one that is read at once; and no bytes make a
 //! reader panic.
 
-use cerebro_transcript::limits::{LINE_BYTES_MAX, TURNS_MAX};
+use cerebro_transcript::limits::{EXCHANGE_SPAN_MAX, LINE_BYTES_MAX, TURNS_MAX};
 use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, lineage, read, read_to_end, typed};
 use proptest::prelude::*;
 
@@ -159,6 +159,37 @@ fn a_long_exchange_is_read_in_pieces_that_add_up() {
     // Going on reads only the last pieces again.
     let left = bytes.len() as u64 - whole.last.state.offset;
     assert!(left < bytes.len() as u64 / 2, "{left} of {} bytes again", bytes.len());
+}
+
+#[test]
+fn an_exchange_that_reaches_too_far_ends_and_what_follows_is_read() {
+    let user = |id: &str, text: &str| {
+        format!(r#"{{"type":"user","uuid":"{id}","sessionId":"s1","message":{{"content":"{text}"}}}}"#)
+    };
+    let reply = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{id}","sessionId":"s1","message":{{"id":"{id}","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let progress = format!(r#"{{"type":"progress","data":{{"x":"{}"}}}}"#, "p".repeat(1 << 20));
+    let count = 2 + usize::try_from(EXCHANGE_SPAN_MAX >> 20).expect("few");
+    let mut all = vec![user("u1", "first"), reply("a1", "hello"), user("u2", "go"), reply("a2", "begun")];
+    all.extend(std::iter::repeat_n(progress, count));
+    all.extend([reply("a3", "done"), user("u3", "next"), reply("a4", "bye")]);
+    let bytes = bytes(&all);
+    let whole = read_cut(Agent::ClaudeCode, &bytes, &[]);
+    let prompts: Vec<Option<&str>> = whole
+        .exchanges
+        .values()
+        .map(|exchange| exchange.prompt.as_ref().map(|prompt| prompt.text.as_str()))
+        .collect();
+    assert_eq!(prompts, [Some("first"), Some("go"), None, Some("next")]);
+    assert_eq!(whole.exchanges.values().map(|exchange| exchange.part).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    let cuts = [bytes.len() / 3, bytes.len() - 1_000, bytes.len() - 200];
+    assert_eq!(read_cut(Agent::ClaudeCode, &bytes, &cuts), whole);
+    // A reading gets on that has no more than the bound and one line of it.
+    let part = read(&bytes[..bytes.len() - (1 << 19)], &State::new(Agent::ClaudeCode, ""));
+    assert!(part.state.offset > EXCHANGE_SPAN_MAX, "{}", part.state.offset);
 }
 
 #[test]

@@ -48,6 +48,12 @@ pub struct ShowArgs {
     /// Show everything that was said
     #[arg(long, requires = "session")]
     full: bool,
+    /// List only sessions of this project [default: of all projects]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "all_projects"])]
+    project: Option<String>,
+    /// List sessions of all projects, as without it
+    #[arg(long, conflicts_with = "session")]
+    all_projects: bool,
 }
 
 /// Show which sessions changed a file, the latest first
@@ -207,7 +213,9 @@ fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'stati
 }
 
 pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
-    let Some(session) = args.session else { return list(context).await };
+    let Some(session) = args.session else {
+        return list(context, args.project.filter(|_| !args.all_projects)).await;
+    };
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (whole, mut raw) = loop {
@@ -309,8 +317,8 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     rows.into_iter().map(|(name, what)| (name, what.trim().to_owned())).collect()
 }
 
-async fn list(context: &CommandContext) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::HistorySession)).await?;
+async fn list(context: &CommandContext, project: Option<String>) -> Result<Outcome> {
+    let answer = context.ask(Request::new(of::HistorySession).with("project", project)).await?;
     if context.output.json(answer.raw())? {
         return Ok(Outcome::Done);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toml_edit::{Array, InlineTable, Value};
 
 use super::setup::SetupContext;
 use super::{CommandContext, Outcome};
@@ -22,7 +23,7 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
 use cerebro_core::text;
-use cerebro_service::{HistorySettings, agent_slug, agents, glance, places};
+use cerebro_service::{Choice, HistorySettings, agent_slug, agents, glance, places};
 
 /// How often the progress is polled.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -48,14 +49,14 @@ pub enum HistoryCommand {
 /// Import past sessions, the newest first, and keep them current from then on
 ///
 /// Asks before it begins. Only the sessions that `--agent` and `--project` choose are kept current from then on; a
-/// later import can widen the choice. You can interrupt the command at any time: the import continues in the background.
+/// later import can add a choice. You can interrupt the command at any time: the import continues in the background.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
-    /// Only sessions of this agent; can be repeated [default: all agents that are found]
+    /// Only sessions of this agent; can be repeated [default: those chosen before, or else all that are found]
     #[arg(long = "agent", value_name = "AGENT", value_parser = agent_names())]
     agents: Vec<String>,
-    /// Only sessions of this project [default: all]
+    /// Only sessions of this project [default: those chosen before, or else all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// Only sessions of the last days, such as 30d; 0 means all [default: `since` in config.toml, or 180d]
@@ -121,6 +122,9 @@ const TAKEN: &[(&str, Layout)] = &[
     ("unknown records", Layout::Flexible),
 ];
 
+const MEMORY_FILES: &[(&str, Layout)] =
+    &[("memory file", Layout::Flexible), ("loaded by", Layout::Fixed), ("project", Layout::Fixed)];
+
 const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it was not read", Layout::Flexible)];
 
 pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Outcome> {
@@ -145,10 +149,24 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let found = daemon.read(asked(of::HistoryPreview, &args)).await?;
+    let preview = asked(of::HistoryPreview, &args).with("memory_files", args.memory_files);
+    let found = daemon.read(preview).await?;
+    let nothing = nobody_worked_there(&found, &args);
     if args.dry_run {
         daemon.close().await;
-        return show_found(context, &found).map(|()| Outcome::Done);
+        if let Some(nothing) = nothing.filter(|_| !context.output.is_json()) {
+            context.output.note(&nothing);
+            show_faults(context, &found.faults)?;
+        } else {
+            show_found(context, &found)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    if let Some(nothing) = nothing {
+        daemon.close().await;
+        let hint = "`cerebro history import --dry-run` shows what there is; `cerebro history include` chooses a project \
+                    before its first session";
+        return Err(Error::user(nothing).hint(hint));
     }
     let settings = Config::read(&home.config_file())?.history;
     if !args.yes {
@@ -161,9 +179,9 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
             return Ok(Outcome::Short);
         }
     }
-    let choice = choice(&settings, &args);
-    if !choice.is_empty() {
-        edit::set(&home.config_file(), "history", &choice)?;
+    let changes = changes(&settings, &args);
+    if !changes.is_empty() {
+        edit::set(&home.config_file(), "history", &changes)?;
     }
     daemon.read(asked(of::HistoryImport, &args)).await?;
     let status = if args.no_wait {
@@ -173,6 +191,19 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     };
     daemon.close().await;
     show_status(context, &status).map(|()| Outcome::Done)
+}
+
+/// Says that no session of the project that was named is here, and which projects there are that may have been meant.
+fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
+    let project = args.project.as_deref().filter(|_| found.agents.is_empty())?;
+    if found.near.iter().any(|near| near.raw() == project) {
+        return Some(format!("the past sessions of the project `{project}` are excluded"));
+    }
+    let near = match found.near.as_slice() {
+        [] => String::new(),
+        near => format!("; there are some of {}", shown(near)),
+    };
+    Some(format!("no past session of the project `{project}` was found on this machine{near}"))
 }
 
 /// A request about the sessions that were chosen.
@@ -195,21 +226,17 @@ fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
     )
 }
 
-/// The settings after a yes to an import. The first import sets the selection; later ones add to it.
-fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, Option<toml_edit::Value>)> {
+/// What changes in the settings after a yes to an import.
+fn changes(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, Option<Value>)> {
+    let chosen = settings.choosing(&args.agents, args.project.as_deref());
     let mut changes = Vec::new();
-    let mut chosen = |key, before: &[String], added: &[String]| {
-        // Everything was chosen before.
-        if added.is_empty() || settings.enabled && before.is_empty() {
-            return;
-        }
-        let kept: &[String] = if settings.enabled { before } else { &[] };
-        let new = added.iter().filter(|entry| !kept.contains(entry));
-        let all: toml_edit::Array = kept.iter().chain(new).map(String::as_str).collect();
-        changes.push((key, Some(all.into())));
-    };
-    chosen("agents", &settings.agents, &args.agents);
-    chosen("include", &settings.include, args.project.as_slice());
+    if chosen.agents != settings.agents {
+        let all: Array = chosen.agents.iter().map(String::as_str).collect();
+        changes.push(("agents", (!all.is_empty()).then(|| all.into())));
+    }
+    if chosen.include != settings.include {
+        changes.push(("include", (!chosen.include.is_empty()).then(|| included(&chosen.include))));
+    }
     for (key, is_set, is_wanted) in
         [("memory_files", settings.memory_files, args.memory_files), ("enabled", settings.enabled, true)]
     {
@@ -218,6 +245,21 @@ fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, O
         }
     }
     changes
+}
+
+/// `include` as it is written.
+fn included(choices: &[Choice]) -> Value {
+    let entry = |choice: &Choice| -> Value {
+        let within = choice.within.as_deref();
+        let Some(agent) = &choice.agent else { return within.unwrap_or_default().into() };
+        let mut table = InlineTable::new();
+        table.insert("agent", agent.as_str().into());
+        if let Some(within) = within {
+            table.insert("in", within.into());
+        }
+        table.into()
+    };
+    choices.iter().map(entry).collect::<Array>().into()
 }
 
 /// Reports the past sessions on this machine while an agent is set up. With `asks`, offers to import them if there is
@@ -237,7 +279,8 @@ pub async fn offer(
         return Ok(());
     }
     let (files, size) = glance(&places(|name| std::env::var_os(name), &setup.user));
-    if files == 0 {
+    // A yes is also about the sessions to come.
+    if files == 0 && answer.is_none() {
         return Ok(());
     }
     let there = format!("{files} past sessions of agents ({}) are on this machine", bytes(size));
@@ -261,7 +304,11 @@ pub async fn offer(
     let daemon = Daemon::reach(&context.home()?).await?;
     daemon.read(Request::new(of::HistoryImport)).await?;
     daemon.close().await;
-    context.output.note("past sessions are being imported; `cerebro history status` shows the progress");
+    context.output.note(if files == 0 {
+        "history is on: sessions are imported from now on; `cerebro history status` shows them"
+    } else {
+        "past sessions are being imported; `cerebro history status` shows the progress"
+    });
     Ok(())
 }
 
@@ -280,6 +327,12 @@ fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()>
         vec![shown(&one.agent), shown(&one.files), bytes(one.bytes), shown(&one.fresh), shown(&one.older)]
     });
     context.output.table(&table, "no agent has recorded a session here")?;
+    let files = Table::listing(MEMORY_FILES, &found.memory_files, |file| {
+        vec![shown(&file.path), shown(&file.loaded_by), shown(&file.project)]
+    });
+    if !files.is_empty() {
+        context.output.table(&files, "")?;
+    }
     show_faults(context, &found.faults)
 }
 
@@ -328,6 +381,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
     };
     context.output.facts(&[
         ("history", shown(&status.state)),
+        ("chosen", if status.enabled { shown(&status.chosen) } else { String::new() }),
         ("under way", under_way),
         ("sessions", shown(&status.sessions)),
         ("exchanges", shown(&status.exchanges)),
@@ -355,7 +409,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
 /// A list of projects and folders in the settings.
 struct Choosing {
     key: &'static str,
-    of: fn(HistorySettings) -> Vec<String>,
+    of: fn(HistorySettings) -> Vec<Choice>,
     heading: &'static str,
     nothing: &'static str,
     missing: &'static str,
@@ -371,7 +425,7 @@ const INCLUDE: Choosing = Choosing {
 
 const EXCLUDE: Choosing = Choosing {
     key: "exclude",
-    of: |settings| settings.exclude,
+    of: |settings| settings.exclude.iter().map(|name| Choice::of(None, Some(name))).collect(),
     heading: "excluded",
     nothing: "nothing is excluded",
     missing: "is not excluded",
@@ -383,16 +437,19 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
         let what = Some(what.trim_end_matches('/')).filter(|what| !what.is_empty()).unwrap_or("/");
-        if remove && !entries.iter().any(|entry| entry == what) {
+        // A place is removed for every agent, unless the agent is named as in the list.
+        let is_it = |entry: &Choice| entry.to_string() == what || entry.within.as_deref() == Some(what);
+        if remove && !entries.iter().any(is_it) {
             return Err(Error::user(format!("`{what}` {}", list.missing)));
         }
-        entries.retain(|entry| entry != what);
-        if !remove {
-            entries.push(what.to_owned());
+        if remove {
+            entries.retain(|entry| !is_it(entry));
+        } else if !entries.iter().any(|entry| entry.to_string() == what) {
+            entries.push(Choice::of(None, Some(what)));
         }
-        let array: toml_edit::Array = entries.iter().map(String::as_str).collect();
-        edit::set(&file, "history", &[(list.key, Some(array.into()))])?;
+        edit::set(&file, "history", &[(list.key, Some(included(&entries)))])?;
     }
+    let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
     if context.output.json(&json!({ list.key: entries }))? {
         return Ok(Outcome::Done);
     }

@@ -1,0 +1,160 @@
+//! Which past sessions are imported follows what people chose, choice by choice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
+use crate::support::{Home, json, wait_for};
+
+/// A folder that is the repository of a project.
+fn repository(home: &Home, project: &str) -> PathBuf {
+    let folder = home.folder(&project.replace('/', "-"));
+    fs::create_dir(folder.join(".git")).unwrap();
+    let remote = format!("[remote \"origin\"]\n\turl = https://example.com/{project}.git\n");
+    fs::write(folder.join(".git/config"), remote).unwrap();
+    fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    folder
+}
+
+fn claude(home: &Home, session: &str, folder: &Path) {
+    Claude::new(session, folder).turn("Ask", "Answer.").write(home);
+}
+
+fn rollout(home: &Home, session: &str, folder: &Path) {
+    fs::write(codex_file(home, session), codex(session, folder, &[("Ask", "Answer.")])).unwrap();
+}
+
+/// Sessions of two agents in two projects: `claude-app`, `codex-two` and so on.
+fn furnished() -> Home {
+    let home = Home::new();
+    for name in ["app", "two"] {
+        let folder = repository(&home, &format!("acme/{name}"));
+        claude(&home, &format!("claude-{name}"), &folder);
+        rollout(&home, &format!("codex-{name}"), &folder);
+    }
+    home
+}
+
+fn sessions(home: &Home) -> Vec<String> {
+    let listed = home.json(&["history", "show", "--all-projects"]);
+    let listed = listed["sessions"].as_array().unwrap().iter();
+    let mut ids: Vec<String> =
+        listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+fn import(home: &Home, choice: &[&str]) {
+    home.json(&[&["history", "import", "--yes", "--since", "0"], choice].concat());
+}
+
+/// Waits until the daemon has looked through all folders after its start.
+fn restart(home: &Home) {
+    home.kill_daemon();
+    home.json(&["daemon", "start"]);
+    wait_for("the first look", || {
+        let status = home.json(&["history", "status"]);
+        (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
+    });
+}
+
+#[test]
+fn a_later_choice_allows_no_more_than_it_says() {
+    let home = furnished();
+    import(&home, &["--agent", "codex"]);
+    import(&home, &["--agent", "claude-code", "--project", "acme/two"]);
+    let chosen = ["claude-two", "codex-app", "codex-two"];
+    assert_eq!(sessions(&home), chosen);
+    let status = home.json(&["history", "status"]);
+    assert_eq!(status["chosen"], json!(["all of codex", "acme/two of claude-code"]), "{status}");
+    let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
+    assert!(config.contains(r#"{ agent = "claude-code", in = "acme/two" }"#), "{config}");
+    // A new session that nobody chose, and an old one that grows, stay out.
+    claude(&home, "claude-new", &home.folder("acme-app"));
+    let more =
+        Claude::new("claude-app", &home.folder("acme-app")).turn("Ask", "Answer.").turn("More", "Yes.");
+    let old = fs::metadata(claude_file(&home, "claude-app")).unwrap().len() as usize;
+    append(&claude_file(&home, "claude-app"), &more.text().as_bytes()[old..]);
+    restart(&home);
+    home.take_in();
+    assert_eq!(sessions(&home), chosen);
+
+    assert_eq!(
+        home.json(&["history", "include"])["include"],
+        json!(["all of codex", "acme/two of claude-code"])
+    );
+    home.json(&["history", "include", "acme/two", "--remove"]);
+    assert_eq!(home.json(&["history", "status"])["chosen"], json!(["all of codex"]));
+}
+
+#[test]
+fn two_agents_in_two_projects_are_two_choices() {
+    let home = furnished();
+    import(&home, &["--agent", "claude-code", "--project", "acme/two"]);
+    import(&home, &["--agent", "codex", "--project", "acme/app"]);
+    restart(&home);
+    assert_eq!(sessions(&home), ["claude-two", "codex-app"]);
+}
+
+#[test]
+fn an_agent_is_chosen_beside_a_project() {
+    let home = furnished();
+    import(&home, &["--project", "acme/two"]);
+    assert_eq!(sessions(&home), ["claude-two", "codex-two"]);
+    import(&home, &["--agent", "codex"]);
+    assert_eq!(sessions(&home), ["claude-two", "codex-app", "codex-two"]);
+    // The preview of a further choice shows what it would add.
+    let found = home.json(&["history", "import", "--project", "acme/app", "--dry-run", "--since", "0"]);
+    assert_eq!(found["agents"][0]["files"], 1, "{found}");
+}
+
+#[test]
+fn a_project_without_sessions_is_named_and_changes_nothing() {
+    let home = furnished();
+    let import = ["history", "import", "--project", "acme/tow", "--since", "0"];
+    let refused = home.run(&[&import[..], &["--yes"]].concat());
+    assert_eq!(refused.code(), 1, "{refused:?}");
+    assert!(refused.stderr.contains("`acme/tow`") && refused.stderr.contains("acme/two"), "{refused:?}");
+    assert!(!home.data().join("config.toml").exists());
+    let shown = home.run(&[&import[..], &["--dry-run"]].concat());
+    assert!(shown.code() == 0 && shown.stderr.contains("acme/two"), "{shown:?}");
+}
+
+#[test]
+fn a_yes_at_setup_counts_for_sessions_to_come() {
+    let home = Home::new();
+    let run = home.run(&["setup", "claude-code", "--history", "yes"]);
+    assert!(run.code() == 0 && run.stderr.contains("history is on"), "{run:?}");
+    let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
+    assert!(config.contains("enabled = true"), "{config}");
+    claude(&home, "s-1", &home.work());
+    restart(&home);
+    assert_eq!(sessions(&home), ["s-1"]);
+}
+
+#[test]
+fn a_dry_run_lists_memory_files() {
+    let home = Home::new();
+    fs::write(home.work().join("CLAUDE.md"), "# Rules\n").unwrap();
+    claude(&home, "s-1", &home.work());
+    let listed = |more: &[&str]| {
+        let found = home.json(&[&["history", "import", "--dry-run", "--since", "0"], more].concat());
+        found["memory_files"].as_array().cloned().unwrap_or_default()
+    };
+    assert_eq!(listed(&[]).len(), 0);
+    let found = listed(&["--memory-files"]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0]["path"].as_str().unwrap().ends_with("work/CLAUDE.md"), "{found:?}");
+    assert_eq!(found[0]["loaded_by"], json!(["claude-code"]));
+    let shown = home.run(&["history", "import", "--dry-run", "--since", "0", "--memory-files"]);
+    assert!(shown.stdout.contains("CLAUDE.md"), "{shown:?}");
+}
+
+#[test]
+fn sessions_of_one_project_are_listed_when_it_is_named() {
+    let home = furnished();
+    home.take_in();
+    assert_eq!(sessions(&home).len(), 4);
+    let listed = home.json(&["history", "show", "--project", "acme/two"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
+}
