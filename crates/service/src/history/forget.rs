@@ -1,6 +1,6 @@
 //! Forgetting: exchanges and sessions are destroyed, and a tombstone of each keeps imports from bringing them back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use super::meant::{IsMeant, Meant, Thing};
 use crate::{
@@ -137,9 +137,9 @@ impl History {
     ) -> Result<bool, ServiceError> {
         let past = self.base.store.past_sessions().by_id(&batch.session).await?;
         let Some(past) = past else { return Ok(false) };
-        if !handbooks.contains_key(&past.project) {
-            let saved = self.memories.rendered_handbooks(Some(&past.project)).await?;
-            handbooks.insert(past.project, saved);
+        if let Entry::Vacant(unknown) = handbooks.entry(past.project) {
+            let saved = self.memories.rendered_handbooks(Some(unknown.key())).await?;
+            unknown.insert(saved);
         }
         let (is_over, retracted) = self.base.store.transact(batch).await?;
         forgotten.add(retracted);
