@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(naming(folder.path(), &["m1"]).unwrap(), Vec::<PathBuf>::new());
         let file = home.path().join("skills/x/SKILL.md");
         install(folder.path(), &file, &format!("{TEXT}Memory `m1`; exchanges `x1`.\n"), false).unwrap();
-        assert_eq!(naming(folder.path(), &["m0", "m1"]).unwrap(), [file.clone()]);
+        assert_eq!(naming(folder.path(), &["m0", "m1"]).unwrap(), std::slice::from_ref(&file));
         assert_eq!(naming(folder.path(), &["m"]).unwrap(), Vec::<PathBuf>::new());
         std::fs::remove_file(&file).unwrap();
         assert_eq!(naming(folder.path(), &["m1"]).unwrap(), Vec::<PathBuf>::new());
