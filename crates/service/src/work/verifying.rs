@@ -41,6 +41,14 @@ fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, claims: &Claims) -> Vec<F
     named.collect()
 }
 
+/// What was read; `None` if a row among it cannot be read.
+pub(super) fn readable<T>(read: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> {
+    match read {
+        Err(ServiceError::Store(error)) if error.is_unreadable() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 impl VerifiedWork {
     fn find(&mut self, work: Option<WorkId>, finding: Finding) {
         if self.findings.len() < FINDINGS_MAX {
@@ -249,11 +257,8 @@ impl Journal {
             return self.verify_foreign(stored, claims, report).await;
         }
         let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
-        let (verified, rows) = match self.verified(stored, &sealed).await {
-            Err(ServiceError::Store(error)) if error.is_unreadable() => {
-                return self.verify_unreadable(work, report).await;
-            }
-            verified => verified?,
+        let Some((verified, rows)) = readable(self.verified(stored, &sealed).await)? else {
+            return self.verify_unreadable(work, report).await;
         };
         let Verified { events, purged, mut findings, heads } = verified;
         report.events += events;
@@ -278,11 +283,8 @@ impl Journal {
         claims: &Claims,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
-        let rows = match self.all_events(&stored.work).await {
-            Err(ServiceError::Store(error)) if error.is_unreadable() => {
-                return self.verify_unreadable(&stored.work, report).await;
-            }
-            rows => rows?,
+        let Some(rows) = readable(self.all_events(&stored.work).await)? else {
+            return self.verify_unreadable(&stored.work, report).await;
         };
         report.events += rows.len() as u64;
         if !claims.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
