@@ -1,14 +1,14 @@
 //! Translates a hook's payload, from any agent, into steps.
 //!
 //! Pure, and without errors: unknown fields are ignored, and missing fields lead to a step with less data or to none.
-//! Every text is cut to a bound, but not within a word. So the daemon, which redacts the text, still recognises a
-//! secret at its end.
+//! Every text is cut to a bound. What is cut is redacted before, because a cut can part a secret from its name; the daemon
+//! redacts all of it.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
-use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
-use cerebro_transcript::report::{self, Report, Result as CallResult, clipped, name};
+use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran, cut};
+use cerebro_transcript::report::{self, Report, Result as CallResult, name};
 use cerebro_transcript::turn::{Action, Call, Outcome};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,6 +18,8 @@ use super::{Agent, strip};
 /// Longest last message of a turn, and longest reason for a failed turn.
 const MESSAGE_BYTES_MAX: usize = 600;
 const ERROR_BYTES_MAX: usize = 200;
+/// Longest output that nothing is cut from before its end is taken.
+const PRINTED_BYTES_MAX: usize = 4_000;
 
 /// The steps in one payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,14 +86,14 @@ fn turn_id(input: &Value) -> String {
 
 fn prompt(input: &Value) -> Option<Step> {
     let words = strip::strip(text(input, "prompt"));
-    (!words.trim().is_empty()).then(|| Step::Prompt { text: clipped(words.trim(), PROMPT_BYTES_MAX) })
+    (!words.trim().is_empty()).then(|| Step::Prompt { text: cut(words.trim(), PROMPT_BYTES_MAX) })
 }
 
 /// The agent's last message of a turn.
 fn last_message(input: &Value) -> Option<String> {
     let keys = ["last_assistant_message", "prompt_response", "text"];
     let words = keys.into_iter().map(|key| strip::strip(text(input, key))).find(|words| !words.is_empty())?;
-    Some(clipped(&words, MESSAGE_BYTES_MAX))
+    Some(cut(&words, MESSAGE_BYTES_MAX))
 }
 
 /// The call that a payload describes. A call of a sub-agent belongs to the session.
@@ -100,7 +102,10 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     if tool.is_empty() {
         return None;
     }
-    let printed = printed(agent, input);
+    let mut printed = printed(agent, input);
+    if printed.len() > PRINTED_BYTES_MAX {
+        printed = reported::redacted(&printed);
+    }
     let result = CallResult {
         text: &printed,
         failed: failed || is_failure(agent, &input["tool_response"]),
@@ -215,7 +220,7 @@ fn before(call: &Call) -> Option<Step> {
         Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            what: clipped(line, COMMAND_BYTES_MAX),
+            what: cut(line, COMMAND_BYTES_MAX),
         }),
         _ => None,
     }
@@ -324,7 +329,7 @@ fn error(input: &Value) -> String {
     };
     let (error, details) = (word(&input["error"]), word(&input["error_details"]));
     let all = if details.is_empty() { error } else { format!("{error}: {details}") };
-    clipped(all.trim_start_matches(": "), ERROR_BYTES_MAX)
+    cut(all.trim_start_matches(": "), ERROR_BYTES_MAX)
 }
 
 #[cfg(test)]

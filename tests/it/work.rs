@@ -158,6 +158,10 @@ fn statements_can_be_tried_without_a_trace() {
         ("BEGIN; UPDATE memory SET pinned = true; COMMIT;", "BEGIN"),
         ("UPDATE memory SET", "refused"),
         ("CREATE memory SET title = 5", "statement 1"),
+        ("REMOVE TABLE work", "schema"),
+        ("DEFINE TABLE foo", "schema"),
+        ("IF true { DEFINE FIELD mine ON memory TYPE option<int> }", "schema"),
+        ("REMOVE FIELD title ON memory", "schema"),
     ] {
         std::fs::write(&file, text).unwrap();
         let refused = home.run(&["whatif", "run", file.to_str().unwrap()]);

@@ -16,6 +16,9 @@ use super::{BoxFuture, Engine, EngineError, Query};
 const STATEMENTS_MAX: usize = 100;
 /// The beginnings of statements about the connection or transaction, which cannot run inside one.
 const OUTSIDE: [&str; 7] = ["BEGIN", "CANCEL", "COMMIT", "USE", "LIVE", "KILL", "ACCESS"];
+/// The answer to statements of which the changes of rows say too little.
+const SCHEMA_CHANGED: &str = "the statements would change the schema (a table, field, index, event, function or the like), and only \
+                              changes of rows can be shown; nothing was changed. `cerebro whatif new` makes a copy to try that on";
 /// The table in which the events record rows; it is not part of the schema.
 const NOTES: &str = "trial_note";
 
@@ -89,7 +92,12 @@ async fn attempt(transaction: &Transaction<Db>, query: &Query) -> Result<Trial, 
     });
     let define = [format!("DEFINE TABLE {NOTES} SCHEMALESS;")].into_iter().chain(events).collect::<String>();
     run(transaction, define, &Map::new()).await?;
+    let before = schema(transaction, &tables).await?;
     run(transaction, query.text.clone(), &query.params).await?;
+    // The events report rows only.
+    if schema(transaction, &tables).await? != before {
+        return Err(EngineError::Refused(SCHEMA_CHANGED.to_owned()));
+    }
     let counts =
         format!("SELECT place, deed, count() AS rows FROM {NOTES} GROUP BY place, deed ORDER BY place, deed");
     let changes = format!("SELECT row, deed, id FROM {NOTES} ORDER BY id LIMIT {}", query.rows_max + 1);
@@ -98,6 +106,21 @@ async fn attempt(transaction: &Transaction<Db>, query: &Query) -> Result<Trial, 
     let more = changes.len() > query.rows_max;
     changes.truncate(query.rows_max);
     Ok(Trial { counts, changes, more })
+}
+
+/// The definitions of the database and of these tables; a table that is gone has none.
+async fn schema(transaction: &Transaction<Db>, tables: &Map<String, Json>) -> Result<Vec<Json>, EngineError> {
+    let mut facts = run(transaction, "INFO FOR DB".to_owned(), &Map::new()).await?;
+    let present = facts.first().map(|facts| facts["tables"].clone()).unwrap_or_default();
+    let of_tables: String = tables
+        .keys()
+        .filter(|table| present.get(table.as_str()).is_some())
+        .map(|table| format!("INFO FOR TABLE `{}`;", table.replace('`', "")))
+        .collect();
+    if !of_tables.is_empty() {
+        facts.extend(run(transaction, of_tables, &Map::new()).await?);
+    }
+    Ok(facts)
 }
 
 /// The answers of all statements. The first failure is the error.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use cerebro_core::text;
+
 use crate::{
-    Work,
+    Step, Work,
     chain::{self, ChainedEvent, Key, WorkKey},
-    limits::EVENTS_MAX,
+    limits::{EVENTS_MAX, TITLE_CHARS_MAX},
     mac::Mac,
 };
 
@@ -36,7 +38,7 @@ pub enum Finding {
     ArtifactChanged { seq: u64 },
     /// An artifact is missing.
     ArtifactMissing { seq: u64 },
-    /// A seal names a piece of work that is missing.
+    /// A seal or an event names a piece of work that is missing.
     WorkMissing,
     /// A seal says that it was pruned, but it exists.
     WorkReturned,
@@ -102,7 +104,7 @@ impl fmt::Display for Finding {
             Self::Rewritten => "its events come from two histories".to_owned(),
             Self::ArtifactChanged { seq } => format!("the artifact of event {seq} is not as it was written"),
             Self::ArtifactMissing { seq } => format!("the artifact of event {seq} is missing"),
-            Self::WorkMissing => "a seal names it, and it is missing".to_owned(),
+            Self::WorkMissing => "a seal or an event names it, and it is missing".to_owned(),
             Self::WorkReturned => "it was pruned, and is there again".to_owned(),
             Self::SealDiffers { seal, seq } => {
                 format!("seal {seal} has another head at event {seq} than its events lead to")
@@ -146,6 +148,9 @@ pub fn verify(key: &WorkKey, work: &Work, rows: &[ChainedEvent], sealed: &BTreeS
     if !row_is_genuine || !work.has_fitting_name() {
         findings.push(Finding::RowEdited);
     }
+    if findings.is_empty() && !has_fitting_title(work, rows) {
+        findings.push(Finding::RowEdited);
+    }
     let mut head = key.origin(work);
     for kept in rows {
         head = key.head(&head, &kept.mac);
@@ -172,6 +177,22 @@ pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEv
     });
     let expected = if work.seq == 0 { key.origin(work) } else { work.head };
     reached == Some((work.seq, expected)) && is_row_genuine(key, work) && work.has_fitting_name()
+}
+
+/// Whether the title is the one with which a piece of work began, as far as its events say: not if the title or the text of
+/// the first event was purged, nor for a fork. What is reopened may get another title, and redaction may be stricter later.
+fn has_fitting_title(work: &Work, rows: &[ChainedEvent]) -> bool {
+    let is_free = work.title.is_empty()
+        || work.title.contains("[REDACTED:")
+        || rows.iter().any(|kept| kept.kind == "reopened");
+    let first = rows.first().filter(|first| !is_free && first.seq == 1 && first.artifact.is_none());
+    let begun: Option<Step> = first.and_then(|first| serde_json::from_str(first.body.as_deref()?).ok());
+    match begun {
+        Some(Step::Begun { title, .. }) => {
+            *text::cut_chars(&text::one_line(&title), TITLE_CHARS_MAX) == *work.title
+        }
+        _ => true,
+    }
 }
 
 fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {

@@ -1,6 +1,6 @@
 //! The errors of the store.
 
-use cerebro_core::domain::limits::WRITE_ATTEMPTS_MAX;
+use cerebro_core::domain::{WorkId, limits::WRITE_ATTEMPTS_MAX};
 use cerebro_engine::EngineError;
 
 /// Why the store did not do what it was asked to do.
@@ -50,6 +50,17 @@ pub enum StoreError {
         /// The server's address.
         url: String,
     },
+    /// The number of an event to be written is that of a row which no write of this program made.
+    #[error(
+        "event {seq} of work {work} is there already and was not written by this journal, so nothing was written: somebody changed the \
+         journal. `cerebro work verify` names what was changed"
+    )]
+    Inserted {
+        /// The piece of work.
+        work: WorkId,
+        /// The number.
+        seq: u64,
+    },
     /// The store is closing.
     #[error("the store is closing; call again")]
     Closed,
@@ -59,6 +70,18 @@ impl StoreError {
     /// A statement that failed, with a reason of this program.
     pub(super) fn query(statement: &'static str, reason: String) -> Self {
         Self::Engine(EngineError::Query { statement, reason })
+    }
+
+    /// Whether a row that was read is not one that this program could have written, down to its bytes.
+    pub fn is_unreadable(&self) -> bool {
+        const OF_ENGINE: [&str; 2] = ["Failed to fetch records", "Failed to deserialize record"];
+        match self {
+            Self::Row { .. } => true,
+            Self::Engine(EngineError::Query { reason, .. }) => {
+                OF_ENGINE.iter().any(|words| reason.contains(words))
+            }
+            _ => false,
+        }
     }
 
     /// Whether another attempt may succeed.

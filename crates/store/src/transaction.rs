@@ -79,9 +79,13 @@ impl Store {
             let mut write = self.begin().await?;
             // Boxed, so that the callers' futures stay small.
             let output = Box::pin(decision.decide(&mut write)).await?;
+            let numbers = write.new_work_events();
             match write.commit().await {
                 Ok(()) => return Ok(output),
-                Err(error) if error.is_retryable() => attempts.again().await?,
+                Err(error) if error.is_retryable() => {
+                    Box::pin(self.works().check_free(&numbers)).await?;
+                    attempts.again().await?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

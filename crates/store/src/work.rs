@@ -1,6 +1,7 @@
 //! The journal of work: queries and changes. Its chain belongs to `cerebro_ledger`.
 
 mod held;
+mod taken;
 
 use std::ops::RangeInclusive;
 

@@ -322,6 +322,22 @@ proptest! {
     }
 }
 
+#[test]
+fn a_cut_parts_no_secret_from_its_name() {
+    let secret = "MKF6Xhunterpass99";
+    for after in [300, 400, 520, 575, 590, 700, 1_500, 4_000] {
+        let text = format!("{}password: {secret} {}", "pad pad\n".repeat(800), "z".repeat(after));
+        let input = json!({
+            "session_id": "s", "tool_name": "Bash", "tool_use_id": "t", "error": format!("Exit code 1\n{text}"),
+            "tool_input": {"command": "make test"}, "prompt": text, "last_assistant_message": text,
+        });
+        for event in ["UserPromptSubmit", "PostToolUseFailure", "Stop"] {
+            let written = serde_json::to_string(&step(Agent::ClaudeCode, event, &input)).unwrap();
+            assert!(!written.contains("hunterpass"), "{event} {after}: {written}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 

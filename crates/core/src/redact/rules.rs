@@ -4,7 +4,10 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::value::{is_placeholder, mixes_cases};
+use super::{
+    value::{is_placeholder, mixes_cases},
+    wrapped::lines_of_base64,
+};
 
 /// One form of secret.
 pub(super) struct Rule {
@@ -33,6 +36,8 @@ enum Before {
     /// As `NoBase64`. The pattern begins with a run of any length, so a failed match is not tried again inside that
     /// run.
     NoBase64OncePerRun,
+    /// Lines of base64, at least one of them long, up to the line of the anchor. The pattern begins with the first.
+    LinesOfBase64,
     /// `least` to `most` bytes that belong to the secret. A longer run is refused if these must be the `whole` run.
     Run {
         of: fn(u8) -> bool,
@@ -56,6 +61,7 @@ impl Before {
                 let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
                 (!last.is_some_and(is_base64) || ends_a_path(&text[..at])).then_some(at)
             }
+            Self::LinesOfBase64 => lines_of_base64(text, at),
             Self::Run { of, least, most, whole } => {
                 let bytes = text.as_bytes()[..at].iter().rev();
                 let count = bytes.take(most + 1).take_while(|b| of(**b)).count();
@@ -155,6 +161,14 @@ const RULES: &[Rule] = &[
         ),
         guard: always,
         form: "a PEM, OpenSSH or PGP block, closed or not",
+    },
+    Rule {
+        kind: "private-key",
+        anchors: &["-----END "],
+        before: Before::LinesOfBase64,
+        pattern: concat!(r"(?<secret>(?:[^-]|-{1,4}[^-])*-----END ", private_key!(), ")"),
+        guard: always,
+        form: "the end of such a block, with its lines of base64",
     },
     Rule {
         kind: "private-key",

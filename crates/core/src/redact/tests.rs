@@ -140,6 +140,9 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
         pem("PRIVATE KEY", 2, "").replace('\n', "\\n") + "-----END PRIVATE KEY-----",
         "\\n\"",
     );
+    let end = "-----END RSA PRIVATE KEY-----";
+    let lines = (letters(64) + "\n").repeat(2);
+    add("private-key", "… 12 lines …\n", format!("{lines}abc4\n{end}"), "\nafter");
     let headed = pem("RSA PRIVATE KEY", 2, "").replacen('\n', "\nProc-Type: 4,ENCRYPTED\n\n", 1);
     add("private-key", "", headed.trim_end().to_owned(), "");
     add("private-key", "age: ", format!("AGE-SECRET-KEY-1{}", capitals(58)), "\n");
@@ -223,6 +226,9 @@ fn other_text_stays() {
         "&lt;private&gt;",
         "Give <private key> here",
         "-----BEGIN PRIVATE KEY-----",
+        "it ends with\n\n-----END PRIVATE KEY-----",
+        "key\n-----END PRIVATE KEY-----",
+        "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9w\n-----END CERTIFICATE-----",
         "the -----BEGIN RSA PRIVATE KEY----- line",
         "a PRIVATE KEY",
         "AGE-SECRET-KEY-1",

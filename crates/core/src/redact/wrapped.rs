@@ -44,6 +44,27 @@ pub(super) fn joints(text: &str) -> Vec<Joint> {
     joints
 }
 
+/// A line of base64 of so many bytes is no word or name.
+const BASE64_LINE_BYTES: usize = 40;
+
+/// Where the lines of base64 begin that end before the line of an anchor, if one of them is long.
+pub(super) fn lines_of_base64(text: &str, at: usize) -> Option<usize> {
+    let margin = |c: char| matches!(c, ' ' | '\t' | '\r' | '>' | '|' | '#' | '*');
+    let is_base64 = |line: &str| line.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+    let (mut rest, mut begin, mut has_long) = (text[..at].trim_end_matches(margin), None, false);
+    while let Some(before) = rest.strip_suffix('\n') {
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before[start..].trim_matches(margin);
+        if line.is_empty() || !is_base64(line) {
+            break;
+        }
+        has_long |= line.len() >= BASE64_LINE_BYTES;
+        begin = Some(start);
+        rest = &before[..start];
+    }
+    begin.filter(|_| has_long)
+}
+
 /// Where the line end at `at` ends: a line break, one that is written as `\n`, or one that `\` continues.
 fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];

@@ -1,10 +1,11 @@
 //! The steps of an agent's call, and how a step from a hook is recognised as the same in the transcript.
 //!
 //! Hooks and transcripts report the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so that
-//! a call that is reported twice is one event. Every text is cut between words, so that redaction still recognises a secret
-//! at the cut.
+//! a call that is reported twice is one event. A text is redacted before it is cut, because a cut can part a secret from the
+//! name by which it is recognised.
 
 use cerebro_core::domain::Timestamp;
+use cerebro_core::redact::redact_text;
 use cerebro_ledger::{Ending, Planned, Standing, Step, verdict};
 use cerebro_transcript::report::clipped;
 use cerebro_transcript::turn::{Action, Call, Outcome, PromptKind, Stop, Todo, Turn};
@@ -21,6 +22,20 @@ pub const FILES_MAX: usize = 32;
 /// Most steps of a plan, and the longest text of one.
 const PLAN_MAX: usize = 50;
 const ITEM_BYTES_MAX: usize = 200;
+/// What takes the place of an item that is a part of a key in armour.
+const REDACTED_KEY: &str = "[REDACTED:private-key]";
+/// Most of a text that is redacted before it is cut: both ends of a longer one.
+const REDACTED_BYTES_MAX: usize = 64 << 10;
+
+/// At most `max` bytes of a text, from its beginning and its end. A text that is cut is redacted first.
+pub fn cut(text: &str, max: usize) -> String {
+    if text.len() <= max { text.to_owned() } else { clipped(&redacted(text), max) }
+}
+
+/// A text without its secrets, before any of it is cut; of more than 64 KiB, the beginning and the end.
+pub fn redacted(text: &str) -> String {
+    redact_text(&clipped(text, REDACTED_BYTES_MAX)).value.into()
+}
 
 /// The key by which a repetition of the first step of a call or turn is recognised, if the agent gives it an id.
 ///
@@ -51,7 +66,7 @@ pub struct Ran<'a> {
 pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
     Step::Ran {
         call: own_id(call),
-        command: clipped(line, COMMAND_BYTES_MAX),
+        command: cut(line, COMMAND_BYTES_MAX),
         ending: ran.ending,
         exit: ran.exit,
         ms: ran.ms,
@@ -81,7 +96,25 @@ pub fn list(items: &[Todo]) -> Vec<Step> {
 
 fn planned(mut steps: Vec<Planned>) -> Vec<Step> {
     steps.truncate(PLAN_MAX);
+    if steps.iter().any(|step| step.text.contains("-----BEGIN ")) {
+        redact_key(&mut steps);
+    }
     if steps.is_empty() { Vec::new() } else { vec![Step::Planned { steps }] }
+}
+
+/// Redacts a key in armour of which each line is an item.
+fn redact_key(steps: &mut [Planned]) {
+    let alone: Vec<_> = steps.iter().map(|step| redact_text(&step.text).value).collect();
+    let texts: Vec<&str> = steps.iter().map(|step| step.text.as_str()).collect();
+    let together = redact_text(&texts.join("\n")).value;
+    let keys = |text: &str| text.matches(REDACTED_KEY).count();
+    if keys(&together) > alone.iter().map(|text| keys(text)).sum::<usize>() {
+        for (step, alone) in steps.iter_mut().zip(&alone) {
+            if !together.contains(alone.as_str()) {
+                REDACTED_KEY.clone_into(&mut step.text);
+            }
+        }
+    }
 }
 
 fn own_id(call: &Call) -> Option<String> {
@@ -94,7 +127,11 @@ fn tail(output: &str) -> String {
     if output.len() <= TAIL_BYTES_MAX {
         return output.to_owned();
     }
-    let begin = output.ceil_char_boundary(output.len() - TAIL_BYTES_MAX);
+    let output = redacted(output);
+    let begin = output.ceil_char_boundary(output.len().saturating_sub(TAIL_BYTES_MAX));
+    if begin == 0 {
+        return output.trim().to_owned();
+    }
     let end = &output[begin..];
     // The rest of a cut line may be half of a secret.
     let whole = end.find(['\n', ' ', '\t']).map_or("", |at| &end[at + 1..]);
@@ -112,7 +149,7 @@ fn of_list(todo: &Todo) -> Option<Planned> {
         "cancelled" | "deleted" => Standing::Dropped,
         _ => Standing::Pending,
     };
-    let text = clipped(todo.text.trim(), ITEM_BYTES_MAX);
+    let text = cut(todo.text.trim(), ITEM_BYTES_MAX);
     (!text.is_empty()).then_some(Planned { text, standing })
 }
 
@@ -125,7 +162,7 @@ fn of_plan(line: &str) -> Option<Planned> {
         (rest.len() < line.len()).then_some(rest)?.strip_prefix(['.', ')'])
     };
     let text = bullet.or_else(numbered)?.trim();
-    (!text.is_empty()).then(|| Planned { text: clipped(text, ITEM_BYTES_MAX), standing: Standing::Pending })
+    (!text.is_empty()).then(|| Planned { text: cut(text, ITEM_BYTES_MAX), standing: Standing::Pending })
 }
 
 /// Something that a transcript reports about a session.
@@ -152,7 +189,7 @@ pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported
 fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     let mut reports = Vec::new();
     if let Some(prompt) = exchange.prompt.as_ref().filter(|prompt| prompt.kind == PromptKind::Typed) {
-        let text = clipped(prompt.text.trim(), PROMPT_BYTES_MAX);
+        let text = cut(prompt.text.trim(), PROMPT_BYTES_MAX);
         reports.push(Reported { at: exchange.at, step: Step::Prompt { text }, once: None });
     }
     for turn in &exchange.turns {
@@ -208,6 +245,38 @@ mod tests {
         let action = Action::Command { line: "cargo test".to_owned() };
         let output = "test a::b ... FAILED".to_owned();
         Turn::Call(Call { id: id.to_owned(), action, outcome, exit, output, ..Call::default() })
+    }
+
+    #[test]
+    fn a_cut_leaves_no_secret_without_its_name() {
+        let secret = "MKF6Xhunterpass99";
+        for after in 0..700 {
+            let text = format!("{}password: {secret} {}", "pad pad\n".repeat(100), "z".repeat(after));
+            for cut in [tail(&text), cut(&text, 600), cut(&text, 240)] {
+                assert!(!cut.contains(secret) && !cut.contains("hunterpass"), "{after}: {cut}");
+                assert!(cut.len() <= 600, "{after}: {cut}");
+            }
+        }
+        assert_eq!(cut("as it is", 8), "as it is");
+    }
+
+    #[test]
+    fn a_key_with_a_line_per_item_is_in_no_item() {
+        let line = "MIIEowIBAAKCAQEAx3Zk9fYpLmQ0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2";
+        let texts = [
+            "mend it",
+            "-----BEGIN RSA PRIVATE KEY-----",
+            line,
+            line,
+            "-----END RSA PRIVATE KEY-----",
+            "test it",
+        ];
+        let items: Vec<Todo> =
+            texts.iter().map(|text| Todo { text: (*text).to_owned(), ..Todo::default() }).collect();
+        let steps = list(&items);
+        let [Step::Planned { steps }] = steps.as_slice() else { panic!("{steps:?}") };
+        let texts: Vec<&str> = steps.iter().map(|step| step.text.as_str()).collect();
+        assert_eq!(texts, ["mend it", REDACTED_KEY, REDACTED_KEY, REDACTED_KEY, REDACTED_KEY, "test it"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cerebro_ledger::{
 };
 use cerebro_store::{Decision, StoredWork, Write};
 
-use super::{Actor, WorkHead, WorkProof, keys::Keyring};
+use super::{Actor, WorkHead, WorkProof, keys::Keyring, verifying::readable};
 use crate::{Journal, ServiceError, lock};
 
 /// Most pieces of work under one seal; the others come under the next.
@@ -157,7 +157,9 @@ impl Journal {
     async fn next_leaf(&self, work: Work, newest: Option<Leaf>) -> Result<Option<Leaf>, ServiceError> {
         let key = self.held.key.of(&work.id);
         let from = newest.map_or_else(|| (0, key.origin(&work)), |leaf| (leaf.seq, leaf.head));
-        let later = self.events_after(&work.id, from.0, work.seq).await?;
+        let Some(later) = readable(self.events_after(&work.id, from.0, work.seq).await)? else {
+            return Ok(None);
+        };
         let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned: false };
         Ok(continues(&key, &work, from, &later).then_some(leaf))
     }
@@ -168,7 +170,9 @@ impl Journal {
         stored: StoredWork,
         pruned: bool,
     ) -> Result<Option<Leaf>, ServiceError> {
-        let verified = self.verified(&stored, &[].into()).await?.0;
+        let Some((verified, _)) = readable(self.verified(&stored, &[].into()).await)? else {
+            return Ok(None);
+        };
         let work = stored.work;
         let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned };
         Ok(verified.findings.is_empty().then_some(leaf))

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
 use cerebro_ledger::{
-    Anchor, ChainedEvent, Finding, Mac, Status, Verified, is_of_key,
+    Anchor, ChainedEvent, Finding, Mac, Status, Verified, Work, is_of_key,
+    limits::EVENTS_MAX,
     seal::{Leaf, Log},
     verify,
 };
@@ -40,6 +41,14 @@ fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, claims: &Claims) -> Vec<F
     named.collect()
 }
 
+/// What was read; `None` if a row among it cannot be read.
+pub(super) fn readable<T>(read: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> {
+    match read {
+        Err(ServiceError::Store(error)) if error.is_unreadable() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 impl VerifiedWork {
     fn find(&mut self, work: Option<WorkId>, finding: Finding) {
         if self.findings.len() < FINDINGS_MAX {
@@ -65,7 +74,13 @@ impl Journal {
         self.verify_keys(&mut report).await?;
         let mut after: Option<String> = None;
         loop {
-            let page = self.base.store.works().page_of_rows(after.as_deref(), PAGE).await?;
+            let page = match self.base.store.works().page_of_rows(after.as_deref(), PAGE).await {
+                Err(error) if error.is_unreadable() => {
+                    self.verify_sealed(after.as_deref(), &mut claims, &mut report).await?;
+                    break;
+                }
+                page => page?,
+            };
             let is_last = page.len() < PAGE;
             after = page.last().map(|(id, _)| id.clone());
             for (id, stored) in page {
@@ -83,10 +98,26 @@ impl Journal {
                 break;
             }
         }
-        let mut lost: BTreeSet<WorkId> =
-            claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
+        let lost = claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
+        self.verify_strays(events, lost, &mut report).await?;
+        Ok(report)
+    }
+
+    /// Finds events that are read with no piece of work, if there are more than were read, and names the missing pieces of work,
+    /// those that the events name beside `lost`.
+    async fn verify_strays(
+        &self,
+        events: u64,
+        mut lost: BTreeSet<WorkId>,
+        report: &mut VerifiedWork,
+    ) -> Result<(), ServiceError> {
         if events > report.events {
-            for Stray { work, is_lost, seq } in self.base.store.works().strays(FINDINGS_MAX).await? {
+            let strays = match self.base.store.works().strays(FINDINGS_MAX).await {
+                // A row that cannot be read is named already.
+                Err(error) if error.is_unreadable() && !report.findings.is_empty() => Vec::new(),
+                strays => strays?,
+            };
+            for Stray { work, is_lost, seq } in strays {
                 if is_lost {
                     lost.insert(work);
                 } else {
@@ -97,7 +128,59 @@ impl Journal {
         for id in lost {
             report.find(Some(id), Finding::WorkMissing);
         }
-        Ok(report)
+        Ok(())
+    }
+
+    /// Verifies the pieces of work from an id on one by one, because a row among them cannot be decoded: those that the seals
+    /// name.
+    async fn verify_sealed(
+        &self,
+        after: Option<&str>,
+        claims: &mut BTreeMap<WorkId, Claims>,
+        report: &mut VerifiedWork,
+    ) -> Result<(), ServiceError> {
+        let ids: Vec<WorkId> =
+            claims.keys().filter(|id| after.is_none_or(|after| id.as_str() > after)).copied().collect();
+        let mut is_named = false;
+        for id in ids {
+            match self.base.store.works().by_id(&id).await {
+                Ok(None) => {}
+                Ok(Some(stored)) => {
+                    let claims = claims.remove(&id).unwrap_or_default();
+                    self.verify_work(&stored, &claims, report).await?;
+                }
+                Err(error) if error.is_unreadable() => {
+                    is_named = true;
+                    claims.remove(&id);
+                    report.find(Some(id), Finding::RowEdited);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !is_named {
+            report.find(None, Finding::RowEdited);
+        }
+        Ok(())
+    }
+
+    /// Names the events of a piece of work that cannot be read, each read by itself.
+    async fn verify_unreadable(&self, work: &Work, report: &mut VerifiedWork) -> Result<(), ServiceError> {
+        let mut is_named = false;
+        for seq in 1..=work.seq.min(EVENTS_MAX) {
+            match self.base.store.works().events(&work.id, seq..=seq).await {
+                Ok(found) => report.events += found.len() as u64,
+                Err(error) if error.is_unreadable() => {
+                    is_named = true;
+                    report.events += 1;
+                    report.find(Some(work.id), Finding::Edited { seq });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !is_named {
+            report.find(Some(work.id), Finding::Inserted { seq: work.seq + 1 });
+        }
+        Ok(())
     }
 
     /// Whether the seals of this store were made with this home's key. With another key, all of it would look as if another
@@ -174,7 +257,9 @@ impl Journal {
             return self.verify_foreign(stored, claims, report).await;
         }
         let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
-        let (verified, rows) = self.verified(stored, &sealed).await?;
+        let Some((verified, rows)) = readable(self.verified(stored, &sealed).await)? else {
+            return self.verify_unreadable(work, report).await;
+        };
         let Verified { events, purged, mut findings, heads } = verified;
         report.events += events;
         report.purged += purged;
@@ -198,7 +283,9 @@ impl Journal {
         claims: &Claims,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
-        let rows = self.all_events(&stored.work).await?;
+        let Some(rows) = readable(self.all_events(&stored.work).await)? else {
+            return self.verify_unreadable(&stored.work, report).await;
+        };
         report.events += rows.len() as u64;
         if !claims.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
             report.find(Some(stored.work.id), Finding::RowEdited);

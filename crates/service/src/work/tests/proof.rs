@@ -149,6 +149,14 @@ impl Piece {
             35 => {
                 (format!("UPDATE {} SET work = work:`{}`;", self.event(inner), WorkId::random()), "deleted")
             }
+            36 => of_row("title = 'another'"),
+            37 => (
+                format!(
+                    "DEFINE FIELD OVERWRITE kind ON work_event TYPE any; UPDATE {} SET kind = 7;",
+                    self.event(inner)
+                ),
+                "edited",
+            ),
             _ => of_row("lost = true"),
         }
     }
@@ -213,7 +221,7 @@ async fn found(folder: &Path) -> Vec<(Option<WorkId>, &'static str)> {
 
 #[test]
 fn each_tampering_is_found_and_named() {
-    const WAYS: usize = 37;
+    const WAYS: usize = 39;
     let mut rng = seeded();
     let mut ways = 0..;
     for _ in 0..scaled(TAMPERINGS, SOME).div_ceil(AT_ONCE) {
@@ -244,6 +252,32 @@ fn each_tampering_is_found_and_named() {
             assert!(found.iter().all(|(work, _)| work.is_some()), "the seals are whole: {found:?}");
         });
     }
+}
+
+#[test]
+fn a_write_that_meets_an_inserted_event_says_so_at_once() {
+    let mut rng = seeded();
+    run(async |folder| {
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let pieces = Box::pin(furnished(&service, &mut rng, 2)).await;
+        killed(service).await;
+        let (met, other) = (&pieces[0], &pieces[1]);
+        let next = met.now.seq + 1;
+        alter(folder, &met.copied(&met.event(next))).await;
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let note = async |work| {
+            service.journal.append(&actor("s1"), Target::Work(work), vec![prompt("go on")]).await
+        };
+        let refused = note(met.now.id).await.unwrap_err();
+        let is_told = matches!(
+            &refused,
+            crate::ServiceError::Store(cerebro_store::StoreError::Inserted { work, seq })
+                if (*work, *seq) == (met.now.id, next)
+        );
+        assert!(is_told, "{refused}");
+        assert_eq!(note(other.now.id).await.unwrap().recorded, 1);
+        killed(service).await;
+    });
 }
 
 #[test]
