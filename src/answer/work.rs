@@ -39,7 +39,7 @@ pub struct Piece {
 pub struct Listed {
     /// Whether the journal is on.
     pub enabled: bool,
-    /// Until when nobody waits for the journal, because it answered too slowly.
+    /// Until when the journal counts as degraded: it answered too slowly, and nobody waits, or it could not be written.
     pub degraded_until: Option<Text>,
     /// Events that were not recorded.
     pub missed: Option<u64>,

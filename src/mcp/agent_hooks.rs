@@ -23,8 +23,10 @@ use crate::answer::{
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
 use cerebro_ledger::limits::HINT_BYTES;
-use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
-use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, reported};
+use cerebro_ledger::{Kind, Outcome, SeenFile, Step, Unfinished, Work, World};
+use cerebro_service::work::{
+    Actor, CloseWork, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported,
+};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.
@@ -236,15 +238,16 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let commit = call.arguments.text("commit")?;
     let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
     let actor = work::actor(call, &caller, None);
-    let world = World { commit, files, ..World::at(call.now()) };
-    let candidates = match named {
-        Some(id) => vec![id],
-        None => unfinished(call, &actor, &source).await?,
-    };
-    for id in candidates {
-        if !is_worth_showing(&call.service.journal.show(&actor, &id).await?.state) {
-            continue;
+    let mut left = Vec::new();
+    for id in unfinished(call, &actor, &source).await? {
+        let shown = call.service.journal.show(&actor, &id).await?;
+        if is_worth_showing(&shown) {
+            left.push((id, Unfinished::of(&shown.work, &shown.state)));
         }
+    }
+    if let Some(id) = named.or_else(|| left.first().map(|(id, _)| *id)) {
+        let others = left.into_iter().filter(|(other, _)| *other != id).map(|(_, other)| other).collect();
+        let world = World { commit, files, others, ..World::at(call.now()) };
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
             let answer = hooks::Hint {
@@ -270,11 +273,9 @@ fn seen_file(file: Value) -> Option<SeenFile> {
 /// The pieces of work about which a starting session may get a hint, the most important first.
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
     // A session's own conversation contains its work, except after a compaction or a crash.
-    if let Some((own, _)) = call.service.journal.of_session(actor).await? {
-        let goes_on = matches!(source, "compact" | "resume");
-        return Ok(goes_on.then_some(own.id).into_iter().collect());
-    }
-    if source == "clear" {
+    let own = call.service.journal.of_session(actor).await?.map(|(own, _)| own.id);
+    let is_over = if own.is_some() { !matches!(source, "compact" | "resume") } else { source == "clear" };
+    if is_over {
         return Ok(Vec::new());
     }
     let query = WorkQuery {
@@ -286,10 +287,14 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     let listed = call.service.journal.list(actor, query).await?;
     let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
     let is_left = |work: &Work| {
-        let is_over = |session: &SessionId| !presence.is_at_work(session, work.active_at, now, began);
-        work.lost || work.session.as_ref().is_none_or(is_over)
+        let is_over = |session: SessionId| !presence.is_at_work(&session, work.active_at, now, began);
+        work.lost || work.keeper(now).is_none_or(is_over)
     };
-    Ok(listed.iter().filter(|listed| is_left(&listed.work)).map(|listed| listed.work.id).collect())
+    // After its own work, the tasks that it works on.
+    let is_own_task = |work: &Work| Some(work.id) != own && work.keeper(now) == actor.session;
+    let works = listed.iter().map(|listed| &listed.work);
+    let wanted = works.filter(|&work| if own.is_some() { is_own_task(work) } else { is_left(work) });
+    Ok(own.into_iter().chain(wanted.map(|work| work.id)).collect())
 }
 
 /// Most pieces of work that are examined to find an abandoned one.
@@ -297,10 +302,13 @@ const CANDIDATES_MAX: usize = 20;
 
 /// Whether work was left unfinished. If a session stopped between two turns, or its user ended it, only effects of
 /// unknown outcome count.
-fn is_worth_showing(state: &State) -> bool {
+fn is_worth_showing(shown: &ShownWork) -> bool {
+    let (work, state) = (&shown.work, &shown.state);
     let is_broken_off = state.turn_open
         || state.turn_failed.is_some()
         || !state.under_way.is_empty()
         || state.next_step().is_some();
-    state.open_intents().next().is_some() || (is_broken_off && !state.ended)
+    // A task has no turns.
+    let is_lost_task = Kind::of(&work.kind) != Kind::Session && work.lost;
+    state.open_intents().next().is_some() || is_lost_task || (is_broken_off && !state.ended)
 }

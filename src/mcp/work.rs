@@ -22,7 +22,7 @@ use cerebro_core::domain::{Memory, WorkId};
 use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
-use cerebro_ledger::{Entry, IntentState, Outcome, Work, World};
+use cerebro_ledger::{Entry, IntentState, Outcome, Status, Work, World};
 use cerebro_service::work::{
     Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
     WorkFinding, WorkQuery,
@@ -94,6 +94,8 @@ pub(super) fn row(listed: &ListedWork) -> Piece {
 }
 
 fn piece(work: &Work, stale: Option<Stale>) -> Piece {
+    // Nobody holds what is closed, or what was lost with its agent.
+    let lease = work.lease.as_ref().filter(|_| work.status != Status::Closed && !work.lost);
     Piece {
         work: work.id.as_str().into(),
         project: work.project.as_str().into(),
@@ -110,8 +112,8 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
         created_at: moment(work.created_at).into(),
         active_at: moment(work.active_at).into(),
         seq: work.seq,
-        holder: work.lease.as_ref().map(|lease| lease.holder.as_str().into()),
-        until: work.lease.as_ref().map(|lease| moment(lease.until).into()),
+        holder: lease.map(|lease| lease.holder.as_str().into()),
+        until: lease.map(|lease| moment(lease.until).into()),
         fence: work.fence,
     }
 }
@@ -223,7 +225,7 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
         return Ok(Reply::saying("nothing is unfinished").answering(work::Resumed::default()));
     };
     let answer = work::Resumed {
-        work: Some(piece(&resumed.work, None)),
+        work: Some(piece(&resumed.work, resumed.stale)),
         action: Some(resumed.action.as_str().into()),
         text: Some(Text::from(&resumed.text)),
     };
@@ -243,11 +245,11 @@ pub(super) async fn resumed(
     };
     let checkout = call.connection.checkout().filter(|_| found.work.project == *call.connection.project());
     let Some(checkout) = checkout else { return Ok(Some(found)) };
-    let ResumedWork { work, state, .. } = &found;
+    let ResumedWork { work, state, others, .. } = &found;
     let paths = state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone()).collect();
     match checkout.seen(paths, state.directory.clone(), LOOK_MAX).await {
         Some((files, commit)) => {
-            let world = World { files, commit, ..world };
+            let world = World { files, commit, others: others.clone(), ..world };
             call.service.journal.resume(actor, Some(&work.id), &world, max_bytes).await
         }
         None => Ok(Some(found)),
@@ -275,7 +277,7 @@ pub(super) async fn release(call: &mut Call) -> AnswerTo<of::WorkRelease> {
     let work = call.service.journal.release(&person(call), &id).await?;
     let free = work.lease.is_none();
     Ok(Reply::saying(if free { "nobody holds it" } else { "another session holds it" })
-        .answering(work::Released { work: piece(&work, None), free }))
+        .answering(work::Released { work: piece(&work, Stale::of(&work, call.now())), free }))
 }
 
 /// The whole body of an event, if it does not fit into its row.

@@ -1,7 +1,7 @@
 //! The four tools of the journal, published if `[work] tools = true`: steps, gates and effects of a piece of work,
 //! which no hook can report.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, DayEdge},
@@ -10,12 +10,14 @@ use super::{
     reply::Reply,
     work::{actor, closed, degraded, filter, pieces, resumed, row},
 };
-use cerebro_core::{code::Code, domain::WorkId};
+use crate::answer::name;
+use cerebro_core::{code::Code, domain::WorkId, taint};
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
-use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step};
+use cerebro_ledger::{Ending, Outcome, Repeat, Standing, State, Step};
+use cerebro_service::ServiceError;
 use cerebro_service::work::{
-    Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Target, WORKS_LISTED_MAX,
-    WorkQuery,
+    Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Stale, Target,
+    WORKS_LISTED_MAX, WorkQuery,
 };
 
 /// Default for the number of pieces of work in a list.
@@ -34,17 +36,17 @@ fn caller(call: &Call) -> Actor {
     actor(call, &call.caller, None)
 }
 
-/// Turns the error of a journal that does not answer in time into an answer that says so, because an agent should
-/// neither wait for the journal nor fail because of it.
+/// Turns the error of a journal that does not answer in time, or cannot be written, into an answer that says so, because
+/// an agent should neither wait for the journal nor fail because of it.
 fn or_degraded(call: &Call, answer: Answer) -> Answer {
     answer.or_else(|fault| unanswered(fault, degraded(call)))
 }
 
 fn unanswered(fault: Fault, until: Option<String>) -> Answer {
-    if fault.code() != Code::JournalBusy {
+    if !matches!(fault.code(), Code::JournalBusy | Code::StoreFailed) {
         return Err(fault);
     }
-    let words = "degraded: the journal does not answer in time, so this may not be recorded; it can be called again in a minute";
+    let words = "degraded: the journal is too slow or cannot be written, so this may not be recorded; it can be called again in a minute";
     Ok(Reply::saying(words).fact("outcome", "degraded").fact("degraded_until", until))
 }
 
@@ -220,6 +222,11 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
 
 /// Lists pieces of work.
 pub(super) async fn list(call: &mut Call) -> Answer {
+    let answer = listed(call).await;
+    or_degraded(call, answer)
+}
+
+async fn listed(call: &mut Call) -> Answer {
     let filter = filter(call)?;
     let project = call.project()?;
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
@@ -227,8 +234,8 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let query = WorkQuery { project: Some(project), filter, before, limit };
     let listed = call.service.journal.list(&caller(call), query).await?;
     let lines = listed.iter().map(|one| {
-        let stale = one.stale.map_or("", cerebro_service::work::Stale::as_str);
-        format!("- `{}` {} ({} {stale})", one.work.id, one.work.title, one.work.status.as_str())
+        let stale = one.stale.map_or(String::new(), |stale| format!(", {}", stale.as_str()));
+        format!("- `{}` {} ({}{stale})", one.work.id, one.work.title, one.work.status.as_str())
     });
     let cursor = listed.last().filter(|_| listed.len() == limit).map(|last| last.work.active_at.to_string());
     Ok(Reply::saying(pieces(listed.len()))
@@ -256,30 +263,57 @@ async fn going_on(call: &mut Call) -> Answer {
         let work = call.service.journal.release(&actor, work).await?;
         return Ok(Reply::saying(format!("released `{}`", work.id)).fact("work", work.id.as_str()));
     }
-    let resumed = resumed(call, &actor, named.as_ref(), max_bytes).await?;
-    let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
-    let id = resumed.work.id;
+    let found = match named {
+        Some(_) if claim || takeover => None,
+        _ => resumed(call, &actor, named.as_ref(), max_bytes).await?,
+    };
+    let Some(id) = named.or_else(|| found.as_ref().map(|found| found.work.id)) else {
+        let words = "nothing is unfinished";
+        return Ok(Reply::saying(words).fact("text", words).fact("degraded_until", degraded(call)));
+    };
+    // What it says is so after the claim.
     let claimed = if claim || takeover {
         Some(call.service.journal.claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
     } else {
         None
     };
+    let found = if claimed.is_some() { resumed(call, &actor, Some(&id), max_bytes).await? } else { found };
+    let resumed = found.ok_or(ServiceError::NoWork(id))?;
     let holder = claimed.as_ref().map(|claimed| claimed.holder.clone());
     let steps = resumed.state.next_step().map(|step| json!({ "step": step.number, "text": step.text }));
     Ok(Reply::saying(resumed.text.clone())
         .fact("work", id.as_str())
         .fact("action", resumed.action.as_str())
         .fact("text", resumed.text)
+        .fact("stale", resumed.stale.map(Stale::as_str))
         .fact("next", steps)
+        .fact("unknown", unknown(&resumed.state))
+        .fact("gates", gates(&resumed.state))
         .fact("holder", holder)
         .fact("fence", claimed.map(|claimed| claimed.fence))
         .fact("degraded_until", degraded(call)))
 }
 
+/// The effects and calls of unknown outcome, without texts that the hint leaves out.
+fn unknown(state: &State) -> Vec<Value> {
+    let shown = |text: &str| taint::left_out(text).unwrap_or_else(|| text.to_owned());
+    let effects = state.open_intents().map(|intent| {
+        json!({ "key": shown(&intent.key), "text": shown(&intent.text), "repeat": name(&intent.repeat) })
+    });
+    let calls = state.under_way.iter().rev();
+    let calls = calls.map(|call| json!({ "tool": shown(&call.tool), "text": shown(&call.what) }));
+    effects.chain(calls).collect()
+}
+
+/// The gates that were not passed.
+fn gates(state: &State) -> Vec<Value> {
+    let open = state.gates.iter().filter(|gate| gate.standing != Standing::Passed);
+    let shown = |text: &str| taint::left_out(text).unwrap_or_else(|| text.to_owned());
+    open.map(|gate| json!({ "key": shown(&gate.name), "standing": name(&gate.standing) })).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use cerebro_service::ServiceError;
-
     use super::*;
 
     #[test]
@@ -292,6 +326,8 @@ mod tests {
             (&facts["outcome"], &facts["degraded_until"]),
             (&json!("degraded"), &json!("2026-01-01T00:01:00Z"))
         );
+        let failed = Fault::new(Code::StoreFailed, "no space left on device");
+        assert_ne!(unanswered(failed, None).unwrap().finish().is_error, Some(true));
         let other = Fault::from(ServiceError::NoModel);
         assert_eq!(unanswered(other.clone(), None).unwrap_err(), other);
     }

@@ -53,7 +53,7 @@ pub fn no_work(listed: &Listed) -> &'static str {
     if !listed.enabled {
         "The journal of work is off: `[work] enabled = false`."
     } else if listed.degraded_until.is_some() {
-        "The journal answers too slowly at present."
+        "The journal answers too slowly or cannot be written at present."
     } else {
         "No work yet. Agents report their work through the hooks that “cerebro setup” adds."
     }

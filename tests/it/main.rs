@@ -104,6 +104,7 @@ mod work;
 mod work_disk;
 mod work_edges;
 mod work_faults;
+mod work_hand_over;
 mod work_hooks;
 mod work_order;
 mod work_portable;

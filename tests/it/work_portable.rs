@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::backup::backed_up;
 use crate::support::{Agent, Home, Value, finish, json};
+use crate::work_hooks::wait_for;
 
 const TOOLS: &str = "[work]\ntools = true\n";
 
@@ -23,6 +24,9 @@ fn furnished() -> (Home, String) {
     }
     agent.ok("work_begin", json!({ "title": "Something else" }));
     agent.ok("work_resume", json!({ "work": work, "release": true }));
+    // The other one is lost with its agent.
+    drop(agent);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
     (home, work)
 }
 

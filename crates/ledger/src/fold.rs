@@ -118,6 +118,8 @@ impl State {
             Step::Reopened => self.closed = None,
             Step::Claimed { holder, fence, .. } => {
                 self.let_go(holder);
+                // Whoever claims it goes on with it.
+                self.lost = None;
                 push(&mut self.claims, ClaimState { holder: holder.clone(), fence: *fence }, HOLDERS_MAX);
             }
             Step::Released { holder, .. } => self.let_go(holder),
@@ -182,6 +184,7 @@ impl State {
                 self.turn_ended = Some(at);
                 // Everything that ran in the turn has ended with it.
                 self.under_way.retain(|call| call.at > at);
+                self.calls_unkept = 0;
                 if let Some(text) = last {
                     self.said = Some(timed(at, text));
                 }
@@ -288,6 +291,7 @@ impl State {
         self.under_way.retain(|under_way| under_way.call != call);
         if self.under_way.len() == CALLS_MAX {
             self.under_way.remove(0);
+            self.calls_unkept = self.calls_unkept.saturating_add(1);
         }
         let what = text::cut_bytes(what, TEXT_BYTES_MAX).to_owned();
         let place = self.under_way.partition_point(|other| other.at <= at);
@@ -307,6 +311,8 @@ impl State {
             && !self.forget_call(Some(call))
             && !self.has_turn_ended_after(at)
         {
+            // It may be one that is not kept.
+            self.calls_unkept = self.calls_unkept.saturating_sub(1);
             push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
         }
     }

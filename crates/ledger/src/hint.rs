@@ -1,13 +1,17 @@
 //! The hint for the agent that continues: facts of the journal, checked against the world, never orders.
 //!
-//! The text goes into an agent's context: each line is inert ([`inert`]), the whole is bounded, and the least
-//! important lines are dropped first.
+//! The text goes into an agent's context: each line is inert ([`inert`]), and what reads like an instruction is replaced by
+//! a note of its flag, but not what says that there is something. The whole is bounded: long lines are cut, then the least
+//! important ones are dropped.
 
 use cerebro_core::domain::Timestamp;
-use cerebro_core::text::{self, inert};
+use cerebro_core::{
+    taint,
+    text::{self, inert},
+};
 
 use crate::{
-    Action, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Work, World,
+    Action, CallState, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Unfinished, Work, World,
     anchor::ROOT_DIGITS_MIN, limits::HINT_BYTES_RANGE,
 };
 
@@ -15,10 +19,20 @@ use crate::{
 const REQUEST_CHARS_MAX: usize = 400;
 /// Longest title, step or command in a line, in characters.
 const PIECE_CHARS_MAX: usize = 120;
+/// Longest entry of what was done last, in characters.
+const LAST_CHARS_MAX: usize = 160;
+/// Longest piece of a line that must be kept, in bytes.
+const SHORT_BYTES_MAX: usize = 110;
+/// The shares of the room to which lines are cut, one after the other, before any is dropped.
+const SHARES: [usize; 3] = [4, 6, 10];
 /// Most files named in one line.
 const FILES_SHOWN_MAX: usize = 8;
-/// Most effects of unknown outcome that are named.
-const UNKNOWN_SHOWN_MAX: usize = 6;
+/// Most effects of unknown outcome that are named, and most calls.
+const EFFECTS_SHOWN_MAX: usize = 8;
+const CALLS_SHOWN_MAX: usize = 5;
+/// Most other tasks that are named with their next step, and most other pieces of work that are named by their ids.
+const TASKS_SHOWN_MAX: usize = 3;
+const OTHERS_SHOWN_MAX: usize = 5;
 
 /// What a piece of work needs.
 pub fn action(state: &State, world: &World) -> Action {
@@ -43,13 +57,19 @@ pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
     let max = max.clamp(HINT_BYTES_RANGE.0, HINT_BYTES_RANGE.1);
     let mut lines = Lines::default();
     lines.add(0, Some(headline(work, state, world)));
+    for line in effects(state, world) {
+        lines.add(1, Some(line));
+    }
+    for line in others(world) {
+        lines.add(2, Some(line));
+    }
     lines.add(1, request(state, world));
     lines.add(5, goal(state));
     lines.add(6, steps(state));
     lines.add(4, failing(state));
     lines.add(7, edited(state));
     lines.add(9, last(state));
-    for line in unknown(state) {
+    for line in calls(state) {
         lines.add(2, Some(line));
     }
     lines.add(6, waiting(state));
@@ -69,12 +89,26 @@ impl Lines {
     fn add(&mut self, rank: u8, line: Option<String>) {
         if let Some(line) = line {
             let line = inert(&text::one_line(&line)).into_owned();
+            // Its pieces were looked at before; together they may still read like an instruction.
+            let line = match (taint::left_out(&line), line.split_once(": ")) {
+                (None, _) => line,
+                (Some(note), Some((label, _))) => format!("{label}: {note}"),
+                (Some(note), None) => note,
+            };
             self.0.push((rank, line));
         }
     }
 
     fn fit(mut self, max: usize) -> String {
         let length = |lines: &[(u8, String)]| lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
+        for share in SHARES {
+            if length(&self.0) <= max + 1 {
+                break;
+            }
+            for (_, line) in self.0.iter_mut().filter(|(rank, _)| *rank > 0) {
+                *line = cut(line, max / share);
+            }
+        }
         while length(&self.0) > max + 1 {
             let worst = self.0.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
             match worst {
@@ -88,7 +122,33 @@ impl Lines {
 }
 
 fn piece(text: &str) -> String {
-    text::cut_chars(&text::one_line(text), PIECE_CHARS_MAX).into_owned()
+    quoted(text, PIECE_CHARS_MAX)
+}
+
+/// A stored text on one line, or the note of its flag if it reads like an instruction.
+fn quoted(text: &str, max: usize) -> String {
+    let line = text::one_line(text);
+    let shown = text::cut_chars(&inert(&line), max).into_owned();
+    taint::left_out(&shown).unwrap_or(shown)
+}
+
+/// A piece of a line that must be kept.
+fn short(text: &str) -> String {
+    cut(&piece(text), SHORT_BYTES_MAX)
+}
+
+/// At most `max` bytes of a line, with a mark where it is cut.
+fn cut(line: &str, max: usize) -> String {
+    const MARK: &str = "…";
+    if line.len() <= max {
+        return line.to_owned();
+    }
+    format!("{}{MARK}", text::cut_bytes(line, max.saturating_sub(MARK.len())))
+}
+
+/// An agent's own name: some MCP clients have another one.
+fn own_name(agent: &str) -> &str {
+    agent.strip_suffix("-mcp-client").unwrap_or(agent)
 }
 
 /// A moment in UTC: the time, and the date if it is not today's.
@@ -107,7 +167,7 @@ fn headline(work: &Work, state: &State, world: &World) -> String {
     let when = match (state.lost, &state.turn_failed) {
         (Some(at), _) => format!(", lost {}", clock(at, world.now)),
         (None, Some(failed)) => {
-            format!(", its turn broke off {}: {}", clock(failed.at, world.now), piece(&failed.text))
+            format!(", its turn broke off {}: {}", clock(failed.at, world.now), short(&failed.text))
         }
         (None, None) if state.ended => ", ended".to_owned(),
         (None, None) => String::new(),
@@ -115,20 +175,19 @@ fn headline(work: &Work, state: &State, world: &World) -> String {
     let doing = state
         .under_way
         .last()
-        .map_or(String::new(), |call| format!(" while running `{}`, outcome unknown", piece(&call.what)));
+        .map_or(String::new(), |call| format!(" while running `{}`, outcome unknown", short(&call.what)));
     let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
     let agent = if state.agent.is_empty() { work.agent.as_str() } else { &state.agent };
     let mut word = word.to_owned();
     if let Some(first) = word.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{word}: \"{}\" ({agent}{when}{doing})", piece(title))
+    format!("{word}: \"{}\" ({}{when}{doing})", short(title), short(own_name(agent)))
 }
 
 fn request(state: &State, world: &World) -> Option<String> {
     let request = state.request.as_ref()?;
-    let text = text::one_line(&request.text);
-    let text = text::cut_chars(&text, REQUEST_CHARS_MAX);
+    let text = quoted(&request.text, REQUEST_CHARS_MAX);
     Some(format!("Last request {}: \"{text}\"", clock(request.at, world.now)))
 }
 
@@ -160,7 +219,7 @@ fn steps(state: &State) -> Option<String> {
 fn failing(state: &State) -> Option<String> {
     let test = state.test.as_ref().filter(|test| test.ending != Ending::Passed)?;
     let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
-    let names = test.tests.names.join(", ");
+    let names = test.tests.names.iter().map(|name| piece(name)).collect::<Vec<_>>().join(", ");
     let failures = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
     let failures = if failures.is_empty() { "outcome not reported".to_owned() } else { failures };
     Some(format!("Last test run: `{}` → {failures}", piece(&test.command)))
@@ -176,24 +235,77 @@ fn edited(state: &State) -> Option<String> {
 }
 
 fn last(state: &State) -> Option<String> {
-    let lines: Vec<&str> = state.last.iter().map(|entry| entry.text.as_str()).collect();
+    let lines: Vec<String> = state.last.iter().map(|entry| quoted(&entry.text, LAST_CHARS_MAX)).collect();
     (!lines.is_empty()).then(|| format!("Last {}: {}", lines.len(), lines.join(" · ")))
 }
 
-fn unknown(state: &State) -> Vec<String> {
-    let effects = state.open_intents().map(|intent: &IntentState| {
+/// The effects of unknown outcome, of this work and of the others, those that must not be repeated first.
+fn effects(state: &State, world: &World) -> Vec<String> {
+    let own = state.open_intents().map(|intent| (intent, String::new()));
+    let others = world.others.iter().flat_map(|other| {
+        other.effects.iter().map(move |intent| (intent, format!(", in work {}", other.id)))
+    });
+    let mut all: Vec<(&IntentState, String)> = own.chain(others).collect();
+    all.sort_by_key(|(intent, _)| match intent.repeat {
+        Repeat::Never => 0,
+        Repeat::Check => 1,
+        Repeat::Safe => 2,
+    });
+    let more = all.len().saturating_sub(EFFECTS_SHOWN_MAX);
+    let line = |(intent, place): &(&IntentState, String)| {
         let rule = match intent.repeat {
             Repeat::Safe => "may be repeated under its key",
             Repeat::Check => "to be checked before it is repeated",
             Repeat::Never => "for a person to decide",
         };
-        format!("Unknown outcome: {} (key {}): {rule}", piece(&intent.text), piece(&intent.key))
-    });
-    let calls = state
-        .under_way
-        .iter()
-        .map(|call| format!("Unknown outcome: {} `{}` had begun", piece(&call.tool), piece(&call.what)));
-    effects.chain(calls).take(UNKNOWN_SHOWN_MAX).collect()
+        format!(
+            "Unknown outcome: {} (key {}): {rule}{place}",
+            short(&intent.text),
+            cut(&piece(&intent.key), 60)
+        )
+    };
+    let mut lines: Vec<String> = all.iter().take(EFFECTS_SHOWN_MAX).map(line).collect();
+    if more > 0 {
+        lines.push(format!("Unknown outcome: {more} more effects, which `cerebro work sweep` lists"));
+    }
+    lines
+}
+
+/// The other pieces of work that are unfinished: tasks with their next step, the rest by their ids.
+fn others(world: &World) -> Vec<String> {
+    let (tasks, sessions): (Vec<_>, Vec<_>) = world.others.iter().partition(|other| other.is_task);
+    let task = |other: &&Unfinished| {
+        let next =
+            other.next.as_ref().map_or(String::new(), |next| format!(", next by its plan: {}", short(next)));
+        format!("Open task: \"{}\" (work {}){next}", short(&other.title), other.id)
+    };
+    let mut lines: Vec<String> = tasks.iter().take(TASKS_SHOWN_MAX).map(task).collect();
+    let rest: Vec<String> =
+        tasks.iter().skip(TASKS_SHOWN_MAX).chain(&sessions).map(|other| other.id.to_string()).collect();
+    if !rest.is_empty() {
+        let dots = if rest.len() > OTHERS_SHOWN_MAX { " …" } else { "" };
+        let ids = rest.iter().take(OTHERS_SHOWN_MAX).cloned().collect::<Vec<_>>().join(" ");
+        lines.push(format!(
+            "Also unfinished: {} more, which `cerebro work list` lists: {ids}{dots}",
+            rest.len()
+        ));
+    }
+    lines
+}
+
+/// The calls that had begun, the newest first.
+fn calls(state: &State) -> Vec<String> {
+    let line = |call: &CallState| {
+        format!("Unknown outcome: {} `{}` had begun", cut(&piece(&call.tool), 40), short(&call.what))
+    };
+    let mut lines: Vec<String> = state.under_way.iter().rev().take(CALLS_SHOWN_MAX).map(line).collect();
+    let unkept = state.calls_unkept as usize;
+    let more = state.under_way.len().saturating_sub(CALLS_SHOWN_MAX) + unkept;
+    if more > 0 {
+        let unkept = if unkept > 0 { format!(", of which {unkept} are not kept") } else { String::new() };
+        lines.push(format!("Unknown outcome: {more} more calls had begun earlier{unkept}"));
+    }
+    lines
 }
 
 fn waiting(state: &State) -> Option<String> {
@@ -227,13 +339,14 @@ fn changed(state: &State, world: &World) -> Option<String> {
     }
     parts.truncate(FILES_SHOWN_MAX);
     let short = |commit: &str| text::cut_bytes(commit, 12).to_owned();
-    match (&state.commit, &world.commit) {
+    let head = match (&state.commit, &world.commit) {
         (Some(then), Some(now)) if then != now => {
-            parts.push(format!("HEAD {} then, {} now", short(then), short(now)));
+            Some(format!("HEAD {} then, {} now", short(then), short(now)))
         }
-        (Some(then), Some(_)) => parts.push(format!("HEAD {} as then", short(then))),
-        _ => {}
-    }
+        (Some(then), Some(_)) => Some(format!("HEAD {} as then", short(then))),
+        _ => None,
+    };
+    let parts: Vec<String> = head.into_iter().chain(parts).collect();
     (!parts.is_empty()).then(|| format!("Since then: {}", parts.join("; ")))
 }
 
@@ -244,7 +357,7 @@ fn live(state: &State, world: &World) -> Option<String> {
         .filter_map(|other| {
             let same = other.files.iter().find(|path| state.files.iter().any(|file| file.path == **path))?;
             let minutes = world.now.duration_since(other.active_at).as_secs().max(0) / 60;
-            Some(format!("{} ({minutes} min ago) edited {}", piece(&other.agent), piece(same)))
+            Some(format!("{} ({minutes} min ago) edited {}", piece(own_name(&other.agent)), piece(same)))
         })
         .take(3)
         .collect();

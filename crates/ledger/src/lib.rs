@@ -45,4 +45,4 @@ pub use state::{
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
 pub use verify::{Finding, Verified, continues, is_of_key, verify};
 pub use work::{Entry, Kind, Lease, Status, Work};
-pub use world::{Action, LiveSession, SeenFile, World};
+pub use world::{Action, LiveSession, SeenFile, Unfinished, World};

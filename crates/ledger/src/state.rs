@@ -147,6 +147,8 @@ pub struct State {
     /// The last failed command that did not pass since.
     pub failed: Option<TimedText>,
     pub under_way: Vec<CallState>,
+    /// How many more began than are kept in `under_way`.
+    pub calls_unkept: u32,
     /// The last calls whose end was reported and whose beginning was not: hooks run side by side, so the report of a
     /// beginning may arrive after that of the end.
     #[serde(skip_serializing_if = "VecDeque::is_empty")]

@@ -107,9 +107,16 @@ pub struct Work {
 }
 
 impl Work {
-    /// The holder, if the lease is still running.
+    /// The holder, if the lease is still running and its agent was not lost.
     pub fn holder(&self, now: Timestamp) -> Option<&str> {
-        self.lease.as_ref().filter(|lease| lease.until > now).map(|lease| lease.holder.as_str())
+        let lease = self.lease.as_ref().filter(|lease| lease.until > now && !self.lost);
+        lease.map(|lease| lease.holder.as_str())
+    }
+
+    /// The session that works in it, if any: that of its holder, or else the one that began it.
+    pub fn keeper(&self, now: Timestamp) -> Option<SessionId> {
+        let holder = self.holder(now).and_then(|holder| SessionId::parse(holder).ok());
+        holder.or_else(|| self.session.clone())
     }
 
     /// The name by which it should be found, if any. The name of a session belongs to the piece of work in which

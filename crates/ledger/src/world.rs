@@ -1,6 +1,8 @@
 //! The facts of the world against which a hint is checked. The caller gathers them; nothing here does I/O.
 
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{Timestamp, WorkId};
+
+use crate::{IntentState, Kind, State, Work};
 
 /// The world at the moment of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct World {
     pub live: Vec<LiveSession>,
     /// The holder of the work, if it is another live session.
     pub held_by: Option<String>,
+    /// Other pieces of work that are unfinished, the latest first.
+    pub others: Vec<Unfinished>,
     /// The present head, size and root in hex, which makes the reader a witness.
     pub head: Option<(u64, String)>,
 }
@@ -21,7 +25,42 @@ pub struct World {
 impl World {
     /// A world of which only the time is known.
     pub fn at(now: Timestamp) -> Self {
-        Self { now, commit: None, files: Vec::new(), live: Vec::new(), held_by: None, head: None }
+        Self {
+            now,
+            commit: None,
+            files: Vec::new(),
+            live: Vec::new(),
+            held_by: None,
+            others: Vec::new(),
+            head: None,
+        }
+    }
+}
+
+/// Another piece of work that is unfinished, as far as a hint names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    pub id: WorkId,
+    /// Whether it was begun on purpose, so that it has a title and a plan of its own.
+    pub is_task: bool,
+    pub title: String,
+    /// The next step of its plan.
+    pub next: Option<String>,
+    /// Its effects of unknown outcome.
+    pub effects: Vec<IntentState>,
+}
+
+impl Unfinished {
+    /// What a hint says of a piece of work in this state.
+    pub fn of(work: &Work, state: &State) -> Self {
+        let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
+        Self {
+            id: work.id,
+            is_task: Kind::of(&work.kind) != Kind::Session,
+            title: title.to_owned(),
+            next: state.next_step().map(|step| step.text.clone()),
+            effects: state.open_intents().cloned().collect(),
+        }
     }
 }
 

@@ -186,9 +186,10 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Ou
             ("last backup", context.output.moment(&backup.and_then(|backup| backup.made_at.as_ref()))),
             ("backup failed", shown(&backup.and_then(|backup| backup.failure.as_ref()))),
             (
-                "journal slow",
+                "journal degraded",
                 context.output.moment(&journal.and_then(|journal| journal.degraded_until.as_ref())),
             ),
+            ("events missing", shown(&journal.map(|journal| journal.missed).filter(|missed| *missed > 0))),
             ("damaged keys", shown(&journal.and_then(|journal| journal.damaged_keys.as_ref()))),
         ])?;
     }

@@ -58,7 +58,7 @@ enum Action {
     Claim(ClaimArgs),
     /// Release a piece of work that you claimed
     Release(OneArgs),
-    /// List effects that may or may not have taken place, in all projects
+    /// List announced effects that may or may not have taken place, in all projects
     Sweep,
 }
 
@@ -255,7 +255,12 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         context.output.note("the journal of work is off: `[work] enabled = false`");
     }
     if answer.degraded_until.is_some() {
-        context.output.note("the journal answered too slowly; nobody waits for it during the next minute");
+        context.output.note("the journal answered too slowly or could not be written in the last minute");
+    }
+    if let Some(missed) = answer.missed {
+        context
+            .output
+            .note(&format!("{missed} events are missing; a gap will say so once the journal can be written"));
     }
     let row = |piece: &work::Piece| {
         vec![
@@ -303,6 +308,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         ("outcome", shown(&work.outcome)),
         ("agent", shown(&work.agent)),
         ("session", shown(&work.session_id)),
+        ("forked from", shown(&work.forked_from)),
         ("project", shown(&work.project)),
         ("folder", shown(&state.directory)),
         ("commit", shown(&state.commit)),
@@ -433,7 +439,7 @@ async fn sweep(context: &CommandContext) -> Result<Outcome> {
         ]
     };
     let table = Table::listing(EFFECTS, &answer.effects, row);
-    context.output.table(&table, "no effect of unknown outcome")?;
+    context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")?;
     Ok(Outcome::Done)
 }
 

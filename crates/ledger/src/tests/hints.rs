@@ -100,7 +100,7 @@ fn the_hint_has_all_that_the_next_agent_needs() {
         "cargo test → exit 101: pem_split, pem_nested",
         "Unknown outcome: gh pr create (key pr-7f): to be checked before it is repeated",
         "Unknown outcome: Bash `cargo test -p redact` had begun",
-        "Since then: src/redact/rules.rs (not by this work); HEAD a41c0ffee as then",
+        "Since then: HEAD a41c0ffee as then; src/redact/rules.rs (not by this work)",
         "Also live here: codex (4 min ago) edited src/redact/rules.rs",
         "Not recorded: 3 events (the journal was too slow)",
         "The turn of the last request has no end",

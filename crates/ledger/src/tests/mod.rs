@@ -1,5 +1,6 @@
 //! The journal as a whole: honest histories raise no alarm, and each way of tampering is found and named.
 
+mod hand_over;
 mod hints;
 mod machine;
 mod order;

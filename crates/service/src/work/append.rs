@@ -6,6 +6,7 @@ use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
     Actor, Appended, Happening, Target,
+    begin::held_by_another,
     draft::{Draft, Prepared, line},
     slow::{Missed, MissedIn},
 };
@@ -27,6 +28,20 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
+        self.append_if(actor, target, happenings, false).await
+    }
+
+    /// The same. If `must_hold`, the caller must not be late: then nothing is written.
+    ///
+    /// # Errors
+    /// As [`Self::append`]; [`ServiceError::Invalid`] where the caller is late.
+    pub(super) async fn append_if(
+        &self,
+        actor: &Actor,
+        target: Target,
+        happenings: Vec<Happening>,
+        must_hold: bool,
+    ) -> Result<Appended, ServiceError> {
         if self.held.retention.is_none() || happenings.is_empty() {
             return Ok(Appended::default());
         }
@@ -46,7 +61,8 @@ impl Journal {
             "writing down what happened",
             Box::pin(async move {
                 let before = lock(&journal.held.slow).take(&place);
-                let done = journal.append_with(&actor, target, happenings, before.map(Missed::gap)).await;
+                let gap = before.map(Missed::gap);
+                let done = journal.append_with(&actor, target, happenings, gap, must_hold).await;
                 if let Err(error) = &done {
                     // A caller that still waits gets the error; otherwise a gap records that the events are missing.
                     let lost = (!is_refusal(error)).then_some(missed);
@@ -84,7 +100,8 @@ impl Journal {
             project: work.project,
             directory: None,
         };
-        let appended = self.append_with(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
+        let appended =
+            self.append_with(&actor, Target::Work(id), Vec::new(), Some(missed.gap()), false).await;
         if appended.as_ref().is_err_and(|error| !is_refusal(error)) {
             lock(&self.held.slow).miss(place.clone(), missed);
         }
@@ -97,12 +114,13 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
         gap: Option<Step>,
+        must_hold: bool,
     ) -> Result<Appended, ServiceError> {
         let steps = gap.map(Happening::from).into_iter().chain(happenings);
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.fold_ahead(actor, &target, &prepared).await?;
-        let decision = Append { journal: self, actor, target: &target, prepared: &prepared };
+        let decision = Append { journal: self, actor, target: &target, prepared: &prepared, must_hold };
         let (appended, changed) = self.base.store.transact(&decision).await?;
         if let Some((id, state)) = changed {
             self.held.wrote(id, state, appended.recorded);
@@ -145,7 +163,7 @@ fn onces(prepared: &[Prepared], work: &WorkId) -> Vec<String> {
 }
 
 /// Whether the journal refused the events because of the caller, so that nothing is missing.
-fn is_refusal(error: &ServiceError) -> bool {
+pub(super) fn is_refusal(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
 
@@ -154,6 +172,8 @@ struct Append<'a> {
     actor: &'a Actor,
     target: &'a Target,
     prepared: &'a [Prepared],
+    /// Whether a late caller is refused.
+    must_hold: bool,
 }
 
 impl Decision for Append<'_> {
@@ -172,6 +192,9 @@ impl Decision for Append<'_> {
         let mut known = journal.known_onces(work, onces(prepared, &id)).await?;
         let now = journal.base.now();
         let late = claim::is_late(work, &draft.state, &actor.holder(), now);
+        if late && self.must_hold {
+            return Err(held_by_another(&id));
+        }
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };
         for one in prepared {
             if one.once(&id).is_some_and(|once| !known.insert(once)) {
@@ -182,6 +205,9 @@ impl Decision for Append<'_> {
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.record(write.at(), Step::Reopened)?;
                 draft.entitle(&one.step);
+            }
+            if !late && one.is_activity() {
+                draft.go_on(actor, write.at())?;
             }
             // Gaps are written by the journal itself.
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));

@@ -104,17 +104,15 @@ impl Journal {
         Ok(self.stored_work(&actor.owner, id).await?.work)
     }
 
-    /// Appends to a piece of work an event that is useless if it is late or not waited for.
+    /// Appends to a piece of work an event that is useless if it is late or not waited for. If it is late, nothing is
+    /// written.
     pub(super) async fn work_must_append(
         &self,
         actor: &Actor,
         id: &WorkId,
         happening: Happening,
     ) -> Result<Appended, ServiceError> {
-        let appended = self.append(actor, Target::Work(*id), vec![happening]).await?;
-        if appended.late {
-            return Err(held_by_another(id));
-        }
+        let appended = self.append_if(actor, Target::Work(*id), vec![happening], true).await?;
         if appended.degraded {
             return Err(ServiceError::JournalBusy);
         }

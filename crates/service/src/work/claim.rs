@@ -17,7 +17,7 @@ const RENEW_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 /// Most holders whose last renewal is remembered.
 const RENEWED_MAX: usize = 256;
 /// Most pieces of work of one holder that are renewed.
-const HELD_MAX: usize = 64;
+pub(super) const HELD_MAX: usize = 64;
 
 impl Journal {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
@@ -108,6 +108,7 @@ impl Journal {
                 let problem = format!("at most {} effects may be open at once", limits::INTENTS_OPEN_MAX);
                 return Err(ServiceError::invalid("key", &key, problem));
             }
+            draft.go_on(&who, at)?;
             draft.add(at, &prepared, false);
             draft.renew(&who, now);
             Ok(Changed::Work(IntentAnswer::GoAhead { work, seq: draft.stored.work.seq }))
@@ -218,11 +219,12 @@ impl Journal {
     async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
         let (me, until) = (actor.holder(), lease_end(self.base.now(), limits::LEASE));
         let held = self.base.store.works().held_by(&me, until, HELD_MAX).await?.readable;
-        let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written);
+        // What was lost with its agent is kept only by an event of its own.
+        let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written && !work.lost);
         for work in others.filter(|work| work.owner == actor.owner) {
             let renew = |draft: &mut Draft<'_>, (now, _): Moments| {
                 let work = &draft.stored.work;
-                if work.lease.as_ref().is_none_or(|lease| lease.holder != me) {
+                if work.lost || work.lease.as_ref().is_none_or(|lease| lease.holder != me) {
                     return Ok(Changed::Nothing(()));
                 }
                 draft.renew(actor, now);

@@ -122,6 +122,16 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The holder of a task that was lost with its agent goes on after all.
+    pub fn go_on(&mut self, actor: &Actor, at: Timestamp) -> Result<(), ServiceError> {
+        let work = &self.stored.work;
+        let is_holder = work.lease.as_ref().is_some_and(|lease| lease.holder == actor.holder());
+        if self.state.lost.is_some() && is_holder && work.kind != "session" {
+            self.record(at, Step::Connected)?;
+        }
+        Ok(())
+    }
+
     /// Any activity of the holder renews the claim.
     pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
         let until = lease_end(at, cerebro_ledger::limits::LEASE);

@@ -197,6 +197,6 @@ impl Journal {
         if self.held.retention.is_some() {
             return Ok(());
         }
-        Err(ServiceError::invalid("work", "", "the journal is off: set `[work] enabled = true`"))
+        Err(ServiceError::invalid("[work] enabled", "false", "the journal is off; set it to `true`"))
     }
 }

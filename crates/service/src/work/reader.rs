@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
-    ChainedEvent, Entry, IntentState, LiveSession, State, Status, Work, World, action, fold, hint,
+    ChainedEvent, Entry, IntentState, LiveSession, State, Status, Unfinished, Work, World, action, fold, hint,
 };
 use cerebro_store::StoredWork;
 
@@ -151,7 +151,7 @@ impl Journal {
     }
 
     /// What to do with a piece of work, and the hint for whoever resumes it. If none is named, it is the latest active
-    /// one of the actor's project that has not ended and does not belong to a live session.
+    /// one of the actor's project that has not ended and does not belong to a live session, and the hint names the others.
     ///
     /// Reading does not count as activity: nothing changes.
     ///
@@ -167,22 +167,27 @@ impl Journal {
         if self.held.retention.is_none() {
             return Ok(None);
         }
-        let found = match id {
+        let mut world = world.clone();
+        let (work, state) = match id {
             Some(id) => {
                 let stored = self.stored_work(&actor.owner, id).await?;
                 let state = self.state_of(&stored).await?;
-                Some((stored.work, state))
+                (stored.work, state)
             }
-            None => self.unfinished(actor).await?,
+            None => {
+                let mut found = self.unfinished(actor).await?.into_iter();
+                let Some(first) = found.next() else { return Ok(None) };
+                world.others = found.map(|(work, state)| Unfinished::of(&work, &state)).collect();
+                first
+            }
         };
-        let Some((work, state)) = found else { return Ok(None) };
-        let mut world = world.clone();
         world.live = self.live_beside(actor, &work).await?;
         let holder = work.holder(world.now).filter(|holder| *holder != actor.holder());
         world.held_by = holder.map(str::to_owned);
         world.head = self.head_at_hand().await;
         let text = hint(&work, &state, &world, max_bytes);
-        Ok(Some(ResumedWork { action: action(&state, &world), work, state, text }))
+        let (action, stale) = (action(&state, &world), Stale::of(&work, world.now));
+        Ok(Some(ResumedWork { action, work, state, stale, others: world.others, text }))
     }
 
     /// The head of the journal, if it is known soon: after the start of a process, the seals are still being read.
@@ -200,23 +205,26 @@ impl Journal {
         lock(&journal.head).clone()
     }
 
-    async fn unfinished(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
+    /// The unfinished pieces of work of the actor's project in which no live session works, the latest active first.
+    async fn unfinished(&self, actor: &Actor) -> Result<Vec<(Work, State)>, ServiceError> {
+        let now = self.base.now();
+        let mut found = Vec::new();
         let project = &actor.project;
         let latest =
             self.base.store.works().latest(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
-            let is_live = work.session.as_ref().is_some_and(|session| self.sessions.is_connected(session));
+            let is_live = work.keeper(now).is_some_and(|session| self.sessions.is_connected(&session));
             if work.owner != actor.owner || is_own || is_live {
                 continue;
             }
             let state = self.state_of(&stored).await?;
             if has_more(&state) {
-                return Ok(Some((stored.work, state)));
+                found.push((stored.work, state));
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Other live sessions of the project, with what they edited.
@@ -345,22 +353,24 @@ impl Journal {
 }
 
 fn listing(stored: StoredWork, now: Timestamp) -> ListedWork {
-    let stale = stale(&stored.work, now);
+    let stale = Stale::of(&stored.work, now);
     ListedWork { work: stored.work, stale }
 }
 
-/// Why an open piece of work may need somebody, if it does.
-fn stale(work: &Work, now: Timestamp) -> Option<Stale> {
-    if work.status == Status::Closed {
-        None
-    } else if work.lost {
-        Some(Stale::Lost)
-    } else if work.lease.as_ref().is_some_and(|lease| lease.until <= now) {
-        Some(Stale::Lapsed)
-    } else if now.duration_since(work.active_at) > IDLE {
-        Some(Stale::Idle)
-    } else {
-        None
+impl Stale {
+    /// Why an open piece of work may need somebody, if it does.
+    pub fn of(work: &Work, now: Timestamp) -> Option<Self> {
+        if work.status == Status::Closed {
+            None
+        } else if work.lost {
+            Some(Self::Lost)
+        } else if work.lease.as_ref().is_some_and(|lease| lease.until <= now) {
+            Some(Self::Lapsed)
+        } else if now.duration_since(work.active_at) > IDLE {
+            Some(Self::Idle)
+        } else {
+            None
+        }
     }
 }
 

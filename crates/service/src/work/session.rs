@@ -1,8 +1,8 @@
 //! The piece of work of an agent's session, which its hooks write to, and what happens to it when its agent is gone.
 
-use cerebro_ledger::{State, Step, Work};
+use cerebro_ledger::{State, Status, Step, Work, limits};
 
-use super::{Actor, Target};
+use super::{Actor, Target, claim::HELD_MAX, draft::lease_end};
 use crate::{Journal, ServiceError};
 
 impl Journal {
@@ -22,17 +22,41 @@ impl Journal {
     }
 
     /// Records that the agent of a session went away without an end, so that the outcome of what it had begun is
-    /// unknown. Does nothing for a session without a piece of work or whose end is known. Returns whether it was
-    /// recorded.
+    /// unknown: in the tasks that it holds, and last in its own piece of work. Does nothing if the end of the session
+    /// is known. Returns whether it was recorded in the session's own piece of work.
     ///
     /// # Errors
     /// As [`Self::append`].
     pub async fn lost(&self, actor: &Actor) -> Result<bool, ServiceError> {
-        let Some((work, state)) = self.of_session(actor).await? else { return Ok(false) };
+        let own = self.of_session(actor).await?;
+        if own.as_ref().is_none_or(|(_, state)| !state.ended) {
+            // The session's own loss is recorded all the same.
+            if let Err(error) = self.lose_held(actor).await {
+                tracing::warn!(%error, "not every task of a lost session was marked as lost");
+            }
+        }
+        let Some((work, state)) = own else { return Ok(false) };
         if state.ended || state.lost.is_some() || state.closed.is_some() {
             return Ok(false);
         }
         self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
         Ok(true)
+    }
+
+    /// Records the same in the tasks that the session holds.
+    async fn lose_held(&self, actor: &Actor) -> Result<(), ServiceError> {
+        if self.held.retention.is_none() {
+            return Ok(());
+        }
+        // Whenever the lease ends.
+        let until = lease_end(self.base.now(), 2 * limits::LEASE_RANGE.1);
+        let held = self.base.store.works().held_by(&actor.holder(), until, HELD_MAX).await?.readable;
+        for work in held.into_iter().map(|stored| stored.work) {
+            let is_task = work.kind != "session" && work.owner == actor.owner;
+            if is_task && work.status != Status::Closed && !work.lost {
+                self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
+            }
+        }
+        Ok(())
     }
 }

@@ -17,7 +17,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_ledger::Step;
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, JournalReport, Target, draft::lease_end};
+use super::{Actor, JournalReport, Target, append::is_refusal, draft::lease_end};
 use crate::{Journal, ServiceError, lock};
 
 /// How long a caller waits for the journal.
@@ -87,13 +87,15 @@ pub(super) struct Slow {
     /// How long a caller waits.
     pub wait: Duration,
     until: Option<Timestamp>,
+    /// Until when it counts as degraded because a write failed. Callers wait for it all the same.
+    failing_until: Option<Timestamp>,
     unwaited: u64,
     missed: BTreeMap<MissedIn, Missed>,
 }
 
 impl Default for Slow {
     fn default() -> Self {
-        Self { wait: WAIT_MAX, until: None, unwaited: 0, missed: BTreeMap::new() }
+        Self { wait: WAIT_MAX, until: None, failing_until: None, unwaited: 0, missed: BTreeMap::new() }
     }
 }
 
@@ -119,13 +121,26 @@ impl Slow {
     }
 
     fn is_degraded(&self, now: Timestamp) -> bool {
-        self.degraded_until(now).is_some()
+        still(self.until, now).is_some()
     }
 
-    /// Until when nobody waits. A moment too far ahead was set before the clock went back, and is not believed.
+    /// Until when nobody waits, or a failed write counts.
     fn degraded_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.until.filter(|until| now < *until && *until <= lease_end(now, DEGRADED))
+        still(self.until, now).max(still(self.failing_until, now))
     }
+
+    /// Notes whether something could be written.
+    fn note_end<T>(&mut self, done: &Result<T, ServiceError>, now: Timestamp) {
+        match done {
+            Err(error) if !is_refusal(error) => self.failing_until = Some(lease_end(now, DEGRADED)),
+            _ => self.failing_until = None,
+        }
+    }
+}
+
+/// A moment that is not over. One too far ahead was set before the clock went back, and is not believed.
+fn still(until: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    until.filter(|until| now < *until && *until <= lease_end(now, DEGRADED))
 }
 
 impl Journal {
@@ -162,7 +177,10 @@ impl Journal {
         let task = self.base.tasks.spawn(name, work);
         let wait = lock(&self.held.slow).wait;
         match tokio::time::timeout(wait, task).await {
-            Ok(Ok(done)) => done.map(Some),
+            Ok(Ok(done)) => {
+                lock(&self.held.slow).note_end(&done, self.base.now());
+                done.map(Some)
+            }
             Ok(Err(_)) => Ok(None),
             Err(_) => {
                 tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");

@@ -209,7 +209,8 @@ impl Journal {
         let VerifiedWork { works, events, seals, .. } = report;
         let Some(first) = report.findings.first() else {
             let slow = self.report();
-            let degraded = slow.degraded_until.map_or("", |_| "; it answers too slowly at present");
+            let degraded =
+                slow.degraded_until.map_or("", |_| "; it answers too slowly or cannot be written at present");
             let missed = match slow.missed {
                 0 => String::new(),
                 missed => format!("; {} missing, which a gap will tell", text::counted(missed, "event")),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Work};
+use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Unfinished, Work};
 
 /// The owner of what comes over the socket: its other end is the user's own, which the daemon has checked.
 pub const LOCAL_OWNER: &str = "local";
@@ -183,6 +183,10 @@ pub struct ResumedWork {
     pub state: State,
     /// `resume`, `check_first`, `wait_gate`, `held`, `complete` or `failed`.
     pub action: cerebro_ledger::Action,
+    /// Why it may need somebody.
+    pub stale: Option<Stale>,
+    /// Other pieces of work that are unfinished, if none was named.
+    pub others: Vec<Unfinished>,
     /// The hint: facts, never orders; inert, and of at most as many bytes as were asked for.
     pub text: String,
 }
@@ -267,7 +271,7 @@ pub struct PrunedWork {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub enabled: bool,
-    /// It answered too slowly: until this moment, callers do not wait for it.
+    /// It answered too slowly, so that callers do not wait for it until this moment; or a write failed in the last minute.
     pub degraded_until: Option<Timestamp>,
     /// Events since the daemon began that were not waited for. It is unknown whether they were written.
     pub unwaited: u64,

@@ -97,6 +97,11 @@ struct Model {
 impl Model {
     fn write(&mut self, piece: usize, agent: usize, kind: Option<u8>) {
         let now = self.now;
+        // An end by one who is late is refused, and not written.
+        if kind.is_none() && self.pieces[piece].as_ref().is_some_and(|expected| expected.is_late(agent, now))
+        {
+            return;
+        }
         for other in
             self.pieces.iter_mut().enumerate().filter(|(n, _)| *n != piece).filter_map(|(_, p)| p.as_mut())
         {

@@ -2,6 +2,7 @@
 
 mod faults;
 mod fencing;
+mod hand_over;
 mod keeping;
 mod machine;
 mod proof;
