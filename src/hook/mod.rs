@@ -77,7 +77,9 @@ impl Agent {
                 ("PreToolUse", Some("Bash|PowerShell")),
                 (
                     "PostToolUse",
-                    Some("Bash|PowerShell|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode|TodoWrite"),
+                    Some(
+                        "Bash|PowerShell|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode|TodoWrite|TaskCreate|TaskUpdate",
+                    ),
                 ),
                 ("PostToolUseFailure", Some("Bash|PowerShell")),
                 ("StopFailure", None),

@@ -9,7 +9,7 @@ use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
 use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran, cut};
 use cerebro_transcript::report::{self, Report, Result as CallResult, name};
-use cerebro_transcript::turn::{Action, Call, Outcome};
+use cerebro_transcript::turn::{Action, Call, Outcome, Todo};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -20,6 +20,8 @@ const MESSAGE_BYTES_MAX: usize = 600;
 const ERROR_BYTES_MAX: usize = 200;
 /// Longest output that nothing is cut from before its end is taken.
 const PRINTED_BYTES_MAX: usize = 4_000;
+/// Most commands in the background that are named at the end of a turn.
+const BACKGROUND_MAX: usize = 8;
 
 /// The steps in one payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,11 +38,11 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<StepReport> {
     let mut steps = match event {
         "SessionStart" | "sessionStart" => vec![Step::Connected],
         "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => vec![prompt(input)?],
-        "PreToolUse" | super::BEFORE_TOOL => vec![before(&called(agent, input, false)?)?],
+        "PreToolUse" | super::BEFORE_TOOL => vec![reported::began(&called(agent, input, false)?)?],
         "PostToolUse" | "PostToolUseFailure" | super::AFTER_TOOL => {
             after(&called(agent, input, event == "PostToolUseFailure")?, agent, input)
         }
-        "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: last_message(input) }],
+        "Stop" | "AfterAgent" | "afterAgentResponse" => turn_ended(input),
         "StopFailure" => vec![Step::TurnFailed { error: error(input) }],
         // Gemini CLI sends `PreCompress` with every turn, so that event means nothing.
         "PreCompact" => vec![Step::Compacted { trigger: name(text(input, "trigger")), summary: None }],
@@ -94,6 +96,23 @@ fn last_message(input: &Value) -> Option<String> {
     let keys = ["last_assistant_message", "prompt_response", "text"];
     let words = keys.into_iter().map(|key| strip::strip(text(input, key))).find(|words| !words.is_empty())?;
     Some(cut(&words, MESSAGE_BYTES_MAX))
+}
+
+/// The end of a turn. Commands that go on in the background begin again after it, because all that ran in the turn
+/// ends with it. Claude Code names them at the end of each turn until they have ended.
+fn turn_ended(input: &Value) -> Vec<Step> {
+    let running = |task: &Value| {
+        let (id, what) = (name(text(task, "id")), cut(text(task, "command"), COMMAND_BYTES_MAX));
+        let is_running = text(task, "status") == "running" && !id.is_empty() && !what.is_empty();
+        is_running.then(|| Step::Started {
+            call: format!("background-{id}"),
+            tool: "background".to_owned(),
+            what,
+        })
+    };
+    let tasks = input["background_tasks"].as_array().into_iter().flatten();
+    let ended = Step::TurnEnded { said: last_message(input) };
+    std::iter::once(ended).chain(tasks.filter_map(running).take(BACKGROUND_MAX)).collect()
 }
 
 /// The call that a payload describes. A call of a sub-agent belongs to the session.
@@ -213,19 +232,6 @@ fn exit(agent: Agent, input: &Value) -> Option<i32> {
     status.or(is_plain.then_some(0))
 }
 
-/// The step for the start of a call. Only commands have one, because a crash can leave their outcome unknown. A call
-/// without an id has none, because nothing would connect it with its end.
-fn before(call: &Call) -> Option<Step> {
-    match &call.action {
-        Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
-            call: call.id.clone(),
-            tool: call.tool.clone(),
-            what: cut(line, COMMAND_BYTES_MAX),
-        }),
-        _ => None,
-    }
-}
-
 /// The steps for the end of a call.
 fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
     match &call.action {
@@ -234,17 +240,32 @@ fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
             edited(call, paths, &input["tool_input"])
         }
         Action::Plan { text } => reported::plan(text),
-        Action::Todo { items } => reported::list(items),
+        Action::Todo { items } => reported::todo(call, &with_id(items, input)),
         _ => Vec::new(),
     }
+}
+
+/// The items of the agent's list; a task that was just made has the id that the response gives it.
+fn with_id(items: &[Todo], input: &Value) -> Vec<Todo> {
+    let mut items = items.to_vec();
+    if let [one] = items.as_mut_slice()
+        && let (true, Some(id)) = (one.id.is_empty(), input["tool_response"]["task"]["id"].as_str())
+    {
+        one.id = name(id);
+    }
+    items
 }
 
 fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
     let output = printed(agent, input);
     let response = &input["tool_response"];
     let failed = call.outcome == Outcome::Failed;
-    // Codex also reports a command that is still running. Its ending is not known yet.
-    let goes_on = agent == Agent::Codex && output.contains("Process running with session ID");
+    // Both also report a command that is still running. Its ending is not known yet.
+    let goes_on = match agent {
+        Agent::Codex => output.contains("Process running with session ID"),
+        Agent::ClaudeCode => !response["backgroundTaskId"].is_null() || reported::goes_on(&output),
+        _ => false,
+    };
     let ending = if input["is_interrupt"] == true || response["interrupted"] == true {
         Ending::Interrupted
     } else if failed {

@@ -22,8 +22,8 @@ use crate::answer::{
 };
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
-use cerebro_ledger::limits::HINT_BYTES;
 use cerebro_ledger::{Kind, Outcome, SeenFile, Step, Unfinished, Work, World};
+use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
 use cerebro_service::work::{
     Actor, CloseWork, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported,
 };
@@ -152,6 +152,9 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         .enumerate()
         .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
         .collect();
+    if let Some(transcript) = call.arguments.text("transcript")? {
+        call.service.intake.remember_transcript(&call.session, PathBuf::from(transcript));
+    }
     call.connection.hook_ran(&call.session);
     let actor = work::actor(call, &caller, directory);
     if call.service.journal.of_session(&actor).await?.is_none() {
@@ -164,15 +167,21 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
     if is_end {
         close(call, &caller, &actor).await?;
+        // Nobody is at work in it any more.
+        call.context.presence().forget_hooks(&call.session);
     }
     let recorded = Some(appended.recorded as u64);
     Ok(Reply::saying("noted").answering(Recorded { recorded }))
 }
 
-/// Closes the work of a session that ended properly and left nothing open. A later request reopens it.
+/// Closes the work of a session that ended properly and left nothing open: no turn that failed either. A later request
+/// reopens it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
     let Some((own, state)) = call.service.journal.of_session(actor).await? else { return Ok(()) };
-    let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
+    let is_open = state.turn_failed.is_some()
+        || state.next_step().is_some()
+        || state.open_intents().next().is_some()
+        || state.is_waiting();
     if state.ended && !is_open {
         let close = CloseWork { outcome: Outcome::Done, text: None };
         work::closed(call, caller, actor, &own.id, close).await?;
@@ -201,7 +210,7 @@ fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Optio
         _ => None,
     });
     let step = Step::Begun {
-        title: asked.unwrap_or_else(|| "a session without a request".to_owned()),
+        title: asked.unwrap_or_else(|| UNTITLED.to_owned()),
         goal: None,
         agent: actor.agent.to_string(),
         directory: actor.directory.clone(),
@@ -225,6 +234,8 @@ fn is_of_hooks(step: &Step) -> bool {
             | Step::Planned { .. }
             | Step::Compacted { .. }
             | Step::Ended { .. }
+            | Step::StepAdded { task: Some(_), .. }
+            | Step::StepSet { task: Some(_), .. }
             | Step::Gap { filled: false, .. }
     )
 }
@@ -301,14 +312,10 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
 const CANDIDATES_MAX: usize = 20;
 
 /// Whether work was left unfinished. If a session stopped between two turns, or its user ended it, only effects of
-/// unknown outcome count.
+/// unknown outcome count, and a last turn that failed.
 fn is_worth_showing(shown: &ShownWork) -> bool {
     let (work, state) = (&shown.work, &shown.state);
-    let is_broken_off = state.turn_open
-        || state.turn_failed.is_some()
-        || !state.under_way.is_empty()
-        || state.next_step().is_some();
     // A task has no turns.
     let is_lost_task = Kind::of(&work.kind) != Kind::Session && work.lost;
-    state.open_intents().next().is_some() || is_lost_task || (is_broken_off && !state.ended)
+    state.open_intents().next().is_some() || is_lost_task || state.is_broken_off()
 }

@@ -284,7 +284,7 @@ const WORK_DEFINITIONS: [Definition; 4] = [
                 Form::Choice(&["safe", "check", "never"]),
                 "of an intent of unknown outcome; default check",
             ),
-            takes("work", Form::Text, "default: this session's"),
+            takes("work", Form::Text, "default: the one that you began last, else this session's"),
         ],
     },
     Definition {

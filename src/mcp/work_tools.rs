@@ -11,9 +11,9 @@ use super::{
     work::{actor, closed, degraded, filter, pieces, resumed, row},
 };
 use crate::answer::name;
-use cerebro_core::{code::Code, domain::WorkId, taint};
+use cerebro_core::{code::Code, domain::WorkId, taint, text::cut_chars};
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
-use cerebro_ledger::{Ending, Outcome, Repeat, Standing, State, Step};
+use cerebro_ledger::{Ending, Outcome, PlanStep, Repeat, Standing, State, Step};
 use cerebro_service::ServiceError;
 use cerebro_service::work::{
     Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Stale, Target,
@@ -24,6 +24,10 @@ use cerebro_service::work::{
 const LIST_DEFAULT: usize = 10;
 /// Default for the size of a hint.
 const HINT_DEFAULT: usize = 4_096;
+
+/// Most steps that an error names, and most characters of each.
+const STEPS_SHOWN_MAX: usize = 8;
+const STEP_CHARS_MAX: usize = 60;
 
 /// The events that can be noted.
 pub(super) const EVENTS: [&str; 18] = [
@@ -85,10 +89,14 @@ async fn begun(call: &mut Call) -> Answer {
         .fact("degraded_until", degraded(call)))
 }
 
-/// The piece of work of a note: the named one, otherwise that of the session.
+/// The piece of work of a note: the named one, otherwise the one that the session claimed last and still holds,
+/// otherwise that of the session.
 async fn work_of_note(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
     if let Some(named) = call.arguments.work_id("work")? {
         return Ok(Some(named));
+    }
+    if let Some(held) = call.service.journal.held_last(actor).await? {
+        return Ok(Some(held));
     }
     Ok(call.service.journal.of_session(actor).await?.map(|(work, _)| work.id))
 }
@@ -131,6 +139,12 @@ async fn added(call: &mut Call) -> Answer {
         _ => {}
     }
     let step = step(call, &event, text)?;
+    if let Step::StepSet { step, standing, text, .. } = &step
+        && let Some(unchanged) =
+            checked(call, &actor, work.as_ref(), (*step, *standing, text.as_deref())).await?
+    {
+        return Ok(noted(&unchanged));
+    }
     let target = work.map_or(Target::Session, Target::Work);
     let appended = call.service.journal.append(&actor, target, vec![Happening::from(step)]).await?;
     Ok(noted(&appended))
@@ -158,7 +172,7 @@ fn step(call: &mut Call, event: &str, text: Option<String>) -> Result<Step, Faul
         Ok(Step::Gate { name: call.arguments.needed("key")?, standing, text })
     };
     Ok(match event {
-        "step_added" => Step::StepAdded { text: needed(text)? },
+        "step_added" => Step::StepAdded { text: needed(text)?, task: None },
         "step_done" => of_step(call, Standing::Passed, text)?,
         "step_dropped" => of_step(call, Standing::Dropped, text)?,
         "step_active" => of_step(call, Standing::Active, text)?,
@@ -187,7 +201,38 @@ fn of_step(call: &mut Call, standing: Standing, text: Option<String>) -> Result<
     let problem = "it must be the number of a step, from 1";
     let step =
         number.filter(|number| *number > 0).ok_or_else(|| ArgumentError::new("step", None, problem))?;
-    Ok(Step::StepSet { step, standing, text })
+    Ok(Step::StepSet { step, task: None, standing, text })
+}
+
+/// Refuses a step that the piece of work does not have. If the step already is as it should be, the result is that
+/// nothing changes.
+async fn checked(
+    call: &Call,
+    actor: &Actor,
+    work: Option<&WorkId>,
+    (number, standing, text): (u32, Standing, Option<&str>),
+) -> Result<Option<Appended>, Fault> {
+    let shown = match work {
+        Some(work) => Some(call.service.journal.show(actor, work).await?),
+        None => None,
+    };
+    let steps = shown.as_ref().map(|shown| shown.state.steps.as_slice()).unwrap_or_default();
+    let Some(step) = steps.iter().find(|step| step.number == number) else {
+        let named = |step: &PlanStep| format!("{} {}", step.number, cut_chars(&step.text, STEP_CHARS_MAX));
+        let names: Vec<String> = steps.iter().take(STEPS_SHOWN_MAX).map(named).collect();
+        let problem = match steps.len() {
+            0 => "this piece of work has no steps; note step_added, or name another in `work`".to_owned(),
+            all => format!("there is no such step; of {all}: {}", names.join("; ")),
+        };
+        return Err(ArgumentError::new("step", Some(&number.to_string()), problem).into());
+    };
+    let is_unchanged = step.standing == standing && text.is_none_or(|text| text == step.text);
+    Ok(shown.as_ref().filter(|_| is_unchanged).map(|shown| Appended {
+        work: Some(shown.work.id),
+        seq: shown.work.seq,
+        repeated: 1,
+        ..Appended::default()
+    }))
 }
 
 /// Records that an effect is about to be tried.

@@ -243,3 +243,33 @@ fn two_agents_that_claim_get_one_holder_and_the_late_one_is_refused() {
     assert_eq!(one.ok("work_note", note.clone())["outcome"], "late");
     assert_eq!(two.ok("work_note", note)["outcome"], "recorded");
 }
+
+#[test]
+fn a_note_goes_to_the_task_that_the_session_began_last_and_still_holds() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.pump().env("CLAUDE_CODE_SESSION_ID", "one").client("claude-code").start();
+    let steps = json!(["rules", "reader"]);
+    let mut begin = |title: &str| {
+        let begun = agent.ok("work_begin", json!({ "title": title, "steps": steps }));
+        begun["work"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (begin("First"), begin("Second"));
+    // Whatever the session was active in since.
+    agent.ok("work_note", json!({ "work": first, "event": "note", "text": "x" }));
+    let noted = agent.ok("work_note", json!({ "event": "step_done", "step": 1 }));
+    assert_eq!((noted["work"].as_str(), &noted["outcome"]), (Some(second.as_str()), &json!("recorded")));
+    let again = agent.ok("work_note", json!({ "event": "step_done", "step": 1 }));
+    assert_eq!((&again["outcome"], &again["seq"]), (&json!("unchanged"), &noted["seq"]));
+    let refused = agent.call("work_note", json!({ "event": "step_done", "step": 9 }));
+    let words = format!("{refused:?}");
+    assert!(words.contains("1 rules; 2 reader"), "{words}");
+    // Closed, it is nobody's; the one before still is.
+    agent.ok("work_note", json!({ "event": "done" }));
+    let noted = agent.ok("work_note", json!({ "event": "decision", "text": "Do it" }));
+    assert_eq!(noted["work"].as_str(), Some(first.as_str()));
+    // Without a task, it goes to the session.
+    agent.ok("work_note", json!({ "event": "done" }));
+    let noted = agent.ok("work_note", json!({ "event": "decision", "text": "Do more" }));
+    assert_ne!(noted["work"].as_str(), Some(first.as_str()));
+    assert_ne!(noted["work"].as_str(), Some(second.as_str()));
+}

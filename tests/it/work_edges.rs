@@ -109,7 +109,11 @@ fn events_that_hooks_missed_without_a_daemon_are_reported_as_a_gap() {
         );
     }
     // Claude Code's transcript has it.
-    let call = json!({ "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" } });
+    let transcript = home.work().join("transcript.jsonl");
+    fs::write(&transcript, "").unwrap();
+    let call = json!({
+        "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" }, "transcript_path": transcript,
+    });
     report(&home, "claude-code", "PreToolUse", "s-claude-code", call);
     let count = || fs::read_dir(home.data().join("missed")).unwrap().count();
     assert_eq!(count(), 1, "of one session");
@@ -124,6 +128,53 @@ fn events_that_hooks_missed_without_a_daemon_are_reported_as_a_gap() {
     let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
     assert_eq!(state["gaps"]["times"], 1, "once");
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
+fn a_gap_that_no_transcript_fills_is_told_for_claude_code_and_codex_too() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let make = |agent: &str, session: &str, id: &str, transcript: &str| {
+        let call = json!({
+            "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": "make" },
+            "tool_response": "ok", "transcript_path": transcript,
+        });
+        report(&home, agent, "PostToolUse", session, call);
+    };
+    for agent in ["claude-code", "codex"] {
+        make(agent, &format!("s-{agent}"), "c1", "/nonexistent.jsonl");
+    }
+    home.json(&["daemon", "stop"]);
+    for agent in ["claude-code", "codex"] {
+        make(agent, &format!("s-{agent}"), "c2", "/nonexistent.jsonl");
+        make(agent, &format!("s-{agent}"), "c3", "/nonexistent.jsonl");
+    }
+    home.json(&["projects"]);
+    for agent in ["claude-code", "codex"] {
+        let session = format!("s-{agent}");
+        make(agent, &session, "c4", "/nonexistent.jsonl");
+        let state = home.json(&["work", "show", &work_of(&home, &session)])["state"].clone();
+        assert_eq!(
+            (&state["gaps"]["times"], &state["gaps"]["events"]),
+            (&json!(1), &json!(2)),
+            "{agent}: {state}"
+        );
+    }
+}
+
+#[test]
+fn a_prompt_brings_a_killed_daemon_back_and_not_one_that_was_stopped() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    home.json(&["daemon", "stop"]);
+    report(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Mend it" }));
+    assert_eq!(home.daemons(), Vec::<u32>::new());
+    home.json(&["projects"]);
+    home.kill_daemon();
+    report(&home, AGENT, "AfterTool", "g", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
+    assert_eq!(home.daemons(), Vec::<u32>::new(), "a call of a tool starts none");
+    report(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Go on" }));
+    assert_eq!(home.daemons().len(), 1);
 }
 
 fn work_of(home: &Home, session: &str) -> String {

@@ -131,6 +131,72 @@ fn the_next_session_is_given_what_a_killed_agent_left() {
 }
 
 #[test]
+fn a_session_that_ends_after_a_turn_that_failed_is_handed_over() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    for (session, reason) in [("one", "exit"), ("two", "other")] {
+        let tell = |event: &str, more: Value| report(&home, "claude-code", event, session, more);
+        tell("UserPromptSubmit", json!({ "prompt": format!("Refactor the parser, then {reason}") }));
+        tell("StopFailure", json!({ "error": "rate_limit" }));
+        tell("SessionEnd", json!({ "reason": reason }));
+        let text = context_at_start(&home, "codex", &format!("after-{session}"), "startup");
+        assert!(text.contains(&format!("{HINT}Refactor the parser, then {reason}")), "{text}");
+        assert!(text.contains("rate_limit"), "{text}");
+    }
+    assert!(works(&home).iter().all(|work| work["status"] == "open"), "{:?}", works(&home));
+
+    // Ended by its user between two turns, it left nothing.
+    let home = Home::new();
+    home.json(&["projects"]);
+    let tell = |event: &str, more: Value| report(&home, "claude-code", event, "one", more);
+    tell("UserPromptSubmit", json!({ "prompt": "Refactor the parser" }));
+    tell("StopFailure", json!({ "error": "rate_limit" }));
+    tell("UserPromptSubmit", json!({ "prompt": "Go on" }));
+    tell("Stop", json!({ "last_assistant_message": "Done." }));
+    tell("SessionEnd", json!({ "reason": "exit" }));
+    assert_eq!(works(&home)[0]["status"], "closed");
+    let text = context_at_start(&home, "codex", "two", "startup");
+    assert!(!text.contains(HINT), "{text}");
+}
+
+#[test]
+fn a_command_in_the_background_of_a_killed_agent_has_an_unknown_outcome() {
+    let home = Home::new();
+    let sitting = HookedSession::begin(&home, "first");
+    sitting.ask("Start the migration");
+    sitting.start("bg", "./migrate.sh --all");
+    let input = json!({ "command": "./migrate.sh --all", "run_in_background": true });
+    let response = json!({ "stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": "b1" });
+    let call =
+        json!({ "tool_name": "Bash", "tool_use_id": "bg", "tool_input": input, "tool_response": response });
+    sitting.report("PostToolUse", call);
+    let task = json!({ "id": "b1", "type": "shell", "status": "running", "command": "./migrate.sh --all" });
+    sitting.report("Stop", json!({ "last_assistant_message": "It runs.", "background_tasks": [task] }));
+    drop(sitting);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
+    let text = context_at_start(&home, "codex", "second", "startup");
+    assert!(text.contains("`./migrate.sh --all` had begun"), "{text}");
+    assert!(text.contains("./migrate.sh --all → outcome not reported"), "{text}");
+    assert!(!text.contains("→ ok") && !text.contains("exit 0"), "{text}");
+}
+
+#[test]
+fn a_session_whose_first_event_overtook_its_first_request_is_named_by_the_request() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let call = json!({
+        "tool_name": "Bash", "tool_use_id": "c1", "tool_input": { "command": "make" }, "tool_response": "ok",
+    });
+    report(&home, "codex", "PostToolUse", "s", call);
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "Add caching to the uploads" }));
+    report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "And then?" }));
+    assert_eq!(works(&home)[0]["title"], "Add caching to the uploads");
+    let text = home.run(&["work", "resume"]).success();
+    assert!(text.contains("Unfinished: \"Add caching to the uploads\""), "{text}");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
 fn a_killed_daemon_loses_nothing_that_a_hook_was_answered() {
     let home = Home::new();
     let sitting = HookedSession::begin(&home, "first");

@@ -136,6 +136,50 @@ fn the_outcome_that_codex_does_not_report_is_in_its_transcript() {
 }
 
 #[test]
+fn a_command_without_a_result_has_an_unknown_outcome_after_a_crash_also_of_the_daemon() {
+    for restarts in [false, true] {
+        let home = Home::new();
+        home.json(&["projects"]);
+        let file = claude_file(&home, "s");
+        let tell = |event: &str, mut more: Value| {
+            more["transcript_path"] = json!(file);
+            report(&home, "claude-code", event, "s", more);
+        };
+        tell("UserPromptSubmit", json!({ "prompt": "Deploy it" }));
+        let deploy = json!([{
+            "type": "tool_use", "id": "c2", "name": "Bash", "input": { "command": "./deploy.sh prod" },
+        }]);
+        let make = json!({ "command": "make" });
+        let text = [
+            claude("s", 0, "user", &json!("Deploy it")),
+            call("s", 1, "c1", "Bash", &make, "Exit code 2\nboom", true),
+            claude("s", 3, "assistant", &deploy),
+        ]
+        .concat();
+        put(&file, &text);
+        if restarts {
+            home.kill_daemon();
+            home.json(&["projects"]);
+        }
+        let agent = home.pump().env("CLAUDE_CODE_SESSION_ID", "s").client("claude-code").start();
+        let zero = json!({ "command": "echo zero" });
+        let response = json!({ "stdout": "zero" });
+        let payload = json!({
+            "tool_name": "Bash", "tool_use_id": "c0", "tool_input": zero, "tool_response": response,
+        });
+        tell("PostToolUse", payload);
+        drop(agent);
+        let found = wait_for(&home, "the transcript", |events| kinds(events).contains(&"started"));
+        let started: Vec<&Value> = found.iter().filter(|event| event["kind"] == "started").collect();
+        assert_eq!(started.len(), 1, "{found:#?}");
+        assert_eq!(started[0]["step"]["what"], "./deploy.sh prod", "{found:#?}");
+        let hint = home.run(&["work", "resume"]).success();
+        assert!(hint.contains("`./deploy.sh prod` had begun"), "restarts: {restarts}: {hint}");
+        assert!(hint.contains("make → exit 2"), "{hint}");
+    }
+}
+
+#[test]
 fn a_session_that_no_hook_reported_gets_no_piece_of_work() {
     let home = Home::new();
     home.json(&["projects"]);

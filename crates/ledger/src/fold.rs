@@ -14,8 +14,9 @@ use crate::{
     PlanStep, Planned, Standing, State, Step, TestState, TimedText,
     limits::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
-        TEXT_BYTES_MAX,
+        TEXT_BYTES_MAX, TITLE_CHARS_MAX,
     },
+    work::UNTITLED,
 };
 
 /// Most entries in the list of what was done last.
@@ -55,6 +56,10 @@ fn timed(at: Timestamp, text: &str) -> TimedText {
     TimedText { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
 }
 
+fn claim(holder: &str, fence: u64, at: Timestamp) -> ClaimState {
+    ClaimState { holder: holder.to_owned(), fence, at: Some(at) }
+}
+
 /// Appends an item; the oldest is dropped when there are too many.
 fn push<T>(items: &mut VecDeque<T>, item: T, most: usize) {
     if items.len() == most {
@@ -74,7 +79,7 @@ impl State {
                 self.directory.clone_from(directory);
                 self.commit.clone_from(commit);
                 for text in steps {
-                    self.add_step(text);
+                    self.add_step(text, None);
                 }
             }
             Step::Prompt { .. } | Step::TurnEnded { .. } | Step::TurnFailed { .. } => self.turn(at, step),
@@ -92,8 +97,10 @@ impl State {
             Step::Called { call, .. } => self.end_call(at, call.as_deref()),
             Step::ModelEnded { call, .. } => self.end_call(at, Some(call)),
             Step::Planned { steps } => self.plan(at, steps),
-            Step::StepAdded { text } => self.add_step(text),
-            Step::StepSet { step, standing, text } => self.set_step(*step, *standing, text.as_deref()),
+            Step::StepAdded { text, task } => self.add_step(text, task.as_ref()),
+            Step::StepSet { step, task, standing, text } => {
+                self.set_step((*step, task.as_ref()), *standing, text.as_deref());
+            }
             Step::Compacted { .. } => self.compactions += 1,
             Step::Connected => self.lost = None,
             Step::Resumed { .. } => (self.lost, self.ended) = (None, false),
@@ -120,7 +127,7 @@ impl State {
                 self.let_go(holder);
                 // Whoever claims it goes on with it.
                 self.lost = None;
-                push(&mut self.claims, ClaimState { holder: holder.clone(), fence: *fence }, HOLDERS_MAX);
+                push(&mut self.claims, claim(holder, *fence, at), HOLDERS_MAX);
             }
             Step::Released { holder, .. } => self.let_go(holder),
             Step::Forked { .. } => self.forked(),
@@ -153,8 +160,9 @@ impl State {
         if let Step::Ran { call: Some(_), command, ending, .. } = step
             && *ending != Ending::Unknown
         {
+            // The names of failed tests may follow.
             let unknown = one_line(&with_unknown_outcome(command));
-            if let Some(at) = self.last.iter().rposition(|last| last.text == unknown) {
+            if let Some(at) = self.last.iter().rposition(|last| last.text.starts_with(&unknown)) {
                 self.last.remove(at);
             }
         }
@@ -168,6 +176,9 @@ impl State {
     fn turn(&mut self, at: Timestamp, step: &Step) {
         match step {
             Step::Prompt { text } => {
+                if self.title == UNTITLED {
+                    self.title = text::cut_chars(&text::one_line(text), TITLE_CHARS_MAX).into_owned();
+                }
                 let request = timed(at, text);
                 self.first_request.get_or_insert_with(|| request.clone());
                 if self.has_request_after(at) {
@@ -272,7 +283,7 @@ impl State {
         self.planned = Some(at);
         self.steps.clear();
         for planned in steps {
-            self.add_step(&planned.text);
+            self.add_step(&planned.text, None);
             if let Some(step) = self.steps.last_mut() {
                 step.standing = planned.standing;
             }
@@ -317,16 +328,21 @@ impl State {
         }
     }
 
-    fn add_step(&mut self, text: &str) {
+    fn add_step(&mut self, text: &str, task: Option<&String>) {
         if self.steps.len() < STEPS_MAX {
             let number = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
             let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
-            self.steps.push(PlanStep { number, text, standing: Standing::Pending });
+            let task = task.map(|task| text::cut_bytes(task, TEXT_BYTES_MAX).to_owned());
+            self.steps.push(PlanStep { number, text, standing: Standing::Pending, task });
         }
     }
 
-    fn set_step(&mut self, number: u32, standing: Standing, text: Option<&str>) {
-        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else { return };
+    fn set_step(&mut self, (number, task): (u32, Option<&String>), standing: Standing, text: Option<&str>) {
+        let is_meant = |step: &&mut PlanStep| match task {
+            Some(task) => step.task.as_ref() == Some(task),
+            None => step.number == number,
+        };
+        let Some(step) = self.steps.iter_mut().rev().find(is_meant) else { return };
         step.standing = standing;
         if let Some(text) = text {
             text::cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut step.text);
@@ -401,6 +417,13 @@ impl State {
         self.blocked.is_some() || self.gates.iter().any(|gate| gate.standing != Standing::Passed)
     }
 
+    /// Whether it was broken off: its turn, a call or its plan has no end. A session that its user ended between two
+    /// turns was not, whatever its plan says; one whose last turn failed was, however it ended.
+    pub fn is_broken_off(&self) -> bool {
+        let has_open = self.turn_open || !self.under_way.is_empty() || self.next_step().is_some();
+        self.turn_failed.is_some() || (has_open && !self.ended)
+    }
+
     /// The next step of the plan: the active one, else the first pending one.
     pub fn next_step(&self) -> Option<&PlanStep> {
         let with = |standing| self.steps.iter().find(|step| step.standing == standing);
@@ -447,6 +470,7 @@ fn line(step: &Step) -> Option<String> {
             let failed = if *ending == Ending::Failed { " → failed" } else { "" };
             format!("{tool} {what}{failed}")
         }
+        Step::StepSet { task: Some(task), standing: Standing::Passed, .. } => format!("task {task} done"),
         Step::StepSet { step, standing: Standing::Passed, .. } => format!("step {step} done"),
         Step::Decision { text } => format!("decided: {text}"),
         Step::Finding { text } => format!("found: {text}"),

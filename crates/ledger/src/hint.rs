@@ -221,8 +221,13 @@ fn failing(state: &State) -> Option<String> {
     let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
     let names = test.tests.names.iter().map(|name| piece(name)).collect::<Vec<_>>().join(", ");
     let failures = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-    let failures = if failures.is_empty() { "outcome not reported".to_owned() } else { failures };
-    Some(format!("Last test run: `{}` → {failures}", piece(&test.command)))
+    let outcome = match test.ending {
+        _ if !failures.is_empty() => failures.as_str(),
+        Ending::Failed => "failed",
+        Ending::Interrupted => "interrupted",
+        Ending::Passed | Ending::Unknown => "outcome not reported",
+    };
+    Some(format!("Last test run: `{}` → {outcome}", piece(&test.command)))
 }
 
 fn edited(state: &State) -> Option<String> {
@@ -382,9 +387,13 @@ fn next(work: &Work, state: &State) -> Option<String> {
         return None;
     }
     let by_plan = || state.next_step().map(|step| format!("Next by its plan: {}", piece(&step.text)));
-    let by_request = || {
-        let open = state.turn_open || state.turn_failed.is_some();
-        open.then(|| "The turn of the last request has no end".to_owned())
+    let by_request = || match (&state.turn_failed, state.lost) {
+        // The headline says it.
+        (Some(_), None) => None,
+        (Some(failed), Some(_)) => {
+            Some(format!("The turn of the last request broke off: {}", piece(&failed.text)))
+        }
+        (None, _) => state.turn_open.then(|| "The turn of the last request has no end".to_owned()),
     };
     match Kind::of(&work.kind) {
         Kind::Session => by_request().or_else(by_plan),

@@ -21,6 +21,9 @@ pub struct PlanStep {
     pub number: u32,
     pub text: String,
     pub standing: Standing,
+    /// The agent's own id of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// A condition that must be met before the work continues.
@@ -61,6 +64,9 @@ pub struct ClaimState {
     pub holder: String,
     /// The number of the claim.
     pub fence: u64,
+    /// When it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
 }
 
 /// A file that was changed.

@@ -198,11 +198,18 @@ pub enum Step {
     Resumed { agent: String },
     /// The session ended properly.
     Ended { reason: String },
-    /// A step is added to the plan; it gets the next number.
-    StepAdded { text: String },
-    /// A step of the plan changed its standing.
+    /// A step is added to the plan; it gets the next number. `task` is the agent's own id of it.
+    StepAdded {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
+    },
+    /// A step of the plan changed its standing: the one with the agent's own id `task`, otherwise the one with the number
+    /// `step`.
     StepSet {
         step: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
         standing: Standing,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
@@ -327,7 +334,7 @@ mod tests {
         let steps = [
             Step::Connected,
             Step::Prompt { text: String::new() },
-            Step::StepSet { step: 1, standing: Standing::Passed, text: None },
+            Step::StepSet { step: 1, task: None, standing: Standing::Passed, text: None },
             Step::Refuted { key: "k".to_owned(), text: None },
         ];
         for step in steps {

@@ -180,7 +180,7 @@ pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEv
 }
 
 /// Whether the title is the one with which a piece of work began, as far as its events say: not if the title or the text of
-/// the first event was purged, nor for a fork. What is reopened may get another title, and redaction may be stricter later.
+/// the first event was purged, nor for a fork. The first request gives a title to what began without one. What is reopened may get another title, and redaction may be stricter later.
 fn has_fitting_title(work: &Work, rows: &[ChainedEvent]) -> bool {
     let is_free = work.title.is_empty()
         || work.title.contains("[REDACTED:")
@@ -189,7 +189,7 @@ fn has_fitting_title(work: &Work, rows: &[ChainedEvent]) -> bool {
     let begun: Option<Step> = first.and_then(|first| serde_json::from_str(first.body.as_deref()?).ok());
     match begun {
         Some(Step::Begun { title, .. }) => {
-            *text::cut_chars(&text::one_line(&title), TITLE_CHARS_MAX) == *work.title
+            title == UNTITLED || *text::cut_chars(&text::one_line(&title), TITLE_CHARS_MAX) == *work.title
         }
         _ => true,
     }

@@ -27,6 +27,9 @@ impl Kind {
     }
 }
 
+/// The title of a session's piece of work until its first request is known. The request then takes its place.
+pub const UNTITLED: &str = "a session without a request";
+
 /// The status of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {

@@ -14,6 +14,7 @@ use crate::cli::error::Result;
 use crate::config::Config;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
+use crate::daemon::lock;
 use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Event, StepReport, Task, compacted, missed};
 use crate::{platform, project_dir, worktree};
@@ -96,11 +97,17 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
 /// Counts an event that could not be reported to the journal, unless the transcript reports it or the journal is off.
 fn count_missed(home: &Home, agent: Agent, event: &Event) {
     let has_work = |report: &StepReport| report.steps.iter().any(|step| *step != Step::Connected);
-    let is_lost = event.report.as_ref().is_some_and(has_work) && !agent.journal_reads_transcripts();
+    let is_lost = event.report.as_ref().is_some_and(has_work) && !has_transcript(agent, event);
     if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
         // A failure here is ignored: a hook has no place to report it.
         let _ = missed::note(home.root(), &event.session, Timestamp::now());
     }
+}
+
+/// Whether the session's transcript can be read, so that it makes up for what hooks could not report.
+fn has_transcript(agent: Agent, event: &Event) -> bool {
+    let file = event.transcript.as_ref().filter(|_| agent.journal_reads_transcripts());
+    file.is_some_and(|path| std::fs::File::open(path).is_ok())
 }
 
 /// A hook's connection to the daemon.
@@ -156,7 +163,10 @@ async fn journal(reporter: &Reporter, event: &Event) {
         (report, commit) = found;
     }
     let missed = missed::take(reporter.home.root(), &event.session);
-    report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
+    // A transcript may begin after the first prompt.
+    if !has_transcript(reporter.agent, event) {
+        report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
+    }
     let recorded = send(reporter, event, &report, commit).await;
     match missed {
         Some(missed) if recorded == 0 => missed.give_back(),
@@ -174,6 +184,7 @@ async fn send(reporter: &Reporter, event: &Event, report: &StepReport, commit: O
     let ago = age.and_then(|age| u64::try_from(age.as_millis()).ok());
     let arguments = json!({
         "steps": report.steps, "once": report.once, "ago_ms": ago, "directory": directory, "commit": commit,
+        "transcript": event.transcript.as_ref().map(|path| path.to_string_lossy()),
     });
     let recorded = reporter.ask(of::HookStep, arguments).await.and_then(|answer| answer.recorded);
     tracing::debug!(once = report.once, recorded, "reported to the journal");
@@ -218,8 +229,8 @@ async fn input() -> Option<Value> {
 
 /// Connects like the agent's own server, so that both get the same project and session.
 ///
-/// A daemon is started at the beginning of a session only: the agent is about to start one anyway, and
-/// without it there is no context.
+/// A daemon is started at the beginning of a session only, because the agent is about to start one anyway, and without
+/// it there is no context; and with a prompt, if the last daemon died.
 async fn reach(home: &Home, agent: Agent, event: &Event) -> Option<Client> {
     let own = Hello::of_this_process(Role::Operator);
     let hello = Hello {
@@ -234,9 +245,20 @@ async fn reach(home: &Home, agent: Agent, event: &Event) -> Option<Client> {
         None => None,
     };
     let hello = Hello { folder_project: project.map(|project| project.as_str().to_owned()), ..hello };
-    let autostart = if event.begins_session() { Autostart::Yes } else { Autostart::No };
+    let is_wanted = event.begins_session() || (is_prompt(event) && has_died(home));
+    let autostart = if is_wanted { Autostart::Yes } else { Autostart::No };
     let connection = client::connect(home, &hello, autostart).await.ok()?;
     Client::new(connection, Duration::from_secs(1)).await.ok()
+}
+
+/// Whether the user asks for something, so that a daemon is started once per turn at most.
+fn is_prompt(event: &Event) -> bool {
+    matches!(event.task, Some(Task::Prompt(_)))
+}
+
+/// Whether the home's last daemon was killed. One that leaves in order removes its socket, and is not wanted back.
+fn has_died(home: &Home) -> bool {
+    home.socket_path().exists() && !lock::is_held(home)
 }
 
 /// The context for a new session in the agent's format, within the bound on its written form: unfinished work of

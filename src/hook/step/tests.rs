@@ -111,6 +111,57 @@ fn claude_code_reports_edits_plans_and_the_ends_of_turns() {
 }
 
 #[test]
+fn a_command_that_goes_on_in_the_background_has_no_outcome() {
+    let call = json!({
+        "tool_name": "Bash", "tool_use_id": "bg",
+        "tool_input": {"command": "./migrate.sh --all", "run_in_background": true},
+        "tool_response": {"stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": "b1"},
+    });
+    let (ending, exit, ..) = ran(Agent::ClaudeCode, "PostToolUse", &claude("PostToolUse", call));
+    assert_eq!((ending, exit), (Ending::Unknown, None));
+    let stop = json!({
+        "last_assistant_message": "It runs",
+        "background_tasks": [
+            {"id": "b1", "type": "shell", "status": "running", "command": "./migrate.sh --all"},
+            {"id": "b2", "type": "shell", "status": "completed", "command": "make"},
+            {"id": "b3", "type": "agent", "status": "running"},
+        ],
+    });
+    let report = read(Agent::ClaudeCode, "Stop", &claude("Stop", stop)).unwrap();
+    let [Step::TurnEnded { .. }, Step::Started { call, what, .. }] = &report.steps[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!((call.as_str(), what.as_str()), ("background-b1", "./migrate.sh --all"));
+    assert_eq!(report.once, None, "it may still run at the end of the next turn");
+}
+
+#[test]
+fn claude_code_reports_its_tasks_one_by_one() {
+    let call = |tool: &str, input: Value, response: Value| {
+        claude(
+            "PostToolUse",
+            json!({"tool_name": tool, "tool_use_id": "t", "tool_input": input, "tool_response": response}),
+        )
+    };
+    let made = call(
+        "TaskCreate",
+        json!({"subject": "Mend it", "description": "All of it"}),
+        json!({"task": {"id": "3", "subject": "Mend it"}}),
+    );
+    let task = Some("3".to_owned());
+    let added = Step::StepAdded { text: "Mend it".to_owned(), task: task.clone() };
+    assert_eq!(step(Agent::ClaudeCode, "PostToolUse", &made), added);
+    let done = call("TaskUpdate", json!({"taskId": "3", "status": "completed"}), json!({"success": true}));
+    let set = Step::StepSet { step: 0, task, standing: Standing::Passed, text: None };
+    assert_eq!(step(Agent::ClaudeCode, "PostToolUse", &done), set);
+    for (input, response) in
+        [(json!({"taskId": "3", "owner": "me"}), json!({})), (json!({"status": "completed"}), json!({}))]
+    {
+        assert_eq!(read(Agent::ClaudeCode, "PostToolUse", &call("TaskUpdate", input, response)), None);
+    }
+}
+
+#[test]
 fn codex_reports_patches_and_commands_without_a_status() {
     let codex = |more: Value| {
         let mut input =

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::{Piece, at};
 use crate::{
-    Action, Ending, Entry, IntentStanding, LiveSession, Outcome, Repeat, SeenFile, Standing, State, Step,
-    Tests, World, action, fold, fold::fold_all, hint, limits,
+    Action, Ending, Entry, IntentStanding, LiveSession, Outcome, Planned, Repeat, SeenFile, Standing, State,
+    Step, Tests, World, action, fold, fold::fold_all, hint, limits, work::UNTITLED,
 };
 
 /// A session that is killed at the worst moment.
@@ -21,8 +21,8 @@ fn interrupted(kind: &str) -> Piece {
             steps: vec!["rules".to_owned(), "reader".to_owned(), "PEM over chunk borders".to_owned()],
         },
         Step::Prompt { text: "now do the PEM case, keep the API".to_owned() },
-        Step::StepSet { step: 1, standing: Standing::Passed, text: None },
-        Step::StepSet { step: 2, standing: Standing::Passed, text: None },
+        Step::StepSet { step: 1, task: None, standing: Standing::Passed, text: None },
+        Step::StepSet { step: 2, task: None, standing: Standing::Passed, text: None },
         Step::Edited {
             call: None,
             path: "src/redact/rules.rs".to_owned(),
@@ -238,7 +238,7 @@ fn steps() -> impl Strategy<Value = Step> {
         text.prop_map(|path| Step::Edited { call: None, path, added: 1, removed: 1, digest: None }),
         (text, text).prop_map(|(key, text)| Step::Intent { key, text, repeat: Repeat::Never }),
         (text, text).prop_map(|(call, what)| Step::Started { call, tool: "x".to_owned(), what }),
-        text.prop_map(|text| Step::StepAdded { text }),
+        text.prop_map(|text| Step::StepAdded { text, task: None }),
         text.prop_map(|name| Step::Gate { name, standing: Standing::Failed, text: None }),
     ]
 }
@@ -261,6 +261,112 @@ proptest! {
         prop_assert!(!text.contains('<'));
         prop_assert_eq!(&text, &hint(&piece.work, &state, &world(), max), "pure");
     }
+}
+
+#[test]
+fn a_turn_that_failed_is_broken_off_however_its_session_ended() {
+    let mut piece = Piece::begin("session");
+    piece.note(&Step::Prompt { text: "mend it".to_owned() });
+    let broken_off = |piece: &Piece| fold_all(&piece.entries()).is_broken_off();
+    assert!(broken_off(&piece));
+    piece.note(&Step::TurnFailed { error: "rate_limit".to_owned() });
+    piece.note(&Step::Ended { reason: "exit".to_owned() });
+    let told = |piece: &Piece| hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(broken_off(&piece));
+    let text = told(&piece);
+    assert!(text.contains("its turn broke off 00:00 UTC: rate_limit"), "{text}");
+    assert!(!text.contains("has no end"), "one line says it: {text}");
+    // If the agent was lost as well, the headline says that.
+    piece.note(&Step::Lost);
+    let text = told(&piece);
+    assert!(text.contains("The turn of the last request broke off: rate_limit"), "{text}");
+    // The next turn ends properly, and its user ends the session between two turns.
+    piece.note(&Step::Prompt { text: "go on".to_owned() });
+    piece.note(&Step::TurnEnded { said: None });
+    assert!(!broken_off(&piece));
+    piece.note(&Step::Ended { reason: "exit".to_owned() });
+    assert!(!broken_off(&piece));
+}
+
+#[test]
+fn the_first_request_becomes_the_title_of_a_session_that_had_none() {
+    let mut piece = Piece::begin("session");
+    let begun = Step::Begun {
+        title: UNTITLED.to_owned(),
+        goal: None,
+        agent: "codex".to_owned(),
+        directory: None,
+        commit: None,
+        steps: Vec::new(),
+    };
+    piece.note(&begun);
+    piece.note(&Step::Prompt { text: "add caching\nto the uploads".to_owned() });
+    piece.note(&Step::Prompt { text: "and then?".to_owned() });
+    assert_eq!(fold_all(&piece.entries()).title, "add caching to the uploads");
+}
+
+#[test]
+fn the_outcome_of_a_test_run_is_told_once() {
+    let run = |ending, exit, names: &[&str]| Step::Ran {
+        call: Some("c1".to_owned()),
+        command: "cargo test up".to_owned(),
+        ending,
+        exit,
+        ms: None,
+        tests: Some(Tests {
+            tool: "cargo test".to_owned(),
+            passed: None,
+            failed: None,
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }),
+        tail: String::new(),
+    };
+    for names in [&[][..], &["up::a"][..]] {
+        let mut piece = Piece::begin("session");
+        // The hook of Codex, then its transcript.
+        piece.note(&run(Ending::Unknown, None, names));
+        piece.note(&run(Ending::Failed, Some(101), names));
+        let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+        assert!(text.contains("cargo test up → exit 101"), "{text}");
+        assert!(!text.contains("outcome not reported"), "{text}");
+    }
+}
+
+#[test]
+fn a_command_in_the_background_has_an_unknown_outcome_after_its_turn() {
+    let mut piece = Piece::begin("session");
+    let started = |call: &str| Step::Started {
+        call: call.to_owned(),
+        tool: "Bash".to_owned(),
+        what: "./migrate.sh".to_owned(),
+    };
+    piece.note(&started("c1"));
+    piece.note(&Step::TurnEnded { said: None });
+    assert!(fold_all(&piece.entries()).under_way.is_empty());
+    piece.note(&started("background-b1"));
+    piece.note(&Step::Lost);
+    let state = fold_all(&piece.entries());
+    assert!(state.is_broken_off());
+    let text = hint(&piece.work, &state, &world(), limits::HINT_BYTES);
+    assert!(text.contains("Unknown outcome: Bash `./migrate.sh` had begun"), "{text}");
+    // A turn at whose end it is not named any more.
+    piece.note(&Step::TurnEnded { said: None });
+    assert!(fold_all(&piece.entries()).under_way.is_empty());
+}
+
+#[test]
+fn tasks_of_the_agent_are_steps_that_are_found_by_their_own_ids() {
+    let mut piece = Piece::begin("session");
+    let planned = |text: &str| Planned { text: text.to_owned(), standing: Standing::Passed };
+    piece.note(&Step::Planned { steps: vec![planned("look"), planned("think")] });
+    let added = |id: &str, text: &str| Step::StepAdded { text: text.to_owned(), task: Some(id.to_owned()) };
+    let set = |id: &str, standing| Step::StepSet { step: 0, task: Some(id.to_owned()), standing, text: None };
+    piece.note(&added("1", "rules"));
+    piece.note(&added("2", "reader"));
+    piece.note(&set("1", Standing::Passed));
+    piece.note(&set("9", Standing::Passed));
+    let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(text.contains("Steps: done 1 2 3; open 4 reader") && text.contains("task 1 done"), "{text}");
 }
 
 #[test]

@@ -23,6 +23,8 @@ use cerebro_transcript::Agent;
 
 /// Most files that hooks have named and that wait. Beyond that, everything is scanned.
 const NAMED_MAX: usize = 256;
+/// Most sessions whose transcripts are remembered without being read.
+const TOLD_MAX: usize = 256;
 /// Most faults that are kept.
 pub(super) const FAULTS_MAX: usize = 100;
 /// Most names of unknown records that are kept.
@@ -199,6 +201,8 @@ pub(crate) struct IntakeState {
     pub(super) known: Mutex<Option<Known>>,
     /// How far transcripts were read for the journal alone, if sessions are not imported.
     pub(super) journal_only: Mutex<HashMap<PathBuf, JournalPosition>>,
+    /// Where hooks said that the transcripts of sessions are.
+    told: Mutex<HashMap<SessionId, PathBuf>>,
 }
 
 impl IntakeState {
@@ -270,6 +274,15 @@ impl Intake {
         self.state.note_transcript(path);
     }
 
+    /// Remembers where a session's transcript is, so that it can be read if its agent goes away. Nothing is read now.
+    pub fn remember_transcript(&self, session: &SessionId, path: PathBuf) {
+        let mut told = lock(&self.state.told);
+        if told.len() >= TOLD_MAX && !told.contains_key(session) {
+            told.clear();
+        }
+        told.insert(session.clone(), path);
+    }
+
     /// Has the transcript of a session read once more, if it is known: its agent went away, and no hook reported its last
     /// records.
     pub fn reread_transcript(&self, session: &SessionId) {
@@ -284,6 +297,8 @@ impl Intake {
             let mut own = positions.iter().filter(|(_, position)| position.session == session.as_str());
             own.next().map(|(path, _)| path.clone())
         });
+        // After a restart, none of these knows it.
+        let path = path.or_else(|| lock(&self.state.told).get(session).cloned());
         if path.is_some() {
             self.note_transcript(path);
         }

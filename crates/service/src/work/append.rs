@@ -1,7 +1,10 @@
 //! Writing events, and never making a caller wait for long.
 
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
-use cerebro_ledger::{Mac, State, Status, Step, Work, claim, limits, work::session_name};
+use cerebro_ledger::{
+    Mac, State, Status, Step, Work, claim, limits,
+    work::{UNTITLED, session_name},
+};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
@@ -204,6 +207,8 @@ impl Decision for Append<'_> {
             // A prompt after the end resumes the session.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.record(write.at(), Step::Reopened)?;
+            }
+            if !late {
                 draft.entitle(&one.step);
             }
             if !late && one.is_activity() {
@@ -279,7 +284,7 @@ impl Append<'_> {
             Step::Prompt { text } => Some(text.clone()),
             _ => None,
         });
-        let title = title.unwrap_or_else(|| "a session".to_owned());
+        let title = title.unwrap_or_else(|| UNTITLED.to_owned());
         let mut work = new_work(journal, actor, "session", &title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;

@@ -195,6 +195,32 @@ impl Journal {
         Ok((answer, work))
     }
 
+    /// The piece of work that the actor claimed last, of those that it still holds and that are not closed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn held_last(&self, actor: &Actor) -> Result<Option<WorkId>, ServiceError> {
+        if self.held.retention.is_none() {
+            return Ok(None);
+        }
+        let (me, now) = (actor.holder(), self.base.now());
+        let held = self.base.store.works().held_by(&me, Timestamp::MAX, HELD_MAX).await?.readable;
+        let mut last: Option<(Option<Timestamp>, WorkId)> = None;
+        for stored in held {
+            let work = &stored.work;
+            if work.owner != actor.owner || work.outcome.is_some() || work.holder(now) != Some(me.as_str()) {
+                continue;
+            }
+            let id = work.id;
+            let state = self.state_of(&stored).await?;
+            let at = state.claims.iter().rfind(|claim| claim.holder == me).and_then(|claim| claim.at);
+            if last.is_none_or(|(latest, _)| at >= latest) {
+                last = Some((at, id));
+            }
+        }
+        Ok(last.map(|(_, id)| id))
+    }
+
     /// Activity of a session renews all its claims, not only that of the piece it writes to. Nobody waits for this.
     pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
         let (me, now) = (actor.holder(), self.base.now());

@@ -386,6 +386,7 @@ fn fits(one: &ListedWork, filter: WorkFilter, now: Timestamp) -> bool {
 /// Whether there is anything to resume. A session that ended properly with nothing open has nothing.
 fn has_more(state: &State) -> bool {
     !state.ended
+        || state.turn_failed.is_some()
         || state.turn_open
         || state.next_step().is_some()
         || state.open_intents().next().is_some()

@@ -75,6 +75,26 @@ pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
     }
 }
 
+/// Whether a command's result says that it goes on in the background, so that its outcome is not known yet.
+pub fn goes_on(output: &str) -> bool {
+    const WORDS: [&str; 2] =
+        ["Command running in background with ID: ", "Command was manually backgrounded by user with ID: "];
+    WORDS.iter().any(|words| output.starts_with(words))
+}
+
+/// The step for the start of a call. Only commands have one, because a crash can leave their outcome unknown. A call
+/// without an id has none, because nothing would connect it with its end.
+pub fn began(call: &Call) -> Option<Step> {
+    match &call.action {
+        Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            what: cut(line, COMMAND_BYTES_MAX),
+        }),
+        _ => None,
+    }
+}
+
 /// The files that a call changed, each with the number of lines added and removed.
 pub fn edited(call: &Call, paths: &[String], lines: impl Fn(&String) -> (u32, u32)) -> Vec<Step> {
     let one = |path: &String| {
@@ -89,8 +109,26 @@ pub fn plan(text: &str) -> Vec<Step> {
     planned(text.lines().filter_map(of_plan).collect())
 }
 
+/// What a call says of the agent's own list of things to do: one task that it made or changed, or the whole list.
+pub fn todo(call: &Call, items: &[Todo]) -> Vec<Step> {
+    match (call.tool.as_str(), items) {
+        // Without an id, no later call could be joined with it.
+        ("TaskCreate" | "TaskUpdate", [one]) if one.id.is_empty() => Vec::new(),
+        ("TaskCreate", [one]) => {
+            let text = of_list(one).map(|planned| planned.text);
+            text.map(|text| Step::StepAdded { text, task: Some(one.id.clone()) }).into_iter().collect()
+        }
+        ("TaskUpdate", [one]) if one.status.is_empty() => Vec::new(),
+        ("TaskUpdate", [one]) => {
+            let text = of_list(one).map(|planned| planned.text);
+            vec![Step::StepSet { step: 0, task: Some(one.id.clone()), standing: standing(one), text }]
+        }
+        _ => list(items),
+    }
+}
+
 /// The agent's own list of things to do, unless it is empty.
-pub fn list(items: &[Todo]) -> Vec<Step> {
+fn list(items: &[Todo]) -> Vec<Step> {
     planned(items.iter().filter_map(of_list).collect())
 }
 
@@ -143,14 +181,17 @@ fn tail(output: &str) -> String {
 
 /// An item of the agent's own list.
 fn of_list(todo: &Todo) -> Option<Planned> {
-    let standing = match todo.status.as_str() {
+    let text = cut(todo.text.trim(), ITEM_BYTES_MAX);
+    (!text.is_empty()).then(|| Planned { text, standing: standing(todo) })
+}
+
+fn standing(todo: &Todo) -> Standing {
+    match todo.status.as_str() {
         "in_progress" | "active" => Standing::Active,
         "completed" | "done" => Standing::Passed,
         "cancelled" | "deleted" => Standing::Dropped,
         _ => Standing::Pending,
-    };
-    let text = cut(todo.text.trim(), ITEM_BYTES_MAX);
-    (!text.is_empty()).then_some(Planned { text, standing })
+    }
 }
 
 /// An item of a plan in Markdown: a line of a list, numbered or not.
@@ -181,7 +222,7 @@ pub(crate) fn names_its_calls(agent: Agent) -> bool {
     matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::OpenCode)
 }
 
-/// The steps of a session's exchanges, in order: typed prompts, and calls that have ended.
+/// The steps of a session's exchanges, in order: typed prompts, calls that have ended, and commands that only began.
 pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Reported> {
     exchanges.iter().flat_map(|exchange| of_exchange(agent, exchange)).collect()
 }
@@ -216,12 +257,14 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     reports
 }
 
-/// The steps of a call that ended.
+/// The steps of a call: its end, or the beginning of a command that has no end.
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
-        // Not ended yet, or never begun.
-        Outcome::Pending | Outcome::Rejected { .. } | Outcome::Skipped => return Vec::new(),
+        Outcome::Pending => return began(call).into_iter().collect(),
+        // Never begun.
+        Outcome::Rejected { .. } | Outcome::Skipped => return Vec::new(),
         Outcome::Failed => Ending::Failed,
+        Outcome::Done if goes_on(&call.output) => Ending::Unknown,
         Outcome::Done => Ending::Passed,
     };
     match &call.action {
@@ -231,7 +274,7 @@ fn of_call(call: &Call) -> Vec<Step> {
         }
         Action::Edit { paths, .. } if ending == Ending::Passed => edited(call, paths, |_| (0, 0)),
         Action::Plan { text } => plan(text),
-        Action::Todo { items } => list(items),
+        Action::Todo { items } => todo(call, items),
         _ => Vec::new(),
     }
 }
@@ -302,13 +345,20 @@ mod tests {
         };
         let reports = of_exchanges(Agent::ClaudeCode, &[exchange]);
         let names: Vec<Option<&str>> = reports.iter().map(|reports| reports.once.as_deref()).collect();
-        assert_eq!(names, [None, Some("ran:c1:0"), Some("edited:c3:0"), Some("edited:c3:1")]);
+        let started = Some("started:c2:0");
+        assert_eq!(names, [None, Some("ran:c1:0"), started, Some("edited:c3:0"), Some("edited:c3:1")]);
+        assert!(
+            matches!(&reports[2].step, Step::Started { call, what, .. } if call == "c2" && what == "cargo test")
+        );
         assert_eq!(reports[0].step, Step::Prompt { text: "Mend it".to_owned() });
         let Step::Ran { ending, exit, tests, tail, .. } = &reports[1].step else { panic!("{reports:?}") };
         assert_eq!((*ending, *exit), (Ending::Failed, Some(101)));
         assert_eq!(tests.as_ref().unwrap().names, ["a::b"]);
         assert!(tail.contains("FAILED"));
         let Turn::Call(call) = command("c1", Outcome::Done, None) else { panic!() };
+        let output = "Command running in background with ID: b1. Output is being written to: /t".to_owned();
+        let behind = Call { output, ..call.clone() };
+        assert!(matches!(of_call(&behind)[..], [Step::Ran { ending: Ending::Unknown, exit: None, .. }]));
         let unknown = Ran { ending: Ending::Unknown, exit: None, ms: None, output: "" };
         assert_eq!(once(&ran(&call, "cargo test", &unknown), "c1").as_deref(), Some("ran?:c1"));
     }

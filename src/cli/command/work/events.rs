@@ -23,7 +23,10 @@ fn what(event: &Event) -> String {
     let more = match step["kind"].as_str() {
         Some("planned") => planned(&step["steps"]),
         Some("gate") => format!(" {}", shown(&step["standing"])),
-        Some("step_set") => format!(" (step {} {})", shown(&step["step"]), shown(&step["standing"])),
+        Some("step_set") => match step["task"].as_str() {
+            Some(task) => format!(" (task {} {})", shown(&Value::from(task)), shown(&step["standing"])),
+            None => format!(" (step {} {})", shown(&step["step"]), shown(&step["standing"])),
+        },
         Some("gap") => match step["count"].as_u64() {
             Some(count) => format!(" ({count} events)"),
             None => String::new(),

@@ -348,10 +348,10 @@ fn a_fork_goes_on_from_an_event_and_off_means_off() {
         let me = actor("s1");
         let id = begin(&service, "plan").await.id;
         for text in ["one", "two"] {
-            let step = Step::StepAdded { text: text.to_owned() };
+            let step = Step::StepAdded { text: text.to_owned(), task: None };
             service.journal.append(&me, Target::Work(id), vec![step.into()]).await.unwrap();
         }
-        let done = Step::StepSet { step: 1, standing: Standing::Passed, text: None };
+        let done = Step::StepSet { step: 1, task: None, standing: Standing::Passed, text: None };
         service.journal.append(&me, Target::Work(id), vec![done.into()]).await.unwrap();
         let fork = service.journal.fork(&me, &id, Some(2)).await.unwrap();
         let shown = service.journal.show(&me, &fork.id).await.unwrap();
