@@ -10,6 +10,7 @@ use crate::{
     chain::{self, ChainedEvent, Key, WorkKey},
     limits::{EVENTS_MAX, TITLE_CHARS_MAX},
     mac::Mac,
+    work::UNTITLED,
 };
 
 /// Most rows whose original number is searched for. Further ones are reported as edited.
