@@ -130,6 +130,16 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
     add("basic", "Authorization: Basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", "\n");
     add("basic", "Proxy-Authorization: basic ", "dXNlcjpw".to_owned() + "YXNz", "");
     add("basic", "with basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", " as");
+    all.extend(delimited());
+    all
+}
+
+/// Secrets between marks of their own: kind, text before, secret, text after.
+fn delimited() -> Vec<(&'static str, String, String, String)> {
+    let mut all = Vec::new();
+    let mut add = |kind, before: &str, secret: String, behind: &str| {
+        all.push((kind, before.to_owned(), secret, behind.to_owned()));
+    };
     for name in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
         add("private-key", "key:\n", pem(name, 3, &format!("-----END {name}-----")), "\nafter");
     }

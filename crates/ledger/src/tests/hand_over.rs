@@ -23,9 +23,9 @@ fn effects_and_tasks_of_other_work_come_before_the_request() {
     session.note(&Step::Lost);
     let mut task = Piece::begin("task");
     for text in ["tests", "tag", "publish"] {
-        task.note(&Step::StepAdded { text: text.to_owned() });
+        task.note(&Step::StepAdded { text: text.to_owned(), task: None });
     }
-    task.note(&Step::StepSet { step: 1, standing: crate::Standing::Passed, text: None });
+    task.note(&Step::StepSet { step: 1, task: None, standing: crate::Standing::Passed, text: None });
     task.note(&intent("npm-publish", Repeat::Never));
     let others: Vec<Piece> = (0..7).map(|_| Piece::begin("session")).collect();
     let unfinished = |piece: &Piece| Unfinished::of(&piece.work, &fold_all(&piece.entries()));

@@ -234,7 +234,7 @@ impl Decision for Append<'_> {
 impl Append<'_> {
     /// The target and its state. For a session's piece of work: a new one if there is none or the present one is full.
     async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
-        let Self { journal, actor, target, prepared } = *self;
+        let Self { journal, actor, target, prepared, .. } = *self;
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
         match target {
             Target::Work(id) => {

@@ -19,7 +19,7 @@ fn a_task_is_lost_with_its_session_and_free_until_somebody_goes_on() {
         let id = begin(&service, "Release 1.2").await.id;
         service.journal.claim(&me, &id, ClaimWork::default()).await.unwrap();
         let target = Target::Work(id);
-        let step = |text: &str| Happening::from(Step::StepAdded { text: text.to_owned() });
+        let step = |text: &str| Happening::from(Step::StepAdded { text: text.to_owned(), task: None });
         let steps = vec![step("tag"), step("publish")];
         service.journal.append(&me, target.clone(), steps).await.unwrap();
         service.journal.intent(&me, &id, "npm-publish", "npm publish 1.2", Repeat::Never).await.unwrap();
