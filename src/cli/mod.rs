@@ -313,7 +313,6 @@ mod tests {
             "studio --stop --port 1",
             "studio --port 65536",
             "setup codex --all",
-            "setup codex --yes",
             "setup --all --check --dry-run",
             "completions tcsh",
             "upgrade --from file",

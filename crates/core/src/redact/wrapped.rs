@@ -109,7 +109,14 @@ fn is_drawn(run: &str) -> bool {
 fn is_name(run: &str, behind: &str) -> bool {
     let value = behind.trim_start_matches(['"', '\'', '`', '\\']);
     let has_value = value.starts_with(|c: char| !c.is_whitespace() && !",;)]}.|".contains(c));
-    let assigns = run.trim_end_matches('=').split_once('=').is_some_and(|(name, _)| !is_random(name));
+    let is_variable = |name: &str| {
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+            && name.bytes().any(|b| b.is_ascii_alphabetic())
+    };
+    let assigns = run
+        .trim_end_matches('=')
+        .split_once('=')
+        .is_some_and(|(name, _)| is_variable(name) && !is_random(name));
     run.ends_with(':') || assigns || run.ends_with('=') && has_value
 }
 
@@ -121,12 +128,16 @@ fn ends_with_port(run: &str, tail: &str) -> bool {
     !is_password && run.rsplit_once(':').is_some_and(is_port)
 }
 
-/// Whether nothing that counts comes behind a run: a quote, or the end of the line.
+/// Whether nothing that counts comes behind a run: a quote, the end of an element, or the end of the line.
 fn is_closed(behind: &str) -> bool {
     let behind = behind_blanks(behind);
     let is_quote = behind.trim_start_matches('\\').starts_with(['"', '\'', '`']);
     let rest = behind.trim_start_matches([' ', '\t', ',', ';', ')', ']', '}', '.', '|', '│', '┃', '║']);
-    is_quote || rest.is_empty() || rest.starts_with(['\n', '\r']) || line_end(rest, 0).is_some()
+    is_quote
+        || behind.starts_with("</")
+        || rest.is_empty()
+        || rest.starts_with(['\n', '\r'])
+        || line_end(rest, 0).is_some()
 }
 
 /// Whether a character may belong to a token, a password or an address with one.
@@ -219,6 +230,7 @@ mod tests {
             (" and", false),
             (" │\n", true),
             ("9Bz3K and", true),
+            ("</token>", true),
         ] {
             let text = format!("a7Xq9Bz3Kd5\nRm1Tf8Wc2{behind}");
             assert_eq!(joints(&text)[0].alone, alone, "{text}");
