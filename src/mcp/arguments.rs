@@ -126,7 +126,7 @@ impl Arguments {
 
     /// The named project, for read-only use.
     pub fn named_project(&self) -> Option<Project> {
-        let name = self.map.get("project")?.as_str()?;
+        let name = self.map.get("project")?.as_str().filter(|name| name.len() <= TEXT_BYTES_MAX)?;
         match self.names {
             Names::OfAgent => Project::parse(&redact::redact_secrets(name)),
             Names::OfPerson => Project::parse(name),
