@@ -257,9 +257,9 @@ fn an_old_session_of_gemini_is_in_the_project_that_its_notes_name() {
     let home = Home::new();
     let notes = home.user().join(".gemini/tmp/0a1b2c");
     fs::create_dir_all(notes.join("chats")).unwrap();
-    let message =
-        json!({ "id": "1", "timestamp": "2026-10-02T03:04:05Z", "type": "user", "content": "Mend the auk" });
-    let session = json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "messages": [message] });
+    let message = |id: &str| json!({ "id": id, "timestamp": "2026-10-02T03:04:05Z", "type": "user", "content": "Mend the auk" });
+    let session =
+        json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "messages": [message("1")] });
     let old = notes.join("chats/session-1.json");
     fs::write(&old, session.to_string()).unwrap();
     home.take_in();
@@ -269,11 +269,12 @@ fn an_old_session_of_gemini_is_in_the_project_that_its_notes_name() {
     fs::remove_file(&old).unwrap();
     let head =
         json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "directories": [home.work()] });
-    fs::write(notes.join("chats/session-1.jsonl"), format!("{head}\n{message}\n")).unwrap();
+    fs::write(notes.join("chats/session-1.jsonl"), format!("{head}\n{}\n", message("1"))).unwrap();
     home.take_in();
     assert_ne!(project(), "general");
     // Another one is in a folder that Gemini CLI names beside the chats.
-    let other = json!({ "sessionId": "g-2", "startTime": "2026-10-02T03:04:05Z", "messages": [message] });
+    let other =
+        json!({ "sessionId": "g-2", "startTime": "2026-10-02T03:04:05Z", "messages": [message("2")] });
     let beside = home.user().join(".gemini/tmp/work");
     fs::create_dir_all(beside.join("chats")).unwrap();
     fs::write(beside.join(".project_root"), home.work().to_str().unwrap()).unwrap();

@@ -177,8 +177,7 @@ fn a_session_of_gemini_belongs_to_the_folder_that_is_noted_beside_it() {
     fs::write(notes.join(".project_root"), home.work().to_str().unwrap()).unwrap();
     let session = |id: &str, kind: &str, prompt: &str| {
         let head = json!({ "sessionId": id, "kind": kind, "directories": ["/elsewhere"] });
-        let asked =
-            json!({ "id": "m1", "type": "user", "content": prompt, "timestamp": "2026-10-02T03:04:05Z" });
+        let asked = json!({ "id": format!("m-{id}"), "type": "user", "content": prompt, "timestamp": "2026-10-02T03:04:05Z" });
         format!("{head}\n{asked}\n")
     };
     fs::write(chats.join("session-1.jsonl"), session("g-1", "main", "Mend the auk")).unwrap();
