@@ -372,7 +372,7 @@ fn pairs_are_shown_and_decided_with_one_click() {
     assert!(twins.says("Port, once more") && !twins.says("Port is 80"));
     let conflicts = browser.read("/pairs");
     assert!(
-        conflicts.says("Both cannot be true") && conflicts.says("both name the port"),
+        conflicts.says("they cannot both be true") && conflicts.says("both name the port"),
         "{}",
         conflicts.text()
     );
