@@ -49,6 +49,20 @@ pub(crate) async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<
     (past, candidates)
 }
 
+/// Accepts candidates, and returns the memories that are made of them.
+pub(crate) async fn accepted(
+    service: &Service,
+    candidates: impl IntoIterator<Item = &Candidate>,
+) -> Vec<MemoryId> {
+    let mut memories = Vec::new();
+    for candidate in candidates {
+        let accepted =
+            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        memories.push(accepted.memory.unwrap().0.id);
+    }
+    memories
+}
+
 async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
     let run = DistilRun {
         session: past.id.clone(),
@@ -125,12 +139,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
     with_service(async |service| {
         let (past, candidates) = distilled(&service, "s").await;
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
-        let mut memories = Vec::new();
-        for candidate in [first, second, all] {
-            let accepted =
-                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
-            memories.push(accepted.memory.unwrap().0.id);
-        }
+        let memories = accepted(&service, [first, second, all]).await;
         // Somebody made the second their own.
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
         service.memories.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
@@ -170,12 +179,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
 fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revision() {
     with_service(async |service| {
         let (past, candidates) = distilled(&service, "s").await;
-        let mut memories = Vec::new();
-        for candidate in &candidates {
-            let accepted =
-                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
-            memories.push(accepted.memory.unwrap().0.id);
-        }
+        let memories = accepted(&service, &candidates).await;
         service.memories.render_handbook(Some(&project())).await.unwrap();
         let handbooks: Vec<MemoryId> = rendered(&service).await.iter().map(|memory| memory.id).collect();
         assert_eq!(handbooks.len(), 2);
@@ -222,12 +226,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
 /// Accepts what was distilled and arranges it: the first and the second under topics, the last one nowhere.
 async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement) {
     let (past, candidates) = distilled(service, "s").await;
-    let mut memories = Vec::new();
-    for candidate in &candidates {
-        let accepted =
-            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
-        memories.push(accepted.memory.unwrap().0.id);
-    }
+    let memories = accepted(service, &candidates).await;
     let add = |item: MemoryId, topic: &str| ItemOperation {
         item,
         change: ItemChange::Add { topic: redact_text(topic).value },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     backup::{BackupRequest, Target},
-    distil::tests::{caller, distilled},
+    distil::tests::{accepted, caller, distilled},
     history::tests::session,
     use_cases::run,
     *,
@@ -31,12 +31,7 @@ fn what_rests_on_forgotten_evidence_goes_with_it_and_the_rest_stays() {
         let service = open(folder).await;
         let (past, candidates) = distilled(&service, "s").await;
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
-        let mut memories = Vec::new();
-        for candidate in [first, second, all] {
-            let accepted =
-                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
-            memories.push(accepted.memory.unwrap().0.id);
-        }
+        let memories = accepted(&service, [first, second, all]).await;
         let file = backed_up(&service, folder).await;
         let exchanges =
             service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
