@@ -18,7 +18,7 @@ mod client;
 #[path = "harness/stats.rs"]
 mod stats;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -120,8 +120,8 @@ fn read(folder: &Path) -> Result<Set> {
 }
 
 /// Saves a set, each scope as a project; returns the ids by the set's ids.
-fn save_all(client: &mut Client, set: &Set) -> Result<HashMap<String, String>> {
-    let mut ids = HashMap::new();
+fn save_all(client: &mut Client, set: &Set) -> Result<BTreeMap<String, String>> {
+    let mut ids = BTreeMap::new();
     for text in &set.texts {
         let call = json!({ "project": text.scope, "title": text.title, "content": text.content });
         match client.try_call("mem_save", &call)? {
@@ -355,7 +355,8 @@ fn compare_order(sets: &[Set], file: &Path) -> Result<()> {
         let home = Home::new()?;
         let mut client = home.connect()?;
         let ids = save_all(&mut client, set)?;
-        let names: HashMap<&str, &str> = ids.iter().map(|(name, id)| (id.as_str(), name.as_str())).collect();
+        // Of equal texts, which are one memory, the last name counts, in each run.
+        let names: BTreeMap<&str, &str> = ids.iter().map(|(name, id)| (id.as_str(), name.as_str())).collect();
         for (n, question) in set.questions.iter().enumerate() {
             let described = |hit: &Value| {
                 let name = hit["id"].as_str().and_then(|id| names.get(id)).copied().unwrap_or_default();
