@@ -351,6 +351,9 @@ fn files(tally: &mut Tally, noted: &Noted, batch: &Batch, misses: bool) {
         for path in edited.difference(&touched) {
             println!("file not noted {}: {path}", noted.session);
         }
+        for path in touched.difference(&edited) {
+            println!("file missed {}: {path}", noted.session);
+        }
     }
 }
 

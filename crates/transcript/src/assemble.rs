@@ -41,9 +41,19 @@ pub(crate) struct Assembler {
     /// As of the record at hand.
     pub(crate) live: State,
     record_start: u64,
+    /// What the host names as edited before anything was said. It belongs to the first exchange.
+    earlier: Option<Earlier>,
     open: VecDeque<Open>,
     done: Vec<Exchange>,
     withdrawn: BTreeSet<u32>,
+}
+
+/// Files that were edited in an earlier recording of the session.
+struct Earlier {
+    files: Vec<String>,
+    /// The state as of the record that names the first of them. They are read again until the first exchange begins, so that no
+    /// state holds them.
+    before: State,
 }
 
 struct Open {
@@ -62,7 +72,14 @@ struct Open {
 impl Assembler {
     pub(crate) fn new(state: &State) -> Self {
         let (live, record_start) = (state.clone(), state.offset);
-        Self { live, record_start, open: VecDeque::new(), done: Vec::new(), withdrawn: BTreeSet::new() }
+        Self {
+            live,
+            record_start,
+            earlier: None,
+            open: VecDeque::new(),
+            done: Vec::new(),
+            withdrawn: BTreeSet::new(),
+        }
     }
 
     /// A record begins at this byte.
@@ -282,21 +299,23 @@ impl Assembler {
     }
 
     /// The host's bookkeeping names a file as edited. What it names before anything was said was edited in an earlier
-    /// recording, so it begins no exchange.
+    /// recording: the first exchange has it, and it begins none.
     pub(crate) fn touched(&mut self, path: &str) {
         let key = hash(path);
         if self.live.replaying || self.live.tracked.contains(&key) {
             return;
         }
-        let is_earlier = self.open.is_empty() && self.live.next_seq == 0;
-        if !is_earlier && self.current().is_none() {
+        let files = if self.open.is_empty() && self.live.next_seq == 0 {
+            let begun = || Earlier { files: Vec::new(), before: self.live.at(self.record_start) };
+            &mut self.earlier.get_or_insert_with(begun).files
+        } else if let Some(open) = self.current() {
+            &mut open.exchange.touched
+        } else {
             return;
-        }
+        };
+        files.push(tool::name(path));
         if self.live.tracked.len() < TRACKED_MAX {
             self.live.tracked.push(key);
-        }
-        if let Some(open) = self.open.back_mut() {
-            open.exchange.touched.push(tool::name(path));
         }
     }
 
@@ -396,8 +415,10 @@ impl Assembler {
             return;
         }
         self.live.part = part;
-        let mut before = self.live.clone();
-        before.offset = self.record_start;
+        let (touched, before) = match self.earlier.take() {
+            Some(earlier) => (earlier.files, earlier.before),
+            None => (Vec::new(), self.live.at(self.record_start)),
+        };
         let session = &self.live.session;
         let exchange = Exchange {
             seq: self.live.next_seq,
@@ -407,6 +428,7 @@ impl Assembler {
             model: session.model.clone(),
             offset: self.record_start,
             prompt,
+            touched,
             ..Exchange::default()
         };
         self.live.next_seq += 1;
@@ -496,7 +518,10 @@ impl Assembler {
     pub(crate) fn finish(mut self, end: u64) -> Batch {
         let mut state = match self.open.front() {
             Some(oldest) => oldest.before.clone(),
-            None => State { offset: end, ..self.live.clone() },
+            None => match self.earlier {
+                Some(earlier) if end - earlier.before.offset <= EXCHANGE_SOURCE_BYTES_MAX => earlier.before,
+                _ => self.live.at(end),
+            },
         };
         // Skipping is about the bytes that come next, whatever is read again.
         state.skipping = self.live.skipping;

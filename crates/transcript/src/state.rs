@@ -111,6 +111,11 @@ impl State {
         }
     }
 
+    /// The same state, for a reading that starts at this byte.
+    pub(crate) fn at(&self, offset: u64) -> Self {
+        Self { offset, ..self.clone() }
+    }
+
     /// Whether this program can go on from here. If not, or if the bytes before `offset` have changed, read
     /// the source from its beginning and replace everything that came from it.
     pub fn can_continue(&self) -> bool {

@@ -30,6 +30,7 @@ fn claude_code() -> Vec<String> {
     let answer = |id: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"é ok"}}"#);
     let mut all = vec![
         r#"{"type":"summary","summary":"T","leafUuid":"u9"}"#.to_owned(),
+        r#"{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"z.rs":{}}}}"#.to_owned(),
         user("u1", "", "\"one\""),
         model("a1", "m1", &text("I")),
         model("a2", "m1", &format!("{},{}", text("I look"), call("t1"))),
@@ -45,7 +46,7 @@ fn claude_code() -> Vec<String> {
         model("a4", "m3", &text("done")),
         r#"{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"a.rs":{}}}}"#.to_owned(),
     ];
-    let copy: Vec<String> = all[1..6].to_vec();
+    let copy: Vec<String> = all[2..7].to_vec();
     all.extend(copy);
     all.push(user("u4", "a4", "\"four\""));
     all.push(model("a5", "m4", &text("5 \\ud83d")));

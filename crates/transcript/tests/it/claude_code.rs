@@ -387,7 +387,7 @@ fn files_that_the_host_keeps_copies_of_were_edited() {
             user("u1", "", "go"),
             snapshot(r#""src/a.rs":{"backupFileName":"x"},"b.rs":{}"#),
         ],
-        &["> go", "touched b.rs"],
+        &["> go", "touched src/a.rs", "touched b.rs"],
     );
 }
 
