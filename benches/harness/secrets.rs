@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 30] = [
     ("github, fine", "github_pat_{A82}"),
     ("gitlab", "glpat-{A20}"),
     ("slack", "xoxb-{N12}-{N12}-{A24}"),
-    ("slack webhook", "https://hooks.slack.com/services/T{U9}/B{U9}/{A24}"),
+    ("slack webhook", "https://hooks.slack.com/services/«T{U9}/B{U9}/{A24}»"),
     ("stripe", "sk_live_{A24}"),
     ("anthropic", "sk-ant-api03-{A93}AA"),
     ("openai", "sk-proj-{A64}"),

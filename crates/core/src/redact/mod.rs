@@ -157,19 +157,28 @@ impl Redaction {
         let joints = wrapped::joints(text);
         let mut spans = Vec::new();
         for group in joints.chunk_by(|one, next| next.around.start <= one.around.end) {
-            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let around = first.around.start..last.around.end;
-            let relative = |range: &Range<usize>| range.start - around.start..range.end - around.start;
-            let joined =
-                View::without(&text[around.clone()], group.iter().map(|joint| relative(&joint.range)));
-            for mut span in self.spans(&joined.text) {
-                let range = joined.original(&span.range);
-                span.range = range.start + around.start..range.end + around.start;
-                if is_split(&span, group, known) {
-                    spans.push(span);
-                }
+            spans.extend(self.spans_over(text, &group.iter().collect::<Vec<_>>(), known));
+            // A word before a secret is no part of it, though what follows looks drawn.
+            let certain: Vec<&Joint> = group.iter().filter(|joint| joint.continues_drawn).collect();
+            if certain.len() < group.len() {
+                spans.extend(self.spans_over(text, &certain, known));
             }
         }
+        spans
+    }
+
+    /// The secrets that are there without these line ends, which are near to each other.
+    fn spans_over(self, text: &str, joints: &[&Joint], known: &[Span]) -> Vec<Span> {
+        let (Some(first), Some(last)) = (joints.first(), joints.last()) else { return Vec::new() };
+        let around = first.around.start..last.around.end;
+        let relative = |range: &Range<usize>| range.start - around.start..range.end - around.start;
+        let joined = View::without(&text[around.clone()], joints.iter().map(|joint| relative(&joint.range)));
+        let mut spans = self.spans(&joined.text);
+        for span in &mut spans {
+            let range = joined.original(&span.range);
+            span.range = range.start + around.start..range.end + around.start;
+        }
+        spans.retain(|span| is_split(span, joints, known));
         spans
     }
 
@@ -212,9 +221,10 @@ impl Redaction {
 }
 
 /// Whether a secret that was found without the line ends is split by them, and does not only seem longer without them.
-fn is_split(span: &Span, joints: &[Joint], known: &[Span]) -> bool {
-    let is_inside = |joint: &&Joint| span.range.start < joint.range.start && joint.range.end < span.range.end;
-    let goes_on = |joint: &Joint| {
+fn is_split(span: &Span, joints: &[&Joint], known: &[Span]) -> bool {
+    let is_inside =
+        |joint: &&&Joint| span.range.start < joint.range.start && joint.range.end < span.range.end;
+    let goes_on = |joint: &&Joint| {
         if known.iter().any(|known| known.range.end == joint.range.start) {
             // It is a secret without the next line.
             return joint.drawn;
@@ -223,7 +233,13 @@ fn is_split(span: &Span, joints: &[Joint], known: &[Span]) -> bool {
         span.rank < CONTEXT_RANK || joint.alone
     };
     let mut crossed = joints.iter().filter(is_inside).peekable();
-    span.kind != "private" && crossed.peek().is_some() && crossed.all(goes_on)
+    if crossed.peek().is_none() {
+        // What names its form may be split, as the address before the secret of a webhook.
+        let overlaps =
+            |known: &Span| known.range.start < span.range.end && span.range.start < known.range.end;
+        return span.kind != "private" && span.rank < CONTEXT_RANK && !known.iter().any(overlaps);
+    }
+    span.kind != "private" && crossed.all(goes_on)
 }
 
 /// The search through one piece of a text.

@@ -13,6 +13,8 @@ pub(super) struct Joint {
     pub around: Range<usize>,
     /// What follows looks drawn at random.
     pub drawn: bool,
+    /// What comes before looks so, too, or `\` continues it.
+    pub continues_drawn: bool,
     /// What follows is not the first word of another line: it ends its line or what is in quotes, or is long.
     pub alone: bool,
 }
@@ -97,7 +99,8 @@ fn joint(text: &str, begin: usize, end: usize) -> Option<Joint> {
     let from = text[from..begin].rmatch_indices('\n').nth(1).map_or(from, |(at, _)| from + at + 1);
     let to = text.floor_char_boundary(end + LINE_BYTES_MAX);
     let to = text[end..to].find('\n').map_or(to, |at| end + at);
-    Some(Joint { range: begin..end, around: from..to, drawn, alone })
+    let continues_drawn = continued || is_drawn(head);
+    Some(Joint { range: begin..end, around: from..to, drawn, continues_drawn, alone })
 }
 
 /// Whether a run may be a part of what was drawn. Parts are short, so those of letters alone are judged by their capitals.

@@ -1,7 +1,7 @@
 //! Secrets that a line end splits, and lines that follow a secret.
 
 use super::bars::Draw;
-use super::{beside, letters, pem, tokens};
+use super::{beside, capitals, hex, letters, pem, tokens};
 use crate::redact::redact;
 
 /// A part of a split secret that is shorter may stay.
@@ -30,6 +30,24 @@ fn a_line_end_hides_no_secret() {
                 assert_eq!(redact(&done).count, 0, "{text}: {done}");
             }
         }
+    }
+}
+
+#[test]
+fn a_line_end_in_what_names_a_secret_or_before_it_hides_none() {
+    let secret = format!("T{}/B{}/{}", capitals(9), capitals(9), letters(24));
+    let address = "https://hooks.slack.com/services/";
+    for at in "https://".len()..address.len() {
+        let (head, tail) = address.split_at(at);
+        let done = redact(&format!("post to {head}\n{tail}{secret} then")).text.into_owned();
+        assert!(!done.contains(&secret), "{done}");
+    }
+    let token = format!("SK{}", hex(32));
+    for at in 1..token.len() {
+        let (head, tail) = token.split_at(at);
+        let done = redact(&format!("config:\n  first: 1\n{head}\n{tail}\n  last: 2")).text.into_owned();
+        let kept = [head, tail].into_iter().find(|part| part.len() >= PART_BYTES_MIN && done.contains(*part));
+        assert_eq!(kept, None, "{done}");
     }
 }
 
