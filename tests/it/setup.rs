@@ -115,6 +115,21 @@ fn existing_settings_stay_byte_for_byte() {
 }
 
 #[test]
+fn line_ends_and_a_byte_order_mark_stay_too() {
+    for (agent, file, keys) in AGENTS {
+        let text = existing(file, keys);
+        for text in [text.replace('\n', "\r\n"), format!("\u{feff}{text}"), text.trim_end().to_owned()] {
+            let home = Home::new();
+            write(&home, file, &text);
+            let before = tree(&home.user());
+            setup(&home, &[agent]).success();
+            home.run(&["unsetup", agent]).success();
+            assert_eq!(tree(&home.user()), before, "{agent}: {text:?}");
+        }
+    }
+}
+
+#[test]
 fn setup_is_idempotent_and_other_options_replace_the_first() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
@@ -337,6 +352,7 @@ fn a_check_without_an_agent_is_of_all_that_are_set_up() {
         checked.stderr.contains("Zed connects") && checked.stderr.contains("/no/such/cerebro"),
         "{checked:?}"
     );
+    assert!(checked.stdout.lines().all(|line| line.ends_with("\tcodex") || line.ends_with("\tzed")));
 }
 
 /// The form in which 0.1.0 wrote Claude Code's hooks.
