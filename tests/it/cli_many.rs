@@ -119,6 +119,9 @@ fn a_project_is_renamed_or_deleted() {
     let home = filled();
     let taken = home.run(&["projects", "rename", "demo", "group/sub/my.repo"]);
     assert!(taken.code() == 1 && taken.stderr.contains("projects merge"), "{taken:?}");
+    home.run(&["save", "Other", "x", "--project", "my web"]).success();
+    let taken = home.run(&["projects", "rename", "demo", "My  Web"]);
+    assert!(taken.code() == 1 && taken.stderr.contains("projects merge demo my-web"), "{taken:?}");
     let unknown = home.run(&["projects", "rename", "My.Repo", "new"]);
     assert!(unknown.code() == 1 && unknown.stderr.contains("group/sub/my.repo"), "{unknown:?}");
     assert_eq!(home.json(&["projects", "rename", "demo", "acme/demo"])["memories"], 3);
