@@ -62,7 +62,9 @@ fn cut_around(text: &str, words: &[String], columns: usize) -> String {
     let beginning = fit::cut(text, columns);
     let found = |text: &str| {
         let is_found = |piece: &str| words.iter().any(|word| is_form_of(&piece.to_lowercase(), word));
-        text.split_word_bound_indices().find(|(_, piece)| is_found(piece)).map(|(at, piece)| at..at + piece.len())
+        text.split_word_bound_indices()
+            .find(|(_, piece)| is_found(piece))
+            .map(|(at, piece)| at..at + piece.len())
     };
     match found(text).filter(|_| found(&beginning).is_none()) {
         Some(at) => fit::cut(&passage(text, at.start, at.end, columns), columns),
@@ -164,10 +166,13 @@ mod tests {
     #[test]
     fn a_preview_begins_where_a_narrow_screen_can_show_a_word_of_the_query() {
         let words = ["lease".to_owned()];
-        let text = "Two writers met at the commit of one batch and lost the leases of the queue, both of them.";
+        let text =
+            "Two writers met at the commit of one batch and lost the leases of the queue, both of them.";
         let cut = cut_around(text, &words, 36);
         assert!(cut.contains("leases") && cut.starts_with('…') && fit::width(&cut) <= 36, "{cut}");
-        for (text, words) in [(text, &["other".to_owned()]), ("A lease, and much more than fits here.", &words)] {
+        for (text, words) in
+            [(text, &["other".to_owned()]), ("A lease, and much more than fits here.", &words)]
+        {
             assert_eq!(cut_around(text, words, 36), fit::cut(text, 36));
         }
     }

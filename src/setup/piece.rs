@@ -137,7 +137,9 @@ impl Format {
             Self::Toml => table::take(text, pieces, base)?,
             Self::Block if pieces.is_empty() => text.to_owned(),
             Self::Block => block::take(text),
-            Self::Whole if !pieces.is_empty() && block::is_written_by_cerebro(text) => return Ok(String::new()),
+            Self::Whole if !pieces.is_empty() && block::is_written_by_cerebro(text) => {
+                return Ok(String::new());
+            }
             Self::Whole => text.to_owned(),
         };
         Ok(format!("{mark}{taken}"))
@@ -203,8 +205,10 @@ mod tests {
     fn line_ends_and_a_byte_order_mark_stay() {
         let path = vec!["servers".to_owned(), "cerebro".to_owned()];
         let value = json!({ "command": "c" });
-        let piece =
-            Piece { part: Part::Server, content: Content::Entry { path: path.clone(), value: value.clone() } };
+        let piece = Piece {
+            part: Part::Server,
+            content: Content::Entry { path: path.clone(), value: value.clone() },
+        };
         for (format, text) in [
             (Format::Toml, "[a]\nb = 1 # why\n"),
             (Format::Toml, "a = 1"),

@@ -294,7 +294,8 @@ mod tests {
 
     #[test]
     fn the_help_scrolls_in_a_small_terminal() {
-        let mut state = State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
+        let mut state =
+            State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
         let key = |code| Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
         let drawn = |state: &State| {
             let mut terminal = Terminal::new(TestBackend::new(COLUMNS_MIN, ROWS_MIN)).unwrap();
@@ -303,7 +304,10 @@ mod tests {
         };
         update(&mut state, key(KeyCode::Char('?')));
         let top = drawn(&state);
-        assert!(top.contains("1 … 7") && top.contains("scroll") && !top.contains("reject a proposal"), "{top}");
+        assert!(
+            top.contains("1 … 7") && top.contains("scroll") && !top.contains("reject a proposal"),
+            "{top}"
+        );
         update(&mut state, key(KeyCode::End));
         let end = drawn(&state);
         assert!(end.contains("accept, reject a proposal") && !end.contains("1 … 7"), "{end}");

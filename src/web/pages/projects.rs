@@ -131,7 +131,7 @@ pub(in crate::web) async fn ask(
     if from.is_empty() || into.is_empty() {
         return Err(unfit("Give the project, and the project to merge it into or its new name.".to_owned()));
     }
-    let into = domain::Project::stored(&into);
+    let [from, into] = [from, into].map(|name| domain::Project::stored(&name));
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
     }

@@ -46,7 +46,10 @@ mod tests {
     fn names_are_normalised() {
         assert_eq!(Project::parse("  My  Big\tProject ").unwrap().as_str(), "my-big-project");
         assert_eq!(Project::parse("Owner/Repo").unwrap().as_str(), "owner/repo");
-        assert_eq!((Project::stored(" My Repo"), Project::stored(" ")), ("my-repo".to_owned(), " ".to_owned()));
+        assert_eq!(
+            (Project::stored(" My Repo"), Project::stored(" ")),
+            ("my-repo".to_owned(), " ".to_owned())
+        );
         assert_eq!(Project::parse(" \n "), None);
         assert!(Project::parse(&"p".repeat(200)).is_some());
         assert_eq!(Project::parse(&"p".repeat(201)), None);
