@@ -302,9 +302,7 @@ fn overlay_key(state: &mut State, key: KeyEvent) {
     match state.overlay.take() {
         None => {}
         Some(Overlay::Help(mut scroll)) => {
-            if scroll.is_long() && scroll.key(key) {
-                state.overlay = Some(Overlay::Help(scroll));
-            }
+            state.overlay = (scroll.is_long() && scroll.key(key)).then_some(Overlay::Help(scroll));
         }
         Some(Overlay::Pick(picker)) => pick_key(state, picker, key),
         Some(Overlay::Confirm(confirm)) => match key.code {

@@ -506,7 +506,19 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
             }
             continue;
         }
-        let checked = check(&agent_files).await?;
+        let checked = match check(&agent_files).await {
+            Ok(checked) => checked,
+            // The others are checked all the same.
+            Err(error) => {
+                is_short = true;
+                let problem = error.to_string();
+                context.output.warn(&format!("{}: {problem}", agent.title));
+                answers.push(json!({
+                    "agent": agent.name, "parts": [], "connected": false, "tools": null, "problem": problem,
+                }));
+                continue;
+            }
+        };
         is_short |= checked.is_short;
         if !context.output.is_json() {
             checked.show(context)?;
