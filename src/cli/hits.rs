@@ -9,6 +9,7 @@ use super::table::shown;
 use crate::answer::{Text, search::Hit};
 use crate::tui::fit;
 use crate::view::unmarked;
+use cerebro_core::text::passage;
 
 /// Shortest word of the query that is highlighted, in characters.
 const WORD_CHARS_MIN: usize = 2;
@@ -48,12 +49,27 @@ pub fn drawn(hits: &[Hit], query: &str, screen: &Screen) -> String {
         let facts = fit::cut(&fit::clean_line(&facts.join(" · ")), room);
         let _ = writeln!(out, "{INDENT}{}", screen.styled(Style::Faint, &facts));
 
-        let preview = fit::cut(&fit::clean_line(&unmarked(hit.preview.raw())), room);
+        let preview = cut_around(&fit::clean_line(&unmarked(hit.preview.raw())), &words, room);
         if !preview.is_empty() {
             let _ = writeln!(out, "{INDENT}{}", marked(&preview, &words, screen, None));
         }
     }
     out
+}
+
+/// The text in so many columns: its beginning, or where that has none of the words, the part around the first of them.
+fn cut_around(text: &str, words: &[String], columns: usize) -> String {
+    let beginning = fit::cut(text, columns);
+    let found = |text: &str| {
+        let is_found = |piece: &str| words.iter().any(|word| is_form_of(&piece.to_lowercase(), word));
+        text.split_word_bound_indices()
+            .find(|(_, piece)| is_found(piece))
+            .map(|(at, piece)| at..at + piece.len())
+    };
+    match found(text).filter(|_| found(&beginning).is_none()) {
+        Some(at) => fit::cut(&passage(text, at.start, at.end, columns), columns),
+        None => beginning,
+    }
 }
 
 /// The text with all forms of the words highlighted; `else_style` is the style of the rest.
@@ -145,6 +161,20 @@ mod tests {
             assert!(drawn.contains(piece), "{piece:?}: {drawn:?}");
         }
         assert!(!drawn.contains("\u{1b}[31m"), "a stored escape sequence reaches the terminal: {drawn:?}");
+    }
+
+    #[test]
+    fn a_preview_begins_where_a_narrow_screen_can_show_a_word_of_the_query() {
+        let words = ["lease".to_owned()];
+        let text =
+            "Two writers met at the commit of one batch and lost the leases of the queue, both of them.";
+        let cut = cut_around(text, &words, 36);
+        assert!(cut.contains("leases") && cut.starts_with('…') && fit::width(&cut) <= 36, "{cut}");
+        for (text, words) in
+            [(text, &["other".to_owned()]), ("A lease, and much more than fits here.", &words)]
+        {
+            assert_eq!(cut_around(text, words, 36), fit::cut(text, 36));
+        }
     }
 
     #[test]

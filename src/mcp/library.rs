@@ -7,12 +7,14 @@ use std::sync::LazyLock;
 use rmcp::model::{Prompt, PromptArgument, Reference, Resource, ResourceTemplate};
 use serde_json::{Map, Value, json};
 
+use super::operator::RESOLVED_MAX;
 use crate::answer::{
     self, Ask, Text, Unreadable,
     memories::Row,
     of,
     sessions::{Entry, Story},
 };
+use cerebro_core::domain::limits::QUERY_CHARS_MAX;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
@@ -242,7 +244,11 @@ impl Task {
 
     /// The call whose answer it quotes, if any.
     pub(super) fn question(self, given: Option<&str>) -> Option<Question> {
-        let search = |query: &str| Question::new(of::Search, &json!({ "query": query, "limit": HITS }));
+        // What is to be saved may be longer than a query.
+        let search = |given: &str| {
+            let query: String = given.chars().take(QUERY_CHARS_MAX).collect();
+            Question::new(of::Search, &json!({ "query": query, "limit": HITS }))
+        };
         match self {
             Self::Recall => Some(given.map_or_else(|| Question::new(of::Context, &json!({})), search)),
             Self::Remember => given.map(search),
@@ -408,6 +414,12 @@ impl Completion {
         }
         offered.truncate(OFFERED_MAX);
         Ok(offered)
+    }
+
+    /// Whether there may be more than so many values.
+    pub(super) fn is_cut(&self, values: usize) -> bool {
+        let most = if self.offered == Offered::MatchingIds { RESOLVED_MAX } else { OFFERED_MAX };
+        values >= most
     }
 }
 

@@ -32,7 +32,7 @@ use cerebro_store::{ProjectCount, StoredRelation};
 /// Most lines of an import in one call.
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
-const RESOLVED_MAX: usize = 10;
+pub(super) const RESOLVED_MAX: usize = 10;
 /// The conditions of a selection: of what they choose, commands delete.
 const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "until", "session", "agent"];
 

@@ -387,7 +387,8 @@ impl ServerHandler for Server {
             Ok(answer) => completion.values(&answer.facts).map_err(unreadable)?,
             Err(_) => Vec::new(),
         };
-        let values = CompletionInfo::with_all_values(values);
+        let is_cut = completion.is_cut(values.len());
+        let values = CompletionInfo::with_pagination(values, None, is_cut);
         Ok(values.map(CompleteResult::new).unwrap_or_default())
     }
 

@@ -21,7 +21,6 @@ pub fn put(text: &str, block: &str) -> String {
     }
     let gap = match text {
         "" => "",
-        text if text.ends_with("\n\n") => "",
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
@@ -49,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_block_comes_once_and_goes_without_a_trace() {
-        for text in ["", "# Mine\n", "# Mine\n\nWords.\n", "é\n"] {
+        for text in ["", "# Mine\n", "# Mine\n\nWords.\n", "é\n", "# Mine\n\n\n", "\n\n"] {
             let with = put(text, "Block\n");
             assert!(with.contains("\nBlock\n"), "{with}");
             assert_eq!(put(&with, "Block\n"), with);

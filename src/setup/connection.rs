@@ -8,8 +8,7 @@ use rmcp::transport::TokioChildProcess;
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::piece::{Content, Format, Part, Target};
-use super::{json, table};
+use super::piece::{Content, Part, Target};
 
 /// How long a server may take from its start until its list of tools is complete.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,11 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub fn command_in(target: &Target, text: &str) -> Option<Vec<String>> {
     let entry = target.pieces_of(|part| part == Part::Server).into_iter().find_map(|piece| {
         let Content::Entry { path, .. } = &piece.content else { return None };
-        match target.format {
-            Format::Json => json::value_at(text, path),
-            Format::Toml => table::value_at(text, path),
-            Format::Block | Format::Whole => None,
-        }
+        target.format.value_at(text, path)
     })?;
     let words = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().filter_map(|word| Some(word.as_str()?.to_owned())).collect()

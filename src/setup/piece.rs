@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::{block, json, table};
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The purpose of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -107,18 +109,20 @@ impl Format {
     /// # Errors
     /// [`PieceError`]
     pub fn put(self, text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
-        match self {
-            Self::Json => json::put(text, pieces),
-            Self::Toml => table::put(text, pieces),
-            Self::Block => Ok(texts(pieces).fold(text.to_owned(), |text, block| block::put(&text, block))),
+        let (mark, text) = without_mark(text);
+        let put = match self {
+            Self::Json => json::put(text, pieces)?,
+            Self::Toml => table::put(text, pieces)?,
+            Self::Block => texts(pieces).fold(text.to_owned(), |text, block| block::put(&text, block)),
             Self::Whole => match texts(pieces).next() {
                 Some(_) if !text.is_empty() && !block::is_written_by_cerebro(text) => {
-                    Err(PieceError::Foreign)
+                    return Err(PieceError::Foreign);
                 }
-                Some(whole) => Ok(whole.to_owned()),
-                None => Ok(text.to_owned()),
+                Some(whole) => whole.to_owned(),
+                None => text.to_owned(),
             },
-        }
+        };
+        Ok(format!("{mark}{put}"))
     }
 
     /// The text without the pieces. Restores the values that `base`, the text before setup, had in their place.
@@ -126,13 +130,28 @@ impl Format {
     /// # Errors
     /// [`PieceError`]
     pub fn take(self, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
+        let (mark, text) = without_mark(text);
+        let base = base.map(|base| without_mark(base).1);
+        let taken = match self {
+            Self::Json => json::take(text, pieces, base)?,
+            Self::Toml => table::take(text, pieces, base)?,
+            Self::Block if pieces.is_empty() => text.to_owned(),
+            Self::Block => block::take(text),
+            Self::Whole if !pieces.is_empty() && block::is_written_by_cerebro(text) => {
+                return Ok(String::new());
+            }
+            Self::Whole => text.to_owned(),
+        };
+        Ok(format!("{mark}{taken}"))
+    }
+
+    /// The value at a path of keys, in a format that has keys.
+    pub fn value_at(self, text: &str, path: &[String]) -> Option<Value> {
+        let (_, text) = without_mark(text);
         match self {
-            Self::Json => json::take(text, pieces, base),
-            Self::Toml => table::take(text, pieces, base),
-            Self::Block if pieces.is_empty() => Ok(text.to_owned()),
-            Self::Block => Ok(block::take(text)),
-            Self::Whole if !pieces.is_empty() && block::is_written_by_cerebro(text) => Ok(String::new()),
-            Self::Whole => Ok(text.to_owned()),
+            Self::Json => json::value_at(text, path),
+            Self::Toml => table::value_at(text, path),
+            Self::Block | Self::Whole => None,
         }
     }
 
@@ -164,9 +183,55 @@ impl Target {
     }
 }
 
+/// The byte order mark that some editors write at the beginning of a file, and the text after it.
+fn without_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 })
+}
+
 fn texts<'a>(pieces: &'a [&Piece]) -> impl Iterator<Item = &'a str> {
     pieces.iter().filter_map(|piece| match &piece.content {
         Content::Text(text) => Some(text.as_str()),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn line_ends_and_a_byte_order_mark_stay() {
+        let path = vec!["servers".to_owned(), "cerebro".to_owned()];
+        let value = json!({ "command": "c" });
+        let piece = Piece {
+            part: Part::Server,
+            content: Content::Entry { path: path.clone(), value: value.clone() },
+        };
+        for (format, text) in [
+            (Format::Toml, "[a]\nb = 1 # why\n"),
+            (Format::Toml, "a = 1"),
+            (Format::Json, "{\n  // why\n  \"a\": 1\n}\n"),
+            (Format::Json, "{ \"servers\": {} }"),
+        ] {
+            for text in [text.to_owned(), text.replace('\n', "\r\n"), format!("{BYTE_ORDER_MARK}{text}")] {
+                let with = format.put(&text, &[&piece]).unwrap();
+                assert_eq!(format.value_at(&with, &path).as_ref(), Some(&value), "{with:?}");
+                assert_eq!(with.matches("\r\n").count() > 0, text.contains("\r\n"), "{with:?}");
+                assert_eq!(with.starts_with(BYTE_ORDER_MARK), text.starts_with(BYTE_ORDER_MARK), "{with:?}");
+                let is_mixed = with.contains("\r\n") && with.replace("\r\n", "").contains('\n');
+                assert!(!is_mixed, "{with:?}");
+                let left = format.take(&with, &[&piece], Some(&text)).unwrap();
+                assert_eq!(format.value_at(&left, &path), None, "{left:?}");
+                if format == Format::Toml {
+                    // The last line gets its end.
+                    assert_eq!(left.trim_end(), text.trim_end());
+                }
+                for nothing in [&[][..], &[&piece]] {
+                    assert_eq!(format.take(&text, nothing, Some(&text)).unwrap(), text, "nothing to take");
+                }
+            }
+        }
+    }
 }

@@ -11,6 +11,8 @@ use super::{SetupError, block, file};
 
 /// Lines of context around a change in a diff.
 const DIFF_CONTEXT: usize = 3;
+/// Most lines of a difference that are shown of one file: more than an agent's file needs.
+const SHOWN_LINES: usize = 300;
 
 /// One file, before and after; `None` if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +60,16 @@ impl Change {
             .context_radius(DIFF_CONTEXT)
             .header(&name(&self.before), &name(&self.after))
             .to_string()
+    }
+
+    /// The difference for people: a whole file of completions has thousands of lines, which say nothing to anybody.
+    pub fn shown_difference(&self) -> String {
+        let whole = self.difference();
+        let cut: String = whole.split_inclusive('\n').take(SHOWN_LINES).collect();
+        match whole[cut.len()..].lines().count() {
+            0 => whole,
+            more => format!("{cut}… {more} more lines\n"),
+        }
     }
 }
 

@@ -9,25 +9,47 @@ const TABLE: &str = "a table";
 
 /// The text with the pieces. TOML can hold only entries.
 pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
-    let mut document = parse(text)?;
-    for piece in pieces {
-        if let Content::Entry { path, value } = &piece.content {
-            put_entry(document.as_table_mut(), path, value, path)?;
+    edited(text, |document| {
+        for piece in pieces {
+            if let Content::Entry { path, value } = &piece.content {
+                put_entry(document.as_table_mut(), path, value, path)?;
+            }
         }
-    }
-    Ok(document.to_string())
+        Ok(())
+    })
 }
 
 /// The text without the pieces. Restores the values that `base` had in their place.
 pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
-    let mut document = parse(text)?;
     let base = base.and_then(|base| parse(base).ok()).unwrap_or_default();
-    for piece in pieces {
-        if let Content::Entry { path, .. } = &piece.content {
-            take_entry(document.as_table_mut(), path, Some(base.as_table()));
+    edited(text, |document| {
+        for piece in pieces {
+            if let Content::Entry { path, .. } = &piece.content {
+                take_entry(document.as_table_mut(), path, Some(base.as_table()));
+            }
         }
-    }
-    Ok(document.to_string())
+        Ok(())
+    })
+}
+
+/// The text after an edit of its document. The parser writes `\n` at the end of every line: lines that ended with
+/// `\r\n` do so again, and a text of which nothing changed is returned byte for byte.
+fn edited(
+    text: &str,
+    edit: impl FnOnce(&mut DocumentMut) -> Result<(), PieceError>,
+) -> Result<String, PieceError> {
+    let mut document = parse(text)?;
+    let before = document.to_string();
+    edit(&mut document)?;
+    let after = document.to_string();
+    let is_crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
+    Ok(if after == before {
+        text.to_owned()
+    } else if is_crlf {
+        after.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        after
+    })
 }
 
 /// The value at a path of keys.

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::input::Input;
+use super::scrolled::Scroll;
 use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
 use super::theme::Theme;
 use super::{dashboard, distil, fit, graph, live, memories, paint, sessions, works};
@@ -41,10 +42,12 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
     let bottom = area.bottom();
     paint::rule(buffer, Rect { y: bottom - 2, height: 1, ..area }, state.theme);
     notice(state, line(bottom - 2), buffer);
+    if let Some(Overlay::Help(scroll)) = &state.overlay {
+        help(state, scroll, area, buffer);
+    }
     footer(state, line(bottom - 1), buffer);
     match &state.overlay {
-        None => {}
-        Some(Overlay::Help) => help(state, area, buffer),
+        None | Some(Overlay::Help(_)) => {}
         Some(Overlay::Pick(picker)) => pick(state, picker, area, buffer),
         Some(Overlay::Confirm(confirm)) => ask(state, confirm, area, buffer),
     }
@@ -102,7 +105,8 @@ fn notice(state: &State, row: Rect, buffer: &mut Buffer) {
 fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
     const ALWAYS: [(&str, &str); 2] = [("?", "help"), ("q", "quit")];
     let keys: Vec<(&str, &str)> = match &state.overlay {
-        Some(Overlay::Help) => vec![("any key", "back")],
+        Some(Overlay::Help(scroll)) if scroll.is_long() => vec![("↑↓", "scroll"), ("Esc", "back")],
+        Some(Overlay::Help(_)) => vec![("any key", "back")],
         Some(Overlay::Pick(_)) => {
             vec![("type", "to narrow"), ("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")]
         }
@@ -232,37 +236,82 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
 const HELP_COLUMNS: u16 = 64;
 const HELP_KEYS: usize = 26;
 
-fn help(state: &State, area: Rect, buffer: &mut Buffer) {
-    let rows: usize = HELP.iter().map(|(_, keys)| keys.len() + 1).sum();
-    let inner = over(state, area, HELP_COLUMNS, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
-    let mut at = 0;
+/// The keys in so many columns: beside what they do, or above it where that has no room.
+fn help_lines(columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let is_wide = columns >= usize::from(HELP_COLUMNS) - 4;
+    let mut lines = Vec::new();
     for (title, keys) in HELP {
-        if let Some(row) = paint::row(inner, at) {
-            paint::text(buffer, row, title, state.theme.strong());
+        lines.push(Line::styled(*title, theme.strong()));
+        for (key, what) in *keys {
+            if is_wide {
+                let key = Span::styled(format!("  {}", fit::pad(key, HELP_KEYS)), theme.accent());
+                lines.push(Line::from(vec![key, Span::raw(*what)]));
+            } else {
+                lines.push(Line::styled(format!("  {key}"), theme.accent()));
+                lines.push(Line::raw(format!("    {what}")));
+            }
         }
-        for (n, (key, what)) in keys.iter().enumerate() {
-            let Some(row) = paint::row(inner, at + 1 + n) else { break };
-            let spans = vec![
-                Span::styled(format!("  {}", fit::pad(key, HELP_KEYS)), state.theme.accent()),
-                Span::raw(*what),
-            ];
-            paint::line(buffer, row, &Line::from(spans));
-        }
-        at += keys.len() + 1;
     }
+    lines
+}
+
+fn help(state: &State, scroll: &Scroll, area: Rect, buffer: &mut Buffer) {
+    let lines = help_lines(usize::from(area.width.min(HELP_COLUMNS)).saturating_sub(4), state.theme);
+    let rows = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
+    // Where it needs all rows, the last one stays for the keys that scroll it.
+    let area = if rows > area.height { Rect { height: area.height - 1, ..area } } else { area };
+    let inner = over(state, area, HELP_COLUMNS, rows, "Keys", buffer);
+    let top = scroll.top(lines.len(), usize::from(inner.height));
+    for (n, line) in lines.iter().skip(top).enumerate() {
+        let Some(row) = paint::row(inner, n) else { break };
+        paint::line(buffer, row, line);
+    }
+    paint::scrollbar(buffer, inner, top, lines.len(), state.theme);
 }
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::state::Message;
+    use super::super::update::update;
     use super::*;
 
     #[test]
     fn the_help_is_shown_whole() {
-        // Without the border and a blank on each side, and the indent of the keys.
-        let room = usize::from(HELP_COLUMNS) - 4 - 2 - HELP_KEYS;
-        for (key, what) in HELP.iter().flat_map(|(_, keys)| *keys) {
+        for (key, _) in HELP.iter().flat_map(|(_, keys)| *keys) {
             assert!(fit::width(key) < HELP_KEYS, "{key}");
-            assert!(fit::width(what) <= room, "{what}");
         }
+        // Without the border and a blank on each side, and the columns of the scroll bar.
+        for columns in [COLUMNS_MIN, HELP_COLUMNS].map(|columns| usize::from(columns) - 4) {
+            for line in help_lines(columns, Theme { colour: false }) {
+                assert!(line.width() <= columns - 2, "{line} in {columns}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_scrolls_in_a_small_terminal() {
+        let mut state =
+            State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
+        let key = |code| Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        let drawn = |state: &State| {
+            let mut terminal = Terminal::new(TestBackend::new(COLUMNS_MIN, ROWS_MIN)).unwrap();
+            terminal.draw(|frame| draw(state, frame)).unwrap();
+            terminal.backend().to_string()
+        };
+        update(&mut state, key(KeyCode::Char('?')));
+        let top = drawn(&state);
+        assert!(
+            top.contains("1 … 7") && top.contains("scroll") && !top.contains("reject a proposal"),
+            "{top}"
+        );
+        update(&mut state, key(KeyCode::End));
+        let end = drawn(&state);
+        assert!(end.contains("accept, reject a proposal") && !end.contains("1 … 7"), "{end}");
+        update(&mut state, key(KeyCode::Esc));
+        assert!(state.overlay.is_none());
     }
 }

@@ -83,6 +83,12 @@ impl Scroll {
         self.at.min(lines.saturating_sub(rows))
     }
 
+    /// Whether the last drawing had room for only a part.
+    pub fn is_long(&self) -> bool {
+        let (lines, rows) = self.seen.get();
+        lines > rows
+    }
+
     /// Moves if the key is one that moves. Returns whether it is.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let (lines, rows) = self.seen.get();

@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::input::Input;
 use super::live::Live;
 use super::memories::Memories;
-use super::scrolled::Cursor;
+use super::scrolled::{Cursor, Scroll};
 use super::sessions::Sessions;
 use super::theme::Theme;
 use super::works::Works;
@@ -136,7 +136,7 @@ pub struct Notice {
 /// An overlay. It gets the keys.
 #[derive(Debug)]
 pub enum Overlay {
-    Help,
+    Help(Scroll),
     Pick(Picker),
     Confirm(Confirm),
 }

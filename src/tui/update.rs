@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::asks::Slot;
 use super::input::Input;
-use super::scrolled::Cursor;
+use super::scrolled::{Cursor, Scroll};
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, distil, graph, live, memories, sessions, works};
 use crate::answer::{self, Ask, memories::Saved, of};
@@ -270,7 +270,7 @@ fn press(state: &mut State, key: KeyEvent) {
 fn global_key(state: &mut State, key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('q') => state.commands.push(Command::Quit),
-        KeyCode::Char('?') => state.overlay = Some(Overlay::Help),
+        KeyCode::Char('?') => state.overlay = Some(Overlay::Help(Scroll::default())),
         KeyCode::Char('r') => {
             dashboard::refresh(state);
             refresh(state);
@@ -300,7 +300,10 @@ fn pick_project(state: &mut State) {
 
 fn overlay_key(state: &mut State, key: KeyEvent) {
     match state.overlay.take() {
-        None | Some(Overlay::Help) => {}
+        None => {}
+        Some(Overlay::Help(mut scroll)) => {
+            state.overlay = (scroll.is_long() && scroll.key(key)).then_some(Overlay::Help(scroll));
+        }
         Some(Overlay::Pick(picker)) => pick_key(state, picker, key),
         Some(Overlay::Confirm(confirm)) => match key.code {
             KeyCode::Char('y' | 'Y') => confirmed(state, confirm.then),

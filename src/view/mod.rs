@@ -275,6 +275,7 @@ fn period(valid: &Valid) -> String {
 pub struct Revision {
     pub number: u64,
     pub title: String,
+    pub kind: String,
     pub agent: String,
     pub at: Option<Timestamp>,
     pub content: String,
@@ -286,6 +287,7 @@ impl Revision {
         Self {
             number: u64::from(earlier.revision),
             title: earlier.title.line(),
+            kind: earlier.kind.line(),
             agent: earlier.agent.line(),
             at: earlier.at.moment(),
             content: earlier.content.raw().to_owned(),

@@ -43,6 +43,12 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "There is no such page.", "The address may be mistyped.")
     }
 
+    /// For an address that only a button leads to.
+    pub(super) fn no_form() -> Self {
+        let words = "The address belongs to a button. Go back to the page with the button.";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "There is nothing to see here.", words)
+    }
+
     /// For a part of an address that the page does not have, or cannot read.
     pub(super) fn unread(name: &str, value: &str) -> Self {
         let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));

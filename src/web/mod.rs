@@ -165,6 +165,7 @@ fn router(shared: Shared, guard: Guard) -> Router {
         .route("/projects", get(pages::projects::show))
         .route("/projects/merge", get(pages::projects::ask).post(pages::projects::merge))
         .fallback(|| async { failure::Failure::nothing() })
+        .method_not_allowed_fallback(|| async { failure::Failure::no_form() })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), access::admit))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .with_state(shared);

@@ -119,6 +119,9 @@ fn a_project_is_renamed_or_deleted() {
     let home = filled();
     let taken = home.run(&["projects", "rename", "demo", "group/sub/my.repo"]);
     assert!(taken.code() == 1 && taken.stderr.contains("projects merge"), "{taken:?}");
+    home.run(&["save", "Other", "x", "--project", "my web"]).success();
+    let taken = home.run(&["projects", "rename", "demo", "My  Web"]);
+    assert!(taken.code() == 1 && taken.stderr.contains("projects merge demo my-web"), "{taken:?}");
     let unknown = home.run(&["projects", "rename", "My.Repo", "new"]);
     assert!(unknown.code() == 1 && unknown.stderr.contains("group/sub/my.repo"), "{unknown:?}");
     assert_eq!(home.json(&["projects", "rename", "demo", "acme/demo"])["memories"], 3);
@@ -230,4 +233,32 @@ fn lists_and_hits_are_readable_on_terminals_of_any_width() {
         let wide = listed.lines().map(|line| line.chars().count()).max().unwrap_or_default();
         assert!(wide <= usize::from(columns), "{columns}: {listed}");
     }
+}
+
+#[test]
+fn sessions_are_listed_to_the_first_one() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for n in 0..5 {
+        agent.ok("mem_session_start", json!({ "id": format!("sitting-{n}") }));
+    }
+    let (mut seen, mut before) = (Vec::new(), None);
+    for _ in 0..3 {
+        let continued: Vec<String> =
+            before.iter().flat_map(|at: &String| ["--before".to_owned(), at.clone()]).collect();
+        let args: Vec<&str> = ["sessions", "--all-projects", "--limit", "2"]
+            .into_iter()
+            .chain(continued.iter().map(String::as_str))
+            .collect();
+        let listed = home.json(&args)["sessions"].as_array().unwrap().clone();
+        seen.extend(listed.iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+        before = home
+            .run(&args)
+            .stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("more: add --before "))
+            .map(str::to_owned);
+        assert_eq!(before.is_some(), listed.len() == 2, "{listed:?}");
+    }
+    assert_eq!(seen, ["sitting-4", "sitting-3", "sitting-2", "sitting-1", "sitting-0"]);
 }

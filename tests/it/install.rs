@@ -158,6 +158,7 @@ fn uninstall_takes_out_everything_and_keeps_the_memory() {
     let with = tree(&home.user());
     let shown = run(&home, &["uninstall", "--dry-run"]).success();
     assert!(shown.lines().any(|line| line.starts_with("-ExecStart=")), "{shown}");
+    assert!(shown.contains(" more lines\n"), "completions are cut: {shown}");
     assert_eq!(tree(&home.user()), with, "the dry run changed something");
     let done = run(&home, &["uninstall", "--yes"]);
     assert_eq!(tree(&home.user()), before, "{done:?}");

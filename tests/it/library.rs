@@ -156,6 +156,37 @@ fn arguments_are_completed() {
     }
 }
 
+#[test]
+fn a_completion_says_whether_there_is_more() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for n in 0..25 {
+        agent.save(&format!("Number {n}"), &format!("Text {n}."));
+    }
+    for mut agent in both(&home) {
+        let mut more = |name: &str, argument: &str, value: &str| {
+            let reference = json!({ "type": "ref/prompt", "name": name });
+            let params = json!({ "ref": reference, "argument": { "name": argument, "value": value } });
+            agent.request("completion/complete", params).unwrap()["completion"]["hasMore"].clone()
+        };
+        assert_eq!(more("recall", "about", ""), true);
+        assert_eq!(more("review", "project", ""), false);
+    }
+}
+
+#[test]
+fn a_long_text_can_be_remembered() {
+    let home = Home::new();
+    for mut agent in both(&home) {
+        for name in ["remember", "recall"] {
+            let argument = if name == "remember" { "what" } else { "about" };
+            let long = "The lease lasts for a minute. ".repeat(100);
+            let text = prompt(&mut agent, name, json!({ argument: long }));
+            assert!(text.contains(long.trim()), "{name}: {text}");
+        }
+    }
+}
+
 /// Waits for a notification and returns it.
 fn received(agent: &mut Agent, method: &str) -> Value {
     loop {

@@ -115,6 +115,21 @@ fn existing_settings_stay_byte_for_byte() {
 }
 
 #[test]
+fn line_ends_and_a_byte_order_mark_stay_too() {
+    for (agent, file, keys) in AGENTS {
+        let text = existing(file, keys);
+        for text in [text.replace('\n', "\r\n"), format!("\u{feff}{text}"), text.trim_end().to_owned()] {
+            let home = Home::new();
+            write(&home, file, &text);
+            let before = tree(&home.user());
+            setup(&home, &[agent]).success();
+            home.run(&["unsetup", agent]).success();
+            assert_eq!(tree(&home.user()), before, "{agent}: {text:?}");
+        }
+    }
+}
+
+#[test]
 fn setup_is_idempotent_and_other_options_replace_the_first() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
@@ -328,15 +343,17 @@ fn a_check_without_an_agent_is_of_all_that_are_set_up() {
     let names: Vec<&Value> = agents.iter().map(|agent| &agent["agent"]).collect();
     assert_eq!(names, ["codex", "zed"], "{checked}");
     assert!(agents.iter().all(|agent| agent["connected"] == true), "{checked}");
-    let text = fs::read_to_string(home.user().join(".codex/config.toml")).unwrap();
+    let config = home.user().join(".codex/config.toml");
     let program = fs::canonicalize(PROGRAM).unwrap().to_string_lossy().into_owned();
-    fs::write(home.user().join(".codex/config.toml"), text.replace(&program, "/no/such/cerebro")).unwrap();
-    let checked = setup(&home, &["--check"]);
-    assert_eq!(checked.code(), 1, "{checked:?}");
-    assert!(
-        checked.stderr.contains("Zed connects") && checked.stderr.contains("/no/such/cerebro"),
-        "{checked:?}"
-    );
+    let other = fs::read_to_string(&config).unwrap().replace(&program, "/no/such/cerebro");
+    for (text, problem) in [(other.as_bytes(), "/no/such/cerebro"), (&b"\xff"[..], "not UTF-8 text")] {
+        fs::write(&config, text).unwrap();
+        let checked = setup(&home, &["--check"]);
+        let is_said = checked.stderr.contains("Zed connects") && checked.stderr.contains(problem);
+        assert!(checked.code() == 1 && is_said, "{checked:?}");
+        let named = |line: &str| ["\tcodex", "\tzed"].iter().any(|name| line.ends_with(name));
+        assert!(checked.stdout.lines().all(named), "{checked:?}");
+    }
 }
 
 /// The form in which 0.1.0 wrote Claude Code's hooks.

@@ -234,6 +234,7 @@ fn a_click_does_what_the_command_does() {
     let history = browser.read(&format!("{page}/history"));
     assert!(history.says("Revision 3") && history.body.contains("<ins>Third</ins>"), "{}", history.body);
     assert!(history.body.contains("<del>Second text of alpha.</del>"), "{}", history.body);
+    assert!(history.body.contains("The type was <q>manual</q>."), "{}", history.body);
 }
 
 #[test]

@@ -160,6 +160,21 @@ fn an_address_that_cannot_be_read_is_refused() {
 }
 
 #[test]
+fn a_page_says_why_it_does_not_show_what_was_asked_for() {
+    let home = Home::new();
+    let id = home.agent().save("One", "x");
+    let browser = Browser::open(&home);
+    let button = browser.get(&format!("/memories/{id}/pin"));
+    assert!(button.status == 405 && button.says("The address belongs to a button."), "{}", button.text());
+    let beyond = browser.read("/memories?from=500");
+    assert!(beyond.says("The list ends before this place."), "{}", beyond.text());
+    assert!(!beyond.says("No memories yet"), "{}", beyond.text());
+    let unsearched = browser.read("/memories?q=unknown&agent=x");
+    assert!(unsearched.says("They are listed without the words"), "{}", unsearched.text());
+    assert!(!browser.read("/memories?q=unknown").says("without the words"));
+}
+
+#[test]
 fn every_session_of_the_live_page_can_be_looked_at() {
     let home = Home::new();
     home.agent().save("One", "x");

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::suggest;
 use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{Kind, Project, Timestamp};
 use cerebro_core::text;
 
 /// Which part.
@@ -50,11 +50,10 @@ impl PartArgs {
                 Error::usage(format!("`{given}` is not a date")).hint("2026-11-21, yesterday or 7d")
             })
         });
-        let name = |name: &Option<String>| name.as_deref().map(|name| name.trim().to_lowercase());
         Ok(PartFilter {
             keeps_all: self.is_all(),
-            project: name(&self.project),
-            kind: name(&self.kind),
+            project: self.project.as_deref().map(Project::stored),
+            kind: self.kind.as_deref().map(Kind::stored),
             since: since.transpose()?,
             memories: HashSet::new(),
             sessions: HashSet::new(),
@@ -185,6 +184,9 @@ mod tests {
     fn a_part_has_what_belongs_to_it_and_no_links_out_of_it() {
         let own = |text: &str| Some(text.to_owned());
         let of_a = PartArgs { project: own(" A"), ..PartArgs::default() };
+        let filter = PartArgs { project: own("My Web"), kind: own("Bug Fix"), ..PartArgs::default() };
+        let filter = filter.filter().unwrap();
+        assert_eq!((filter.project, filter.kind), (own("my-web"), own("bug-fix")), "as they are stored");
         assert_eq!(
             kept(of_a.clone()),
             [

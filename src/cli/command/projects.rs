@@ -8,7 +8,7 @@ use crate::answer::{Text, of, projects::Project};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use cerebro_core::text;
+use cerebro_core::{domain, text};
 
 /// List, merge, rename or delete projects
 #[derive(Debug, Args)]
@@ -106,13 +106,10 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
 
 /// Renames a project. The new name must be unused: two projects under one name could not be separated again.
 async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
-    let RenameArgs { from, into } = args;
+    let [from, into] = [args.from, args.into].map(|name| domain::Project::stored(&name));
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let answer = daemon.read(Request::new(of::Projects)).await?;
-    let is_known = |name: &str| {
-        let name = name.trim().to_lowercase();
-        answer.projects.iter().any(|known| known.project == name.as_str())
-    };
+    let is_known = |name: &str| answer.projects.iter().any(|known| known.project == name);
     if is_known(&into) {
         daemon.close().await;
         return Err(Error::user(format!("there is already a project {into}"))

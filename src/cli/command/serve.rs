@@ -98,9 +98,10 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
     HTTP.hold(context, request, |http| facts(http, options.no_token)).await
 }
 
-/// Whether only this machine reaches an address. One that cannot be read is refused by the daemon.
+/// Whether only this machine reaches an address, or nobody: the daemon refuses one without a port.
 fn is_loopback(address: &str) -> bool {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let Some((host, _)) = address.rsplit_once(':') else { return true };
+    let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
@@ -131,6 +132,7 @@ mod tests {
             ("0.0.0.0:8765", false),
             ("192.168.1.2:8765", false),
             ("[::]:8765", false),
+            ("8765", true),
         ] {
             assert_eq!(is_loopback(address), is_own, "{address}");
         }

@@ -36,9 +36,12 @@ enum Action {
 struct ListArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// Show at most N, 1 to 50 [default: 20]
+    /// Show at most N, 1 to 50 [default: 20]; `--before` continues where they end
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
+    /// Only sessions that began before this date
+    #[arg(long, value_name = "DATE")]
+    before: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -46,6 +49,9 @@ struct ShowArgs {
     /// The session's id, or the first characters of a recent one
     id: String,
 }
+
+/// How many sessions are listed, unless `--limit` says otherwise.
+const LIMIT: usize = 20;
 
 const SESSIONS: &[(&str, Layout)] = &[
     ("id", Layout::Id),
@@ -73,7 +79,8 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = args.of.request(of::Sessions).with("limit", args.limit);
+    let limit = args.limit.unwrap_or(LIMIT);
+    let request = args.of.request(of::Sessions).with("limit", limit).with("before", args.before);
     let is_empty = |answer: &Sessions| answer.sessions.is_empty();
     let (answer, suggestions) =
         ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
@@ -85,6 +92,11 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let table = session_table(&answer.sessions, context.output.screen().is_some());
     print(context, answer.raw(), &table, nothing)?;
     context.output.notes(&suggestions);
+    if let Some(last) = answer.sessions.last().filter(|_| answer.sessions.len() == limit)
+        && !context.output.is_json()
+    {
+        context.output.note(&format!("more: add --before {}", last.started_at.raw()));
+    }
     Ok(Outcome::Done)
 }
 

@@ -419,8 +419,12 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-const STATES: &[(&str, Layout)] =
-    &[("part", Layout::Fixed), ("state", Layout::Fixed), ("file", Layout::Flexible)];
+const STATES: &[(&str, Layout)] = &[
+    ("part", Layout::Fixed),
+    ("state", Layout::Fixed),
+    ("file", Layout::Flexible),
+    ("agent", Layout::Spare),
+];
 
 /// What a check of one agent found.
 struct Checked {
@@ -468,7 +472,8 @@ async fn check(agent_files: &AgentFiles) -> Result<Checked> {
         };
         let path = &state.target.path;
         parts.push(json!({ "part": state.part.name(), "state": word, "path": path }));
-        table.add(vec![state.part.name().to_owned(), word.to_owned(), agent_files.setup.short(path)]);
+        let (part, file) = (state.part.name().to_owned(), agent_files.setup.short(path));
+        table.add(vec![part, word.to_owned(), file, agent_files.agent.name.to_owned()]);
     }
     let connected = connect(agent_files).await?;
     let is_short = connected.is_err() || !faults.is_empty() || states.iter().any(is_missing);
@@ -501,7 +506,19 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
             }
             continue;
         }
-        let checked = check(&agent_files).await?;
+        let checked = match check(&agent_files).await {
+            Ok(checked) => checked,
+            // The others are checked all the same.
+            Err(error) => {
+                is_short = true;
+                let problem = error.to_string();
+                context.output.warn(&format!("{}: {problem}", agent.title));
+                answers.push(json!({
+                    "agent": agent.name, "parts": [], "connected": false, "tools": null, "problem": problem,
+                }));
+                continue;
+            }
+        };
         is_short |= checked.is_short;
         if !context.output.is_json() {
             checked.show(context)?;

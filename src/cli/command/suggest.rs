@@ -6,7 +6,7 @@ use crate::answer::{
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use cerebro_core::domain::Kind;
+use cerebro_core::domain::{Kind, Project};
 use cerebro_core::text;
 
 /// A name and how many memories have it.
@@ -18,11 +18,12 @@ pub async fn for_unknown(daemon: &Daemon, project: Option<&str>, kind: Option<&s
     if let Some(project) = project {
         let answer = daemon.read(Request::new(of::Projects)).await?;
         let known: Vec<Count> = answer.projects.iter().map(|one| (one.project.raw(), one.memories)).collect();
-        said.extend(unknown("project", project, &known, "`cerebro projects` lists them"));
+        let wanted = Project::stored(project);
+        said.extend(unknown("project", (project, &wanted), &known, "`cerebro projects` lists them"));
     }
     if let Some(kind) = kind {
         let answer = daemon.read(Request::new(of::Types)).await?;
-        said.extend(unknown("type", kind, &counts(&answer), ""));
+        said.extend(unknown("type", (kind, &Kind::stored(kind)), &counts(&answer), ""));
     }
     Ok(said)
 }
@@ -49,7 +50,7 @@ pub fn new_type(kind: &str, types: &Types) -> Option<String> {
             known.push((customary, 0));
         }
     }
-    let unknown = unknown("type", kind, &known, "")?;
+    let unknown = unknown("type", (kind, &Kind::stored(kind)), &known, "")?;
     let (_, near) = unknown.split_once("; did you mean ")?;
     Some(format!("the type `{}` is new; others near it: {}", kind.trim(), near.trim_end_matches('?')))
 }
@@ -64,9 +65,9 @@ fn named(name: &str, known: &[Count]) -> Vec<String> {
     near.into_iter().map(with_count).collect()
 }
 
-fn unknown(what: &str, name: &str, known: &[Count], otherwise: &str) -> Option<String> {
-    let wanted = name.trim().to_lowercase();
-    if known.iter().any(|(name, _)| *name == wanted) {
+/// The suggestion for a name, as it was given and as it would be stored.
+fn unknown(what: &str, (name, stored): (&str, &str), known: &[Count], otherwise: &str) -> Option<String> {
+    if known.iter().any(|(name, _)| *name == stored) {
         return None;
     }
     let near = named(name, known);
@@ -90,12 +91,14 @@ mod tests {
         for (given, want) in [
             ("bugfix", None),
             (" BugFix ", None),
+            ("Bug Fix", Some("no memory has the type `Bug Fix`; did you mean `bugfix` (7)?")),
             ("bug", Some("no memory has the type `bug`; did you mean `bugfix` (7)?")),
             ("quux", Some("no memory has the type `quux`")),
         ] {
-            assert_eq!(unknown("type", given, &counts(&types), "").as_deref(), want, "{given}");
+            let unknown = unknown("type", (given, &Kind::stored(given)), &counts(&types), "");
+            assert_eq!(unknown.as_deref(), want, "{given}");
         }
-        let none = unknown("project", "quux", &[], "`cerebro projects` lists them");
+        let none = unknown("project", ("quux", "quux"), &[], "`cerebro projects` lists them");
         assert_eq!(none.unwrap(), "no memory has the project `quux`; `cerebro projects` lists them");
         assert_eq!(new_type("bug", &types).unwrap(), "the type `bug` is new; others near it: `bugfix` (7)");
         assert_eq!((new_type("quux", &types), new_type("bugfix", &types)), (None, None));

@@ -252,7 +252,7 @@ fn print(
         return Ok(short);
     }
     if args.dry_run {
-        context.output.write(&removed.changes.iter().map(Change::difference).collect::<String>())?;
+        context.output.write(&removed.changes.iter().map(Change::shown_difference).collect::<String>())?;
     } else {
         print_files(context, setup, &removed.changes, "nothing was set up")?;
     }

@@ -104,7 +104,9 @@ async fn fetch(url: &str) -> Result<String> {
 /// The version in an announcement: a customary field of JSON, or a plain text.
 fn version_in(text: &str) -> Option<Version> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return version(text) };
-    let places = [&value["version"], &value["info"]["version"], &value["tag_name"], &value];
+    // In this order: `server.json` and one version at npm, PyPI, a forge's release, a package at npm, a bare version.
+    let (pypi, npm) = (&value["info"]["version"], &value["dist-tags"]["latest"]);
+    let places = [&value["version"], pypi, &value["tag_name"], npm, &value];
     places.into_iter().find_map(|place| version(place.as_str()?))
 }
 
@@ -127,6 +129,7 @@ mod tests {
             r#"{"name": "x", "version": "1.2.3"}"#,
             r#"{"info": {"version": "1.2.3"}}"#,
             r#"{"tag_name": "v1.2.3", "name": "A release"}"#,
+            r#"{"name": "x", "dist-tags": {"beta": "1.3.0", "latest": "1.2.3"}}"#,
         ] {
             assert_eq!(version_in(text), Version::parse("1.2.3").ok(), "{text}");
         }

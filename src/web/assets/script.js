@@ -17,8 +17,13 @@ function searchWhileTyping(form) {
     const address = form.action + (given.length ? "?" + new URLSearchParams(given) : "");
     try {
       const answer = await fetch(address, { signal: asking.signal });
-      if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (!answer.ok) {
+        // The results stay; what is wrong with the form stands above them.
+        const problem = page.querySelector("main p");
+        if (problem) shown[0].textContent = problem.textContent;
+        return;
+      }
       const found = shown.map((part) => page.getElementById(part.id));
       if (found.includes(null)) return;
       shown.forEach((part, n) => part.replaceChildren(...found[n].childNodes));

@@ -36,8 +36,9 @@ struct Step {
     title: String,
     agent: String,
     when: When,
-    /// The former title, if it was different.
+    /// The former title and type, where they were different.
     retitled: Option<String>,
+    rekinded: Option<String>,
     diff: Diff,
     /// Whether it is the first text.
     is_first: bool,
@@ -114,6 +115,7 @@ fn present(memory: &Memory) -> Revision {
     Revision {
         number: memory.row.revision,
         title: memory.row.title.clone(),
+        kind: memory.row.kind.clone(),
         agent: memory.row.agent.clone(),
         at: memory.row.at,
         content: memory.content.clone(),
@@ -143,6 +145,7 @@ fn step(
         retitled: before
             .filter(|before| before.title != text.title)
             .map(|before| super::titled(&before.title)),
+        rekinded: before.filter(|before| before.kind != text.kind).map(|before| before.kind.clone()),
         diff: Diff::between(old, &text.content, line, ByteBudget(bytes)),
         is_first,
         rest: None,

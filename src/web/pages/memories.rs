@@ -27,6 +27,10 @@ use crate::web::{
 };
 use cerebro_core::domain::Kind;
 
+/// After the number of memories, where the words of the address were not searched for.
+const WORDS_UNUSED: &str =
+    ". They are listed without the words: a search covers neither deleted memories nor one agent or session.";
+
 /// A choice of a form.
 struct Choice {
     value: &'static str,
@@ -108,13 +112,20 @@ fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
         }
         Some(total) => memories(total),
         // Some conditions are checked for each memory, so the total is known only on the last page.
-        None if next.is_some() || filter.from > 0 => format!("{}, newest first", memories(items.len())),
+        None if next.is_some() => format!("{}, newest first; more follow", memories(items.len())),
+        None if filter.from > 0 => format!("{}, newest first", memories(items.len())),
         None => memories(items.len()),
     };
+    let words = if filter.query.is_empty() { "" } else { WORDS_UNUSED };
+    // Beyond the end, it is the last page.
+    let before = total.map(|total| {
+        let last = total.saturating_sub(1) / PAGE * PAGE;
+        filter.at(filter.from.saturating_sub(PAGE).min(last), "")
+    });
     Found {
-        said,
+        said: format!("{said}{words}"),
         first: (filter.from > 0).then(|| filter.at(0, "")),
-        before: (filter.from > 0 && total.is_some()).then(|| filter.at(filter.from.saturating_sub(PAGE), "")),
+        before: before.filter(|_| filter.from > 0),
         next: next.map(|next| filter.at(next, "")),
         items: fitting(items),
         ..Found::default()
@@ -199,8 +210,18 @@ mod tests {
         assert_eq!(last.before.as_deref(), Some("/memories?from=50"));
         assert_eq!(last.said, "101–120 of 120 memories, newest first");
         assert_eq!(page(0, 1, Some(1), None).said, "1 memory");
-        assert_eq!(page(0, 50, None, Some("70")).said, "50 memories, newest first");
-        assert_eq!(page(500, 0, Some(120), None).next, None, "beyond the end is no further page");
+        assert_eq!(page(0, 50, None, Some("70")).said, "50 memories, newest first; more follow");
+        assert_eq!(page(70, 9, None, None).said, "9 memories, newest first");
+        let beyond = page(500, 0, Some(120), None);
+        assert_eq!((beyond.next, beyond.before.as_deref()), (None, Some("/memories?from=100")));
+        assert_eq!(page(50, 0, Some(0), None).before.as_deref(), Some("/memories"));
+    }
+
+    #[test]
+    fn words_that_were_not_searched_for_are_named() {
+        let filter = Filter { query: "x".to_owned(), agent: "codex".to_owned(), ..Filter::default() };
+        let said = listed(&Listed::default(), &filter, &locale()).said;
+        assert!(said.starts_with("0 memories. They are listed without the words"), "{said}");
     }
 
     #[test]

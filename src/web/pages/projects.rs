@@ -131,8 +131,7 @@ pub(in crate::web) async fn ask(
     if from.is_empty() || into.is_empty() {
         return Err(unfit("Give the project, and the project to merge it into or its new name.".to_owned()));
     }
-    // The stored form of the name.
-    let into = domain::Project::parse(&into).map_or(into, |project| project.as_str().to_owned());
+    let [from, into] = [from, into].map(|name| domain::Project::stored(&name));
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
     }

@@ -136,6 +136,11 @@ impl Kind {
         ((1..=KIND_CHARS_MAX).contains(&out.len())).then(|| Self(out.to_owned()))
     }
 
+    /// The form in which a type is stored. A text that cannot be a type stays as it is, and is found nowhere.
+    pub fn stored(text: &str) -> String {
+        Self::parse(text).map_or_else(|| text.to_owned(), |kind| kind.0)
+    }
+
     /// The normalised word.
     pub fn as_str(&self) -> &str {
         &self.0

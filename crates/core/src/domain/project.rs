@@ -21,6 +21,11 @@ impl Project {
         ((1..=PROJECT_CHARS_MAX).contains(&name.chars().count())).then_some(Self(name))
     }
 
+    /// The form in which a name is stored. A text that cannot be a name stays as it is, and is found nowhere.
+    pub fn stored(text: &str) -> String {
+        Self::parse(text).map_or_else(|| text.to_owned(), |project| project.0)
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -41,6 +46,10 @@ mod tests {
     fn names_are_normalised() {
         assert_eq!(Project::parse("  My  Big\tProject ").unwrap().as_str(), "my-big-project");
         assert_eq!(Project::parse("Owner/Repo").unwrap().as_str(), "owner/repo");
+        assert_eq!(
+            (Project::stored(" My Repo"), Project::stored(" ")),
+            ("my-repo".to_owned(), " ".to_owned())
+        );
         assert_eq!(Project::parse(" \n "), None);
         assert!(Project::parse(&"p".repeat(200)).is_some());
         assert_eq!(Project::parse(&"p".repeat(201)), None);
