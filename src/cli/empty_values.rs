@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command, Error};
 /// Where an empty value is allowed, by command: it removes what is there, or is a text that may be empty. The words of a
 /// hook are an agent's, which nothing may stop.
 const ALLOWED: [(&str, &[&str]); 4] = [
-    ("update", &["topic_key", "tags", "trigger", "valid_from", "valid_until"]),
+    ("update", &["topic_key", "tags", "evidence", "trigger", "valid_from", "valid_until"]),
     ("install", &["query_prefix", "passage_prefix"]),
     ("use", &["query_prefix", "passage_prefix"]),
     ("hook", &["words"]),

@@ -184,7 +184,9 @@ fn task(agent: Agent, event: &str, input: &Value) -> Option<Task> {
     let stripped = |name: &str| text(input, name).map(strip).filter(|text| !text.trim().is_empty());
     Some(match event {
         "SessionStart" | "sessionStart" => Task::Context,
-        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Task::Prompt(stripped("prompt")?),
+        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => {
+            Task::Prompt(strip::asked(text(input, "prompt")?)?)
+        }
         "Stop" | TEXT_COMPLETE => Task::Message(stripped("last_assistant_message")?),
         "AfterAgent" => Task::Message(stripped("prompt_response")?),
         "afterAgentResponse" => Task::Message(stripped("text")?),

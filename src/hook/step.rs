@@ -87,8 +87,7 @@ fn turn_id(input: &Value) -> String {
 }
 
 fn prompt(input: &Value) -> Option<Step> {
-    let words = strip::strip(text(input, "prompt"));
-    (!words.trim().is_empty()).then(|| Step::Prompt { text: cut(words.trim(), PROMPT_BYTES_MAX) })
+    Some(Step::Prompt { text: cut(&strip::asked(text(input, "prompt"))?, PROMPT_BYTES_MAX) })
 }
 
 /// The agent's last message of a turn.

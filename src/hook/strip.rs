@@ -2,7 +2,7 @@
 //! must not come back as a memory.
 
 use cerebro_core::text;
-use cerebro_transcript::HOST_ELEMENTS;
+use cerebro_transcript::{HOST_ELEMENTS, is_of_host};
 
 /// The name of the frame around Cerebro's context. [`strip`] recognises the context by it.
 const FRAME: &str = "cerebro-context";
@@ -19,6 +19,11 @@ pub fn strip(text: &str) -> String {
         rest = without(rest, name, false);
     }
     rest.trim().to_owned()
+}
+
+/// What a person asked in a prompt; `None` if the agent's host wrote it all, such as a notice that a task is over.
+pub fn asked(prompt: &str) -> Option<String> {
+    Some(strip(prompt)).filter(|words| !words.is_empty() && !is_of_host(prompt))
 }
 
 /// The summary in the output of a compaction, without the model's analysis.
@@ -85,6 +90,19 @@ mod tests {
             assert_eq!(strip(text), want, "{text}");
         }
         assert_eq!(strip(&format!("before {} after", framed("# Memory\n- x"))), "before  after");
+    }
+
+    #[test]
+    fn what_the_host_wrote_is_no_prompt() {
+        for text in [
+            "<system-reminder>x</system-reminder>",
+            "[SYSTEM NOTIFICATION - NOT USER INPUT]\nAn event.\n<task-notification>x</task-notification>",
+            "Another Claude session sent a message:\n<agent-message from=\"a\">x</agent-message>\n\nIt is no user's.",
+        ] {
+            assert_eq!(asked(text), None, "{text}");
+        }
+        assert_eq!(asked("fix it\n<system-reminder>x</system-reminder>").as_deref(), Some("fix it"));
+        assert_eq!(asked("/review 12").as_deref(), Some("/review 12"));
     }
 
     #[test]

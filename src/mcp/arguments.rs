@@ -340,6 +340,15 @@ impl Arguments {
             .collect()
     }
 
+    /// A list of ids of exchanges; `None` when it is not given.
+    pub fn exchange_ids(&mut self, name: &'static str) -> Result<Option<Vec<ExchangeId>>> {
+        let Some(given) = self.texts(name)? else { return Ok(None) };
+        let ids = given.iter().map(|id| {
+            ExchangeId::parse(id).map_err(|error| ArgumentError::new(name, Some(id), error.to_string()))
+        });
+        ids.collect::<Result<_>>().map(Some)
+    }
+
     /// The id of an exchange, if one is given instead of a memory's id. Otherwise the argument is left for
     /// [`Self::memory_id`].
     pub fn exchange_id(&mut self) -> Option<ExchangeId> {

@@ -53,10 +53,10 @@ pub(super) async fn get(call: &mut Call) -> Answer {
     Ok(reply.exact())
 }
 
-/// Adds the exchanges of past sessions on which a memory rests, if it was distilled.
+/// Adds the exchanges of past sessions on which a memory rests, if there are any.
 async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
     let ids: Vec<String> =
-        call.service.distilling.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
+        call.service.memories.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
     if ids.is_empty() {
         return Ok(reply);
     }

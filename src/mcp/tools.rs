@@ -195,6 +195,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let title = arguments.needed("title")?;
     let content = arguments.needed_content()?;
     let supersedes = arguments.memory_ids("supersedes")?;
+    let evidence = arguments.exchange_ids("evidence")?;
     let revive = arguments.flag(&["revive"])?;
     let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
     let valid = Validity::new(
@@ -213,6 +214,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         tags: arguments.texts("tags")?.unwrap_or_default(),
         session: call.session_argument()?,
         supersedes,
+        evidence,
         valid,
         nature,
         trigger,
@@ -307,6 +309,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         tags: arguments.texts("tags")?,
         expected_revision: arguments.revision("expected_revision")?,
         supersedes: arguments.memory_ids("supersedes")?,
+        evidence: arguments.exchange_ids("evidence")?,
         valid_from: arguments.reset("valid_from", DayEdge::Start)?,
         valid_until: arguments.reset("valid_until", DayEdge::End)?,
         nature: arguments.nature()?,
@@ -316,7 +319,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     };
     let verified = arguments.flag(&["verified"])?;
     if !verified && changes_nothing(&patch) {
-        let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, trigger, done, verified";
+        let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, evidence, valid_from, valid_until, kind, trigger, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
     let updated = call.service.memories.update(&call.caller, &call.session, &id, patch).await?;
@@ -351,6 +354,7 @@ fn changes_nothing(patch: &Patch) -> bool {
                 tags: None,
                 expected_revision: _,
                 supersedes: _,
+                evidence: None,
                 valid_from: Change::Keep,
                 valid_until: Change::Keep,
                 nature: None,

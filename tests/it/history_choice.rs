@@ -88,6 +88,27 @@ fn a_later_choice_allows_no_more_than_it_says() {
 }
 
 #[test]
+fn the_last_choice_is_not_removed_in_silence() {
+    let home = furnished();
+    import(&home, &["--project", "acme/two"]);
+    let refused = home.run(&["history", "include", "acme/two", "--remove"]);
+    assert_eq!(refused.code(), 1);
+    assert!(
+        refused.stderr.contains("the last one") && refused.stderr.contains("--all"),
+        "{}",
+        refused.stderr
+    );
+    home.take_in();
+    assert_eq!(sessions(&home), ["claude-two", "codex-two"], "it would have meant all");
+    home.json(&["history", "exclude", "acme/app"]);
+    home.json(&["history", "exclude", "acme/app", "--remove"]);
+    assert_eq!(home.json(&["history", "include", "--all"])["include"], json!([]));
+    restart(&home);
+    home.take_in();
+    assert_eq!(sessions(&home).len(), 4);
+}
+
+#[test]
 fn two_agents_in_two_projects_are_two_choices() {
     let home = furnished();
     import(&home, &["--agent", "claude-code", "--project", "acme/two"]);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use sha2::{Digest, Sha256};
+
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json};
 
@@ -168,6 +170,30 @@ fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_work
     assert_eq!(home.past_titles("c-1"), ["Mend the skua", "And the tern"]);
 }
 
+/// A session of Gemini CLI with one prompt.
+fn of_gemini(id: &str, kind: &str, prompt: &str) -> String {
+    let head = json!({ "sessionId": id, "kind": kind, "directories": ["/elsewhere"] });
+    let asked = json!({ "id": format!("m-{id}"), "type": "user", "content": prompt, "timestamp": "2026-10-02T03:04:05Z" });
+    format!("{head}\n{asked}\n")
+}
+
+#[test]
+fn a_session_of_gemini_in_a_folder_that_is_known_by_its_hash_belongs_to_where_another_agent_worked() {
+    let home = Home::new();
+    Claude::new("s", &home.work()).turn("Mend the auk", "Yes.").write(&home);
+    home.take_in();
+    let hash = cerebro_core::text::hex(&Sha256::digest(home.work().to_str().unwrap()));
+    for (n, folder) in [hash, "0".repeat(64)].iter().enumerate() {
+        let chats = home.user().join(".gemini/tmp").join(folder).join("chats");
+        fs::create_dir_all(&chats).unwrap();
+        fs::write(chats.join("session-1.jsonl"), of_gemini(&format!("g-{n}"), "main", "And the tern"))
+            .unwrap();
+    }
+    home.take_in();
+    assert_eq!(home.json(&["history", "show", "g-0"])["directory"].as_str(), home.work().to_str());
+    assert_eq!(home.json(&["history", "show", "g-1"])["directory"], Value::Null);
+}
+
 #[test]
 fn a_session_of_gemini_belongs_to_the_folder_that_is_noted_beside_it() {
     let home = Home::new();
@@ -175,11 +201,7 @@ fn a_session_of_gemini_belongs_to_the_folder_that_is_noted_beside_it() {
     let chats = notes.join("chats");
     fs::create_dir_all(chats.join("g-1")).unwrap();
     fs::write(notes.join(".project_root"), home.work().to_str().unwrap()).unwrap();
-    let session = |id: &str, kind: &str, prompt: &str| {
-        let head = json!({ "sessionId": id, "kind": kind, "directories": ["/elsewhere"] });
-        let asked = json!({ "id": format!("m-{id}"), "type": "user", "content": prompt, "timestamp": "2026-10-02T03:04:05Z" });
-        format!("{head}\n{asked}\n")
-    };
+    let session = of_gemini;
     fs::write(chats.join("session-1.jsonl"), session("g-1", "main", "Mend the auk")).unwrap();
     fs::write(chats.join("g-1/g-2.jsonl"), session("g-2", "subagent", "Look at it")).unwrap();
     home.take_in();

@@ -78,6 +78,28 @@ fn each_session_is_chosen_separately_and_the_others_later() {
 }
 
 #[test]
+fn a_fork_of_the_first_generation_keeps_only_what_is_its_own() {
+    let home = Home::new();
+    let database = database(&home);
+    session(&database, "ses_a", &home.work(), "Mend the skua", 1_000);
+    // As `fork` writes it: the copy has a new id, and the time of the original.
+    session(&database, "ses_b", &home.work(), "And the tern", 6_000);
+    let copied = r#"{"type":"text","text":"Mend the skua"}"#;
+    let rows = format!(
+        "UPDATE session SET time_created = 5000 WHERE id = 'ses_b';
+         INSERT INTO message VALUES ('m-copy', 'ses_b', 1000, 1000, '{{\"role\":\"user\"}}');
+         INSERT INTO part VALUES ('p-copy', 'm-copy', 'ses_b', 1000, 1000, '{copied}');"
+    );
+    database.execute_batch(&rows).unwrap();
+    home.take_in();
+    assert_eq!(home.past_titles("ses_a"), ["Mend the skua"]);
+    assert_eq!(home.past_titles("ses_b"), ["And the tern"]);
+    let fork = home.json(&["history", "show", "ses_b"]);
+    assert_eq!((&fork["parent"], &fork["parent_kind"]), (&json!("ses_a"), &json!("fork")), "{fork}");
+    home.run(&["doctor"]).success();
+}
+
+#[test]
 fn an_unreadable_session_is_named_and_the_others_are_imported() {
     let home = Home::new();
     let database = database(&home);

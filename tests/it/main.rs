@@ -45,6 +45,7 @@ mod embed_model;
 mod embed_server;
 mod embed_wire;
 mod errors;
+mod evidence;
 mod export;
 mod feedback;
 mod folders;

@@ -26,7 +26,7 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 13] = [
         "mem_save",
         &["title", "content"],
         &[
-            "type", "project", "scope", "topic_key", "tags", "session_id", "supersedes", "kind",
+            "type", "project", "scope", "topic_key", "tags", "session_id", "supersedes", "evidence", "kind",
             "valid_from", "valid_until", "trigger", "revive",
         ],
     ),
@@ -35,7 +35,8 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 13] = [
         &["id"],
         &[
             "title", "content", "type", "project", "scope", "topic_key", "tags", "expected_revision",
-            "verified", "supersedes", "valid_from", "valid_until", "kind", "trigger", "done", "revive",
+            "verified", "supersedes", "evidence", "valid_from", "valid_until", "kind", "trigger", "done",
+            "revive",
         ],
     ),
     ("mem_delete", &["id"], &["hard"]),

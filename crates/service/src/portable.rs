@@ -11,8 +11,8 @@ use crate::{
     work::{Actor, export as journal},
 };
 use cerebro_core::domain::{
-    EndReason, EventKind, FullExchange, HistoryTombstone, Kind, Memory, MemoryId, Origin, Project, Prompt,
-    Revision, Scope, Session, SessionId, Timestamp, WorkId,
+    EndReason, EventKind, ExchangeId, FullExchange, HistoryTombstone, Kind, Memory, MemoryId, Origin,
+    Project, Prompt, Revision, Scope, Session, SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
@@ -52,7 +52,7 @@ pub struct Imported {
 }
 
 /// The parts of an export, in the order in which an import needs them.
-const PARTS: [Table; 17] = [
+const PARTS: [Table; 18] = [
     Table::Session,
     Table::Memory,
     Table::Revision,
@@ -64,6 +64,7 @@ const PARTS: [Table; 17] = [
     Table::PastSession,
     Table::Exchange,
     Table::Candidate,
+    Table::Cites,
     Table::Work,
     Table::WorkEvent,
     Table::Artifact,
@@ -141,6 +142,9 @@ impl Service {
             }
             Table::CreatedIn | Table::Follows | Table::WorkedIn => {
                 lines(&store.edges().page(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+            }
+            Table::Cites => {
+                lines(&store.citations().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
             Table::Supersedes => {
                 lines(&store.supersessions().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
@@ -470,6 +474,9 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     if line.name == Table::WorkedIn.name() {
         return working(write, line).await;
     }
+    if line.name == Table::Cites.name() {
+        return citing(write, line).await;
+    }
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
     let Ok(to) = session_id(&line.to) else { return Err(bad_end().into()) };
     if write.session(&to).await?.is_none() {
@@ -512,6 +519,21 @@ async fn working(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         return Ok(false);
     }
     write.link_to_work(EventKind::MemoryImported, &memory, to, Some(line.at));
+    Ok(true)
+}
+
+async fn citing(write: &mut Write<'_>, line: EdgeLine) -> Taking {
+    let (Ok(from), Ok(to)) = (MemoryId::parse(&line.from), ExchangeId::parse(&line.to)) else {
+        let why = format!("`{}` -{}-> `{}` names no memory and exchange", line.from, line.name, line.to);
+        return Err(why.into());
+    };
+    let (Some(memory), Some(_)) = (write.memory(&from).await?, write.exchange_digest(&to).await?) else {
+        return Err(format!("memory `{from}` or exchange `{to}` of an edge is not here").into());
+    };
+    if memory.purged || write.is_cited(&from, &to).await? {
+        return Ok(false);
+    }
+    write.import_citation(&memory, to, line.at);
     Ok(true)
 }
 

@@ -92,6 +92,7 @@ impl<'a> Twice<'a> {
             tags: Vec::new(),
             session: self.session.clone(),
             supersedes: Vec::new(),
+            evidence: None,
             valid: Validity::default(),
             nature: None,
             trigger: None,

@@ -99,6 +99,7 @@ pub(crate) async fn save(service: &Service, title: &str) -> Saved {
         tags: Vec::new(),
         session: session("s1"),
         supersedes: Vec::new(),
+        evidence: None,
         valid: Validity::default(),
         nature: None,
         trigger: None,

@@ -8,6 +8,7 @@ use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
     arrangement::ArrangementChanges,
+    citation::CitationChanges,
     cycle::CycleChanges,
     distil::DistilChanges,
     document::DocumentChanges,
@@ -54,6 +55,7 @@ pub(super) struct Tables {
     pub seals: SealChanges,
     pub history: HistoryChanges,
     pub distil: DistilChanges,
+    pub citations: CitationChanges,
     pub arrangements: ArrangementChanges,
     pub cycles: CycleChanges,
     pub documents: DocumentChanges,
@@ -61,7 +63,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// In the order in which a commit writes them.
-    fn parts(&self) -> [&dyn Part; 17] {
+    fn parts(&self) -> [&dyn Part; 18] {
         // Destructured, so that a new table does not compile until it is listed here.
         let Self {
             sessions,
@@ -78,6 +80,7 @@ impl Tables {
             seals,
             history,
             distil,
+            citations,
             arrangements,
             cycles,
             documents,
@@ -85,7 +88,7 @@ impl Tables {
         // The rows at the ends of an edge come before the edge.
         [
             sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, former, jobs,
-            vectors, seals, history, distil, arrangements, cycles, documents,
+            vectors, seals, history, distil, citations, arrangements, cycles, documents,
         ]
     }
 }

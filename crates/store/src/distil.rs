@@ -228,7 +228,7 @@ impl Write<'_> {
         distil.put.extend(candidates);
     }
 
-    /// A person decided on a candidate, which is written in its new state.
+    /// A person decided on a candidate, which is written in its new state. The memory that it became rests on what it cites.
     pub fn decide_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
         let kind = match candidate.state {
             CandidateState::Accepted => EventKind::CandidateAccepted,
@@ -236,7 +236,9 @@ impl Write<'_> {
         };
         let memory = candidate.memory.map(|(memory, _)| memory);
         let event = NewEvent { memory, ..history::event(kind, session) };
-        self.record(event).distil.put.push(candidate.clone());
+        let tables = self.record(event);
+        tables.citations.accept(candidate);
+        tables.distil.put.push(candidate.clone());
     }
 
     /// Evidence of a candidate was forgotten: the candidate is written again, or removed if no evidence is left.
@@ -252,7 +254,9 @@ impl Write<'_> {
     /// A candidate came with an export.
     pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
         let event = history::event(EventKind::CandidateImported, session);
-        self.record(event).distil.put.push(candidate);
+        let tables = self.record(event);
+        tables.citations.accept(&candidate);
+        tables.distil.put.push(candidate);
     }
 }
 

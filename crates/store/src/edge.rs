@@ -187,7 +187,7 @@ impl Edges<'_> {
         edges.into_iter().map(|edge| memory_id("WORKED_IN", edge.from)).collect()
     }
 
-    async fn time(self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
+    pub(super) async fn time(self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
         let vars = Vars::new().with("edge", edge);
         Ok(one(self.0.values::<Datetime>("edge", statement::EDGE_TIME, vars).await?).map(timestamp))
     }

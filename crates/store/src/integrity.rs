@@ -18,7 +18,8 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 /// Most faulty rows of one kind that one check returns.
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
-const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
+const RELATIONS: [&str; 7] =
+    ["CITES", "CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
 /// The other tables, beside those of vectors, whose rows are worth nothing without what they are about.
 const BESIDE: [&str; 5] = ["anchor", "entity", "feedback", "job", "tombstone"];
 

@@ -16,6 +16,7 @@ mod artifact;
 mod cache;
 mod changes;
 mod checkpoint;
+mod citation;
 mod cycle;
 mod distil;
 mod document;
@@ -71,6 +72,7 @@ pub use cerebro_engine::{
     secret,
 };
 pub use checkpoint::{Checkpoint, Checkpoints};
+pub use citation::Citations;
 pub use cycle::{ASKED_KEPT, Asked, BeforeUnion, CycleState, Cycles, StepOutcome, StoredCycle, StoredStep};
 pub use distil::{Candidates, DistilCounts, DistilRuns};
 pub use document::{Chunks, Documents};

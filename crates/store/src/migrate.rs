@@ -57,6 +57,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "work_event_ids",
         text: include_str!("../../../schema/0028_work_event_ids.surql"),
     },
+    Migration { version: 29, name: "cites", text: include_str!("../../../schema/0029_cites.surql") },
 ];
 
 /// How many of them a new store gets in one transaction: the next one removes indexes that these define, and the database
@@ -209,6 +210,45 @@ mod tests {
                 strays.iter().map(|stray| (stray.work, stray.is_lost)).collect::<Vec<_>>(),
                 [(work, true)]
             );
+            store.close().await.unwrap();
+        });
+    }
+
+    #[test]
+    fn memories_of_a_store_whose_claims_alone_had_evidence_cite_it() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let open = || Store::open(dir.path(), Timestamp::now, Box::new(|_| {}));
+            let store = open().await.unwrap();
+            let memory = crate::tests::memory(None);
+            crate::tests::put(&store, memory.clone()).await.unwrap();
+            store.close().await.unwrap();
+            let engine = Engine::open(dir.path()).await.unwrap();
+            let claim = |id: &str, state: &str, memory: &str, cited: &str| {
+                format!(
+                    "CREATE candidate:{id} CONTENT {{ session: 's', kind: 'fact', title: 't', text: 't', state: '{state}', \
+                     memory: {memory}, revision: 1, generation: 'g', model: 'm', at: time::now(), evidence: [{cited}] }};"
+                )
+            };
+            let cited = |key: &str| format!("{{ exchange: '{key}', digest: 'd', quote: 'q' }}");
+            let accepted = format!("memory:{}", memory.id);
+            let old = [
+                "REMOVE TABLE CITES; DELETE migration WHERE version >= 29;".to_owned(),
+                "CREATE exchange:aaaaaaaaaaaa CONTENT { session: 's', seq: 0, part: 0, at: time::now(), title: '', \
+                 files: [], commands: [], outcomes: [], errors: [], withdrawn: false, digest: 'd', \
+                 stored_at: time::now() };"
+                    .to_owned(),
+                claim("aaaaaaaaaaaa", "accepted", &accepted, &format!("{}, {}", cited("aaaaaaaaaaaa"), cited("gone"))),
+                claim("aaaaaaaaaaab", "accepted", &accepted, &cited("aaaaaaaaaaaa")),
+                claim("aaaaaaaaaaac", "waiting", "NONE", &cited("aaaaaaaaaaaa")),
+            ];
+            engine.script("test", &old.concat(), Variables::new()).await.unwrap();
+            engine.close().await.unwrap();
+
+            let store = open().await.unwrap();
+            let cited = store.citations().of_memory(&memory.id).await.unwrap();
+            assert_eq!(cited.iter().map(ToString::to_string).collect::<Vec<_>>(), ["xaaaaaaaaaaaa"]);
+            assert!(store.integrity().dangling_edges().await.unwrap().is_empty());
             store.close().await.unwrap();
         });
     }

@@ -39,6 +39,8 @@ pub enum Table {
     HistoryTombstone,
     /// Distilled candidates.
     Candidate,
+    /// Edges from a memory to the exchanges that it rests on.
+    Cites,
     /// Pieces of work.
     Work,
     /// Their events.
@@ -68,6 +70,7 @@ impl Table {
             Self::Exchange => "exchange",
             Self::HistoryTombstone => "history_tombstone",
             Self::Candidate => "candidate",
+            Self::Cites => "CITES",
             Self::Work => "work",
             Self::WorkEvent => "work_event",
             Self::Artifact => "artifact",

@@ -49,6 +49,8 @@ struct Record<'a> {
     #[serde(borrow)]
     prompt_source: Text<'a>,
     #[serde(borrow)]
+    origin: Raw<'a>,
+    #[serde(borrow)]
     plan_content: Text<'a>,
     #[serde(borrow)]
     message: Raw<'a>,
@@ -267,16 +269,24 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_>, si
     }
 }
 
+/// Whether a person is the origin of a text, as far as the host says: others are notices of tasks and messages of other
+/// sessions.
+fn is_persons(origin: Raw<'_>) -> bool {
+    let kind = origin.map(|origin| Fields::of(origin.get()).text(&["kind"])).unwrap_or_default();
+    matches!(kind.as_ref(), "" | "human")
+}
+
 fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued: bool, sidechain: bool) {
     let source = source(record);
     if record.is_compact_summary.0 {
         return assembler.compaction(envelope::summary(text), source);
     }
-    if record.is_meta.0 || sidechain || record.prompt_source.as_str() == "system" {
-        return;
-    }
     let sub_agent =
         assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let is_hosts = record.prompt_source.as_str() == "system" || !(sub_agent || is_persons(record.origin));
+    if record.is_meta.0 || sidechain || is_hosts {
+        return;
+    }
     let kind = match (sub_agent, record.plan_content.some()) {
         (true, _) => PromptKind::Delegated,
         (false, Some(_)) => PromptKind::Plan,
@@ -352,7 +362,7 @@ fn attachment(assembler: &mut Assembler, record: &Record<'_>) {
         return;
     }
     let mode = fields.text(&["commandMode", "mode"]);
-    if !mode.is_empty() && mode != "prompt" {
+    if !mode.is_empty() && mode != "prompt" || !is_persons(fields.raw(&["origin"])) {
         return;
     }
     let text = match fields.raw(&["prompt"]) {

@@ -1,18 +1,38 @@
 //! Keeps a bounded part of a text: its head and its tail, where agents and compilers say what matters.
 //!
-//! Callers redact after this. Half a secret is not recognised as one, so a cut never goes through a word, a private
+//! Callers redact what is kept. But a secret may be known only by what stands before it (`password: …`), and half a secret is not
+//! recognised as one. So the text around a cut is redacted before it is cut, and a cut never goes through a word, a private
 //! element or a key in armour: it leaves them out whole.
 
+use cerebro_core::redact::{has_private_tag, redact};
+
 const GAP: &str = "\n…\n";
+/// How much of what is left out is redacted with what stays beside it: more than a name and its value.
+const AROUND_BYTES: usize = 2 << 10;
+/// Of that, what is farthest from the cut: it may itself be half a secret, and is never kept.
+const EDGE_BYTES: usize = 1 << 10;
 
 /// At most `max` bytes of a text, whole characters, with a mark where something was left out.
 pub fn clipped(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
     }
+    let around = max + AROUND_BYTES;
+    if text.len() <= 2 * around || has_private_tag(text) {
+        let text = redact(text).text;
+        return if text.len() <= max { text.into_owned() } else { joined(&text, &text, max) };
+    }
+    let (begin, end) = (redact(whole_start(text, around)).text, redact(whole_end(text, around)).text);
+    let (begin_max, end_min) =
+        (floor(&begin, begin.len().saturating_sub(EDGE_BYTES)), ceil(&end, EDGE_BYTES));
+    joined(&begin[..begin_max], &end[end_min..], max)
+}
+
+/// A part of the beginning of a text and a part of its end, together at most `max` bytes.
+fn joined(begin: &str, end: &str, max: usize) -> String {
     let room = max.saturating_sub(GAP.len());
-    let head = whole_start(text, room * 2 / 3);
-    let tail = whole_end(text, room - head.len());
+    let head = whole_start(begin, room * 2 / 3);
+    let tail = whole_end(end, room - head.len());
     format!("{head}{GAP}{tail}")
 }
 
@@ -45,6 +65,9 @@ pub(crate) fn whole_start(text: &str, max: usize) -> &str {
 
 /// The same from the end.
 fn whole_end(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
     let tail = &text[ceil(text, text.len() - max.min(text.len()))..];
     let mut begin = tail.find(is_between_words).unwrap_or(tail.len());
     for (open, close, last) in BRACKETS {
@@ -101,6 +124,7 @@ mod tests {
         let secrets = [
             "sk-proj-SECRETSECRETSECRETSECRETSECRETSECRET",
             "<private>SECRET and more SECRET words, all SECRET</private>",
+            "<PRIVATE id=\"1\">SECRET and more SECRET words, all SECRET</PRIVATE>",
             "-----BEGIN RSA PRIVATE KEY-----\nSECRET\nSECRET\nSECRET\n-----END RSA PRIVATE KEY-----",
         ];
         for secret in secrets {
@@ -108,10 +132,43 @@ mod tests {
                 let text = format!("{} {secret} {}", "word ".repeat(before), "tail ".repeat(60));
                 let cut = clipped(&text, 240);
                 assert!(cut.len() <= 240);
-                let parts = cut.replace(secret, "");
+                let parts = redact(&cut.replace(secret, "")).text.into_owned();
                 assert!(!parts.contains("SECRET"), "{before}: {cut}");
                 assert!(!parts.contains("-----BEGIN"), "{before}: {cut}");
             }
         }
+    }
+
+    #[test]
+    fn a_secret_that_is_known_by_what_stands_before_it_is_not_left_alone() {
+        let secrets = [
+            "password: 3xQ9SECRETzz",
+            "\"client_secret\": \"3xQ9SECRETzz81\"",
+            "Authorization: Basic c2VjcmV0OnSECRETlY3JldA==",
+            "export DB_PASSWORD='3xQ9SECRETzz'",
+            "curl -u admin:3xQ9SECRETzz https://example.org",
+        ];
+        for secret in secrets {
+            assert!(!redact(secret).text.contains("SECRET"), "{secret}");
+            for lines in [60, 4_000] {
+                for before in 0..120 {
+                    let text = format!("{}{secret} {}", "word ".repeat(before), "a tail; ".repeat(lines));
+                    assert!(!redact(&clipped(&text, 400)).text.contains("SECRET"), "{before} {lines}");
+                    let text = format!("{}{secret} {}", "a head; ".repeat(lines), "word ".repeat(before));
+                    let cut = clipped(&text, 400);
+                    assert!(
+                        cut.len() <= 400 && !redact(&cut).text.contains("SECRET"),
+                        "{before} {lines}: {cut}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_private_to_the_end_is_not_kept_as_a_tail() {
+        let text = format!("{}<Private> {}", "a head; ".repeat(2_000), "SECRET words; ".repeat(4_000));
+        let cut = clipped(&text, 2_000);
+        assert!(cut.starts_with("a head") && !redact(&cut).text.contains("SECRET"), "{cut}");
     }
 }

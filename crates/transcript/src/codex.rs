@@ -36,6 +36,8 @@ struct Payload<'a> {
     role: Text<'a>,
     #[serde(borrow)]
     content: Raw<'a>,
+    #[serde(borrow, rename = "internal_chat_message_metadata_passthrough")]
+    metadata: Raw<'a>,
     #[serde(borrow)]
     name: Text<'a>,
     #[serde(borrow)]
@@ -158,7 +160,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
     match item.kind.as_str() {
         // Old versions have messages without a type.
         "message" | "" => match item.role.as_str() {
-            "user" => user_message(assembler, item.content, RecordedIn::Input, at),
+            "user" => user_message(assembler, item.content, item.metadata, RecordedIn::Input, at),
             "assistant" => {
                 assembler.live.responses = true;
                 reply(assembler, &result_text(item.content), at);
@@ -251,16 +253,22 @@ enum RecordedIn {
 fn user_message(
     assembler: &mut Assembler,
     content: Raw<'_>,
+    metadata: Raw<'_>,
     recorded_in: RecordedIn,
     at: Option<jiff::Timestamp>,
 ) {
     let Some(content) = content else { return };
+    let kinds: Vec<Text<'_>> =
+        value(metadata.and_then(|metadata| Fields::of(metadata.get()).raw(&["content_item_kinds"])));
     if content.get().starts_with('"') {
         return prompt(assembler, &string_or_source(content), recorded_in, at);
     }
     let mut words = String::new();
     let mut images = false;
-    for part in elements(content) {
+    for (n, part) in elements(content).into_iter().enumerate() {
+        if kinds.get(n).is_some_and(|kind| is_hosts(kind.as_str())) {
+            continue;
+        }
         let fields = Fields::of(part.get());
         images |= fields.text(&["type"]).contains("image");
         let text = fields.text(&["text"]);
@@ -285,6 +293,12 @@ fn user_message(
         words.push_str("[image]");
     }
     prompt(assembler, &words, recorded_in, at);
+}
+
+/// Whether a part of a message is of a kind that the host adds, such as `hooks.additional_context`; what a person gives is
+/// `user.…`. Older versions name no kinds.
+fn is_hosts(kind: &str) -> bool {
+    kind.contains('.') && !kind.starts_with("user.")
 }
 
 /// A command that the person ran stands in the user's role, with its output.
@@ -384,7 +398,7 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
     let kind = item.text(&["type"]);
     let work = !assembler.live.responses;
     match kind.as_ref() {
-        "UserMessage" => user_message(assembler, item.raw(&["content"]), RecordedIn::Host, at),
+        "UserMessage" => user_message(assembler, item.raw(&["content"]), None, RecordedIn::Host, at),
         "AgentMessage" if work => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);

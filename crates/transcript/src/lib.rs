@@ -27,7 +27,8 @@
 //!
 //! # Text
 //!
-//! Nothing is redacted here. All text that came from a transcript is reached by [`turn::Exchange::each_text`]
+//! Only what is around a cut is redacted here, because afterwards a secret there could not be recognised. All text that came
+//! from a transcript is reached by [`turn::Exchange::each_text`]
 //! and [`turn::Session::each_text`]; redact with them before anything is stored or logged, and before
 //! [`facts`] are taken. [`State`] has the session's names, and no other text. Thinking is never stored.
 
@@ -55,7 +56,7 @@ mod tool;
 pub mod turn;
 pub mod typed;
 
-pub use envelope::{HOST_ELEMENTS, HOST_ELEMENTS_AT_EDGES};
+pub use envelope::{HOST_ELEMENTS, HOST_ELEMENTS_AT_EDGES, is_of_host};
 pub use read::{read, read_to_end};
 pub use state::{Batch, Counts, READER_VERSION, State};
 pub use turn::{Agent, Exchange, Session};

@@ -10,7 +10,7 @@ use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever a reader gives other exchanges for the same bytes. A state of another version is not
 /// continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 4;
+pub const READER_VERSION: u32 = 5;
 
 /// Where the next reading starts, and what it must know. It contains no text of turns; the session's names
 /// are its only text.

@@ -432,7 +432,7 @@ pub(crate) fn headline(call: &Call) -> String {
         Action::Todo { items } => items.first().map(|item| item.text.clone()).unwrap_or_default(),
         Action::Ask { questions } => questions.first().map(|one| one.text.clone()).unwrap_or_default(),
     };
-    start(&text, NAME_BYTES_MAX).to_owned()
+    name(&text)
 }
 
 #[cfg(test)]

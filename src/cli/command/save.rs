@@ -47,12 +47,12 @@ pub struct SaveArgs {
 
 /// Change a memory; its earlier text stays as a revision
 ///
-/// What is not given stays as it is. An empty value of `--topic-key`, `--tag`, `--trigger`, `--valid-from` or
-/// `--valid-until` removes what is there.
+/// What is not given stays as it is. An empty value of `--topic-key`, `--tag`, `--evidence`, `--trigger`,
+/// `--valid-from` or `--valid-until` removes what is there.
 #[derive(Debug, Args)]
 #[command(override_usage = "cerebro update [OPTIONS] <ID>")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
-    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "trigger", "done", "verified"]))]
+    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "evidence", "valid_from", "valid_until", "nature", "trigger", "done", "verified"]))]
 pub struct UpdateArgs {
     /// The memory's id, or its first characters
     id: String,
@@ -102,6 +102,9 @@ struct Fields {
     /// The id of a memory that it replaces; can be repeated. That memory stays and is marked `old`
     #[arg(long, value_name = "ID")]
     supersedes: Vec<String>,
+    /// The id of an exchange of a past session that it rests on; can be repeated, up to 8 times
+    #[arg(long, value_name = "ID")]
+    evidence: Vec<String>,
     /// The kind: episodic, semantic, procedural or prospective [default: for a new memory, by the type]
     #[arg(long = "kind", value_name = "KIND")]
     nature: Option<String>,
@@ -122,6 +125,11 @@ impl Fields {
         for id in &self.supersedes {
             supersedes.push(daemon.memory_id(id).await?);
         }
+        let mut evidence = Vec::with_capacity(self.evidence.len());
+        for id in &self.evidence {
+            let id = id.trim();
+            evidence.push(if id.is_empty() { String::new() } else { daemon.readable_id(id).await? });
+        }
         let request = request
             .with("type", self.kind)
             .with("project", self.project)
@@ -129,6 +137,7 @@ impl Fields {
             .with("topic_key", self.topic_key)
             .with("tags", self.tags)
             .with("supersedes", supersedes)
+            .with("evidence", evidence)
             .with("kind", self.nature)
             .with("trigger", self.trigger)
             .with("valid_from", self.valid_from)

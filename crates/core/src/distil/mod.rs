@@ -20,6 +20,7 @@ pub mod skill;
 #[cfg(test)]
 mod tests;
 
+pub use crate::domain::limits::EVIDENCE_MAX;
 pub use alike::say_the_same;
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
 pub use check::{Claim, Distilled, Reason, is_supported, quotes_user, read};
@@ -28,8 +29,6 @@ pub(crate) use orders::gives_orders;
 
 /// Most claims that are kept of one answer; it must fit into the model's output limit.
 pub const CLAIMS_MAX: usize = 8;
-/// Most citations of a claim.
-pub const EVIDENCE_MAX: usize = 8;
 /// Longest claim, in characters.
 pub const CLAIM_CHARS_MAX: usize = 500;
 /// Longest title of a claim or session, in characters.

@@ -35,7 +35,7 @@ named! {
         TombstonesForgotten = "tombstones.forgotten",
         /// Another memory took its place.
         MemorySuperseded = "memory.superseded",
-        /// The memory was tied to the piece of work in which it was found out.
+        /// The memory was tied to the piece of work in which it was found out, or to the exchanges that it rests on.
         MemoryTied = "memory.tied",
         /// It got its place back.
         MemoryReinstated = "memory.reinstated",

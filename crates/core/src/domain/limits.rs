@@ -49,6 +49,8 @@ pub const HIT_BYTES_MAX: usize = 400;
 pub const ECHO_CHARS_MAX: usize = 80;
 /// Most memories that one save or update supersedes.
 pub const SUPERSEDES_MAX: usize = 8;
+/// Most exchanges that an agent or a person names as evidence of a memory, and that a claim cites.
+pub const EVIDENCE_MAX: usize = 8;
 /// Longest chain of supersessions.
 pub const SUPERSEDED_DEPTH_MAX: usize = 64;
 /// Most memories that a save names as similar.

@@ -95,6 +95,11 @@ pub fn redact(text: &str) -> Redacted<'_> {
     CONFIGURED.get().copied().unwrap_or_default().redact(text)
 }
 
+/// Whether a private block begins or ends in a text. One that is not closed reaches to the end, however far that is.
+pub fn has_private_tag(text: &str) -> bool {
+    PRIVATE_TAG.is_match(text)
+}
+
 /// The redacted text of something that is only shown, or is still to be parsed as a name.
 pub fn redact_secrets(value: &str) -> String {
     redact_text(value).value.into()

@@ -53,6 +53,7 @@ async fn save(
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         session: session(),
         supersedes: Vec::new(),
+        evidence: None,
         valid: Validity::default(),
         nature,
         trigger: None,

@@ -67,6 +67,7 @@ impl Distilling {
             tags: vec![TAG.to_owned()],
             session: session.clone(),
             supersedes: Vec::new(),
+            evidence: None,
             valid: Validity::default(),
             nature: None,
             trigger: None,

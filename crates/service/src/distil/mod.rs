@@ -34,9 +34,7 @@ use crate::{
     settings::{DistilOptions, DistilSettings, Review},
     spending::Spending,
 };
-use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession, Project, SessionId,
-};
+use cerebro_core::domain::{Candidate, CandidateId, CandidateState, PastSession, Project, SessionId};
 use cerebro_core::pace::{Budget, Spent};
 use cerebro_store::{DistilCounts, JobKind};
 
@@ -148,21 +146,5 @@ impl Distilling {
             self.base.store.candidates().by_id(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
         let session = self.base.store.past_sessions().by_id(&candidate.session).await?;
         Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
-    }
-
-    /// The exchanges that a memory rests on: those cited by the candidates that it was accepted from, each once.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
-        let mut ids: Vec<ExchangeId> = Vec::new();
-        for candidate in self.base.store.candidates().of_memory(memory).await? {
-            for evidence in candidate.evidence {
-                if !ids.contains(&evidence.exchange) {
-                    ids.push(evidence.exchange);
-                }
-            }
-        }
-        Ok(ids)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{History, ServiceError, index::Evidence};
-use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, SessionId};
+use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
 use cerebro_store::{Decision, Write};
 
 /// Most forks of one session whose parent is named anew.
@@ -20,7 +20,7 @@ impl History {
 
     /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
     /// turns, and names the original as its parent, and as that of the copy's own forks which have nothing else of the copy.
-    /// Returns whether it did: exchanges that candidates cite stay.
+    /// Returns whether it did: exchanges that candidates or memories cite stay.
     pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
@@ -82,6 +82,10 @@ impl Decision for HandOver<'_> {
         exchanges.sort_by_key(|exchange| exchange.seq);
         let copied: Vec<&Exchange> =
             exchanges.iter().take_while(|exchange| self.is_copied(exchange)).collect();
+        let ids: Vec<ExchangeId> = copied.iter().map(|exchange| exchange.id).collect();
+        if write.store().citations().is_any_cited(&ids).await? {
+            return Ok(false);
+        }
         let (before, parent) = (session.exchanges, session.parent.clone());
         session.exchanges = u32::try_from(exchanges.len() - copied.len()).unwrap_or(u32::MAX);
         // Of several originals, the nearest is its parent and comes last: exchanges of the others come before.
@@ -95,8 +99,7 @@ impl Decision for HandOver<'_> {
             return Ok(true);
         };
         self.adopt(write, last.seq.saturating_add(1)).await?;
-        let copied = copied.iter().map(|exchange| exchange.id).collect();
-        write.forget_history(&session, before, copied, Vec::new());
+        write.forget_history(&session, before, ids, Vec::new());
         Ok(true)
     }
 }

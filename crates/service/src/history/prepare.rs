@@ -276,7 +276,7 @@ fn written(exchange: &transcript::Exchange) -> String {
                 block(&mut out, &format!("[summary of what came before] {summary}"));
             }
             Turn::Stopped { by: Stop::Person, .. } => block(&mut out, "[the person interrupted]"),
-            Turn::Stopped { by: Stop::Service, .. } => block(&mut out, "[the model's history failed]"),
+            Turn::Stopped { by: Stop::Service, .. } => block(&mut out, "[the model's service failed]"),
             Turn::PullRequest { url, .. } => block(&mut out, &format!("pull request {url}")),
         }
     }

@@ -530,6 +530,7 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 tags: Vec::new(),
                 session: session("live"),
                 supersedes: Vec::new(),
+                evidence: None,
                 valid: Validity::default(),
                 nature: None,
                 trigger: None,

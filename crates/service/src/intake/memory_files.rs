@@ -136,7 +136,7 @@ impl Intake {
     }
 
     /// The folders of the latest past sessions.
-    async fn folders_of_sessions(&self) -> Result<BTreeSet<PathBuf>, ServiceError> {
+    pub(super) async fn folders_of_sessions(&self) -> Result<BTreeSet<PathBuf>, ServiceError> {
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for session in self.history.sessions(None, 0, SESSIONS_MAX).await? {
             let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));

@@ -11,7 +11,7 @@
 //! | [`preview`] | how much of that is wanted, before it is read |
 //! | [`settings`], [`choice`] | which sessions a person wants |
 //! | [`slug`] | the folder of a session, for agents that do not record it |
-//! | [`forks`] | which part of a session is a copy of another one |
+//! | [`forks`], [`copied_rows`] | which part of a session is a copy of another one |
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
 //! | [`journal_only`] | the same for the journal of work alone, if past sessions are not kept |
@@ -19,6 +19,7 @@
 //! | [`state`] | requests to it, and its progress |
 
 mod choice;
+mod copied_rows;
 mod drift;
 mod evidence;
 mod folders;

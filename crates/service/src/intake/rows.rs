@@ -15,6 +15,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::Value};
 
 use super::{
+    copied_rows,
     reading::Fault,
     walk::{open, with_suffix},
 };
@@ -323,7 +324,9 @@ impl Database {
             message: row.text("message_id").unwrap_or_default(),
             data: row.text("data").unwrap_or_default(),
         })?;
-        Ok(read_v1(&self.session_row(head)?, &messages, &parts))
+        let session = self.session_row(head)?;
+        let (session, messages, parts) = copied_rows::renamed(&self.connection, session, messages, parts)?;
+        Ok(read_v1(&session, &messages, &parts))
     }
 
     fn second(&self, head: &Head) -> Result<Batch, Fault> {

@@ -4,8 +4,8 @@
 //! session's tools touched decide; else the folders on disk, if just one fits.
 //!
 //! Gemini CLI: it notes the folder beside the chats, and in a list of all projects. Older versions only have its hash as the
-//! name of their own folder, which one of the folders above the touched files has. The directories of a transcript were
-//! added to the session by its user.
+//! name of their own folder, which one of the folders above the touched files has, or one that its user trusts, or one in which
+//! another agent had a session. The directories of a transcript were added to the session by its user.
 
 use std::{
     fs,
@@ -23,6 +23,8 @@ use cerebro_transcript::{
     turn::{Action, Call},
 };
 
+/// The length of a hash that Gemini CLI names a folder by.
+const HASH_CHARS: usize = 64;
 /// Most entries of folders that are read for one name.
 const ENTRIES_MAX: usize = 20_000;
 /// How long that may take: the disk may not answer.
@@ -33,7 +35,7 @@ impl Intake {
     pub(super) async fn place_in_folder(&self, found: &Found, batch: &mut Batch, pass: &mut Pass) {
         let folder = match found.agent {
             Agent::Cursor if batch.session.cwd.is_none() => of_cursor(found, batch, pass).await,
-            Agent::GeminiCli => of_gemini(found, batch, pass).await,
+            Agent::GeminiCli => self.of_gemini(found, batch, pass).await,
             _ => return,
         };
         let Some(folder) = folder else { return };
@@ -41,6 +43,39 @@ impl Intake {
             exchange.cwd = Some(folder.clone());
         }
         batch.session.cwd = Some(folder);
+    }
+
+    async fn of_gemini(&self, found: &Found, batch: &Batch, pass: &mut Pass) -> Option<String> {
+        let notes = found.path.ancestors().find(|folder| folder.ends_with("chats"))?.parent()?.to_path_buf();
+        let key = notes.to_str()?.to_owned();
+        let noted = match pass.slugs.get(&key) {
+            Some(folder) => folder.clone(),
+            None => {
+                let (place, wanted) = (notes.clone(), notes.clone());
+                let folder = looks::within(&place, LOOK_MAX, move || project_root(&wanted)).await.flatten();
+                pass.slugs.insert(key.clone(), folder.clone());
+                folder
+            }
+        };
+        let hash = notes.file_name()?.to_str()?.to_owned();
+        if let Some(folder) = noted.or_else(|| touched(&batch.exchanges, |folder| hashed(folder) == hash)) {
+            return Some(folder);
+        }
+        if hash.len() != HASH_CHARS || pass.folders_known {
+            return None;
+        }
+        // Once in a pass: the folders of all sessions, by the names that Gemini CLI gave them.
+        pass.folders_known = true;
+        let folders = self.folders_of_sessions().await.inspect_err(|error| {
+            tracing::warn!(%error, "the folders of past sessions cannot be read");
+        });
+        for folder in folders.unwrap_or_default() {
+            let Some(folder) = folder.to_str() else { continue };
+            if let Some(notes) = notes.with_file_name(hashed(folder)).to_str() {
+                pass.slugs.entry(notes.to_owned()).or_default().get_or_insert_with(|| folder.to_owned());
+            }
+        }
+        pass.slugs.get(&key).cloned().flatten()
     }
 }
 
@@ -60,20 +95,9 @@ async fn of_cursor(found: &Found, batch: &Batch, pass: &mut Pass) -> Option<Stri
     folder
 }
 
-async fn of_gemini(found: &Found, batch: &Batch, pass: &mut Pass) -> Option<String> {
-    let notes = found.path.ancestors().find(|folder| folder.ends_with("chats"))?.parent()?.to_path_buf();
-    let key = notes.to_str()?.to_owned();
-    let noted = match pass.slugs.get(&key) {
-        Some(folder) => folder.clone(),
-        None => {
-            let (place, wanted) = (notes.clone(), notes.clone());
-            let folder = looks::within(&place, LOOK_MAX, move || project_root(&wanted)).await.flatten();
-            pass.slugs.insert(key, folder.clone());
-            folder
-        }
-    };
-    let hash = notes.file_name()?.to_str()?;
-    noted.or_else(|| touched(&batch.exchanges, |folder| hex(&Sha256::digest(folder)) == hash))
+/// The name that older versions of Gemini CLI give to the notes on a project.
+fn hashed(folder: &str) -> String {
+    hex(&Sha256::digest(folder))
 }
 
 /// The folder of a project that Gemini CLI keeps notes on in a folder of its own. Blocks.
@@ -85,10 +109,15 @@ pub(super) fn project_root(notes: &Path) -> Option<String> {
         return beside;
     }
     let name = notes.file_name()?.to_str()?;
-    let list: serde_json::Value =
-        serde_json::from_str(&text(notes.parent()?.parent()?.join("projects.json"))?).ok()?;
-    let projects = list["projects"].as_object()?;
-    projects.iter().find(|(_, id)| id.as_str() == Some(name)).map(|(path, _)| path.clone()).filter(is_folder)
+    let own = notes.parent()?.parent()?;
+    let json = |file: &str| serde_json::from_str::<serde_json::Value>(&text(own.join(file))?).ok();
+    let listed = json("projects.json").and_then(|list| {
+        let mut projects = list["projects"].as_object()?.iter();
+        projects.find(|(_, id)| id.as_str() == Some(name)).map(|(path, _)| path.clone())
+    });
+    let trusted =
+        || json("trustedFolders.json")?.as_object()?.keys().find(|path| hashed(path) == name).cloned();
+    listed.filter(is_folder).or_else(trusted).filter(is_folder)
 }
 
 /// The name of the folder below `projects`, in the form that names are compared in.
@@ -188,5 +217,14 @@ mod tests {
         assert_eq!(project_root(&notes).as_deref(), Some("/w/moved"));
         fs::write(notes.join(".project_root"), "relative").unwrap();
         assert_eq!(project_root(&notes).as_deref(), Some("/w/app"));
+        let older = temp.path().join("tmp").join(hashed("/w/c"));
+        fs::create_dir_all(&older).unwrap();
+        assert_eq!(project_root(&older), None);
+        fs::write(
+            temp.path().join("trustedFolders.json"),
+            r#"{"/w/b":"TRUST_FOLDER","/w/c":"TRUST_FOLDER"}"#,
+        )
+        .unwrap();
+        assert_eq!(project_root(&older).as_deref(), Some("/w/c"));
     }
 }

@@ -76,13 +76,16 @@ pub(super) struct Pass {
     /// New sessions that ended before this are too old: microseconds since 1970.
     pub(super) oldest: i64,
     projects: HashMap<String, Project>,
-    /// Folders by the names that Cursor makes of them, as far as they were searched for.
+    /// Folders by the names that Cursor makes of them, and by the folders of Gemini CLI's notes on them, as far as they were
+    /// searched for.
     pub(super) slugs: HashMap<String, Option<String>>,
+    /// Whether the folders of all sessions are among them.
+    pub(super) folders_known: bool,
 }
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new() }
+        Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new(), folders_known: false }
     }
 
     /// Whether sessions are imported without being asked for.

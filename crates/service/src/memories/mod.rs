@@ -4,6 +4,7 @@
 //! it; every write goes through [`cerebro_store::Store::transact`], and no text that no longer holds passes [`guard`].
 
 mod agent_hooks;
+mod evidence;
 mod forget;
 pub(crate) mod guard;
 pub(crate) mod handbook;

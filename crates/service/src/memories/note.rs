@@ -86,6 +86,7 @@ impl Memories {
                     tags: note.tags.unwrap_or_default(),
                     session: session.clone(),
                     supersedes: Vec::new(),
+                    evidence: None,
                     valid: Validity::default(),
                     nature: None,
                     trigger: None,

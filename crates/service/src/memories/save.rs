@@ -4,10 +4,10 @@ use crate::{
     Caller, Door, Memories, ServiceError,
     fields::{Fields, checked_validity},
     guard::{self, Admitted},
-    memories::supersede::supersede,
+    memories::{evidence::rest_on, supersede::supersede},
 };
 use cerebro_core::domain::{
-    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    Body, ExchangeId, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
@@ -40,6 +40,8 @@ pub struct SaveRequest {
     pub session: SessionId,
     /// Memories whose place it takes.
     pub supersedes: Vec<MemoryId>,
+    /// The exchanges of past sessions that it rests on; `None` leaves those of a memory that is there already.
+    pub evidence: Option<Vec<ExchangeId>>,
     /// The period in which it is true.
     pub valid: Validity,
     /// What kind of memory it is; by its type when `None`.
@@ -55,7 +57,7 @@ pub struct SaveRequest {
 pub enum SaveOutcome {
     /// A new memory.
     Created,
-    /// A new revision of the topic's memory.
+    /// A new revision of the topic's memory, or other evidence of it.
     Updated,
     /// The same text was saved a moment ago.
     Duplicate,
@@ -155,20 +157,27 @@ impl Memories {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let mut fields = Fields::default();
-        let (supersedes, door) = (request.supersedes.clone(), request.door);
+        let (supersedes, evidence, door) =
+            (request.supersedes.clone(), request.evidence.clone(), request.door);
         let draft = draft(&mut fields, caller, request)?;
         let elsewhere = self.projects.leads_elsewhere(draft.scope.project(), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Computed while the disk is busy.
         let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
-        let decision =
-            SaveDraft { memories: self, caller, prepared: &prepared, supersedes: &supersedes, door };
+        let decision = SaveDraft {
+            memories: self,
+            caller,
+            prepared: &prepared,
+            supersedes: &supersedes,
+            evidence: evidence.as_deref(),
+            door,
+        };
         let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
         let Done { written: Written { memory, outcome, replaced, noted }, superseded, is_alone } = written?;
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
-        let revised = (outcome == SaveOutcome::Updated).then_some(&memory);
+        let revised = replaced.is_some().then_some(&memory);
         self.feedback.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
@@ -389,6 +398,7 @@ struct SaveDraft<'a> {
     caller: &'a Caller,
     prepared: &'a Prepared,
     supersedes: &'a [MemoryId],
+    evidence: Option<&'a [ExchangeId]>,
     door: Door,
 }
 
@@ -405,14 +415,20 @@ impl Decision for SaveDraft<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
-        let Self { memories, caller, prepared, supersedes, door } = *self;
+        let Self { memories, caller, prepared, supersedes, evidence, door } = *self;
         let is_alone = prepared.announced == write.last_seq();
-        let written = memories.put_prepared(write, caller, prepared, door).await?;
+        let mut written = memories.put_prepared(write, caller, prepared, door).await?;
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
         let session = &prepared.draft.session;
         let superseded = supersede(write, caller, session, &written.memory, &others).await?;
+        if let Some(evidence) = evidence
+            && rest_on(write, session, &written.memory, evidence).await?
+            && written.outcome == SaveOutcome::Unchanged
+        {
+            written.outcome = SaveOutcome::Updated;
+        }
         Ok(Done { written, superseded, is_alone })
     }
 }

@@ -1,7 +1,9 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
 use super::{
-    Door, Memories, guard, handbook,
+    Door, Memories,
+    evidence::rest_on,
+    guard, handbook,
     summary::carry_summary,
     supersede::{reinstate, supersede},
 };
@@ -10,8 +12,8 @@ use crate::{
     fields::{Fields, checked_validity},
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId, Timestamp,
-    Trigger, Validity, WorkId,
+    ExchangeId, Kind, Memory, MemoryId, Nature, Origin, Project, PromptId, Scope, ScopeName, SessionId,
+    Timestamp, Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
@@ -69,6 +71,8 @@ pub struct Patch {
     pub expected_revision: Option<u32>,
     /// Memories whose place it takes from now on.
     pub supersedes: Vec<MemoryId>,
+    /// The exchanges of past sessions that it rests on from now on.
+    pub evidence: Option<Vec<ExchangeId>>,
     /// Since when it is true.
     pub valid_from: Change<Timestamp>,
     /// Until when it is true.
@@ -141,6 +145,7 @@ struct CleanPatch {
     tags: Option<Vec<RedactedText>>,
     expected_revision: Option<u32>,
     supersedes: Vec<MemoryId>,
+    evidence: Option<Vec<ExchangeId>>,
     valid_from: Change<Timestamp>,
     valid_until: Change<Timestamp>,
     nature: Option<Nature>,
@@ -161,6 +166,7 @@ impl CleanPatch {
             tags: patch.tags.map(|tags| fields.tags(&tags)).transpose()?,
             expected_revision: patch.expected_revision,
             supersedes: patch.supersedes,
+            evidence: patch.evidence,
             valid_from: patch.valid_from,
             valid_until: patch.valid_until,
             nature: patch.nature,
@@ -452,6 +458,11 @@ impl Decision for EditMemory<'_> {
             _ => Vec::new(),
         };
         changed |= !superseded.is_empty();
+        if let Edit::Patch(patch) = edit
+            && let Some(evidence) = &patch.evidence
+        {
+            changed |= rest_on(write, session, &memory, evidence).await?;
+        }
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
         let is_restored = !before.is_live() && memory.is_live();

@@ -138,6 +138,7 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         tags: Vec::new(),
         session: session.clone(),
         supersedes: Vec::new(),
+        evidence: None,
         valid: Validity::default(),
         nature: None,
         trigger: None,

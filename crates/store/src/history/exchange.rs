@@ -75,7 +75,7 @@ struct ProvenRow {
     proven: Bytes,
 }
 
-pub(super) fn record(id: &ExchangeId) -> RecordId {
+pub(crate) fn record(id: &ExchangeId) -> RecordId {
     RecordId::new(TABLE, id.key())
 }
 
@@ -180,7 +180,7 @@ impl TryFrom<ExchangeRow> for Exchange {
     }
 }
 
-pub(super) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
+pub(crate) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
     ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
 }
 

@@ -12,6 +12,8 @@ pub use session::PastSessions;
 pub use source::Sources;
 pub use vector::ExchangeVectors;
 
+pub(super) use exchange::{exchange_id, record as exchange_record};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};

@@ -450,3 +450,24 @@ fn odd_fields_do_not_lose_their_line() {
     let half = reply("a1", "m1", "cut").replace("cut", r"cut \ud83d");
     check(&[odd, half], &["> go", "cut \u{fffd}"]);
 }
+
+#[test]
+fn what_the_host_says_no_person_wrote_is_no_prompt() {
+    let of = |uuid: &str, text: &str, kind: &str| {
+        let rest = format!(r#""origin":{{"kind":"{kind}"}},"message":{{"role":"user","content":"{text}"}}"#);
+        line("user", uuid, "", &rest)
+    };
+    let queued = r#""attachment":{"type":"queued_command","prompt":"report","commandMode":"prompt","origin":{"kind":"peer"}}"#;
+    check(
+        &[
+            of("u1", "fix the parser", "human"),
+            reply("a1", "m1", "Done."),
+            of("u2", "The task is over.", "task-notification"),
+            reply("a2", "m2", "I read it."),
+            of("u3", "Do it otherwise.", "peer"),
+            line("attachment", "q1", "a2", queued),
+            user("u4", "a2", "thanks"),
+        ],
+        &["> fix the parser", "Done.", "I read it.", "> thanks"],
+    );
+}

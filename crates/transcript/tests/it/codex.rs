@@ -190,6 +190,30 @@ fn what_the_host_says_in_the_users_role_is_no_prompt() {
 }
 
 #[test]
+fn parts_whose_kind_is_the_hosts_are_no_prompt() {
+    let labelled = |parts: &[(&str, &str)]| {
+        let texts: Vec<String> =
+            parts.iter().map(|(_, text)| format!(r#"{{"type":"input_text","text":"{text}"}}"#)).collect();
+        let kinds: Vec<String> = parts.iter().map(|(kind, _)| format!("\"{kind}\"")).collect();
+        item(&format!(
+            r#"{{"type":"message","role":"user","content":[{}],"internal_chat_message_metadata_passthrough":{{"turn_id":"t","content_item_kinds":[{}]}}}}"#,
+            texts.join(","),
+            kinds.join(",")
+        ))
+    };
+    check(
+        &[
+            meta(""),
+            labelled(&[("hooks.additional_context", "Remember the build server.")]),
+            labelled(&[("environments.environment_context", "It is Monday."), ("user.text", "fix it")]),
+            message("assistant", "Done."),
+            labelled(&[("unknown", "and the test")]),
+        ],
+        &["> fix it", "Done.", "> and the test"],
+    );
+}
+
+#[test]
 fn a_roll_back_takes_back_the_last_prompts() {
     let batch = read(&[
         typed("one"),

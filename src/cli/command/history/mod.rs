@@ -84,9 +84,12 @@ pub struct ImportArgs {
 pub struct IncludeArgs {
     /// A project, or the absolute path of a folder
     what: Option<String>,
-    /// Remove it from the list
+    /// Remove it from the list; the last one stays until `--all` is given
     #[arg(long, requires = "what")]
     remove: bool,
+    /// Remove all from the list, so that all are imported
+    #[arg(long, conflicts_with_all = ["what", "remove"])]
+    all: bool,
 }
 
 /// Exclude a project or a folder, or list those that are excluded
@@ -131,6 +134,7 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Ou
     match command {
         HistoryCommand::Import(args) => import(context, args).await,
         HistoryCommand::Status => status(context).await,
+        HistoryCommand::Include(args) if args.all => choose_all(context, &INCLUDE),
         HistoryCommand::Include(args) => choose(context, &INCLUDE, args.what.as_deref(), args.remove),
         HistoryCommand::Exclude(args) => choose(context, &EXCLUDE, args.what.as_deref(), args.remove),
         HistoryCommand::Forget(args) => forget::run(context, args).await,
@@ -413,6 +417,8 @@ struct Choosing {
     heading: &'static str,
     nothing: &'static str,
     missing: &'static str,
+    /// Whether an empty list means all.
+    narrows: bool,
 }
 
 const INCLUDE: Choosing = Choosing {
@@ -421,6 +427,7 @@ const INCLUDE: Choosing = Choosing {
     heading: "included",
     nothing: "all are included",
     missing: "is not included by name",
+    narrows: true,
 };
 
 const EXCLUDE: Choosing = Choosing {
@@ -429,7 +436,14 @@ const EXCLUDE: Choosing = Choosing {
     heading: "excluded",
     nothing: "nothing is excluded",
     missing: "is not excluded",
+    narrows: false,
 };
+
+/// Empties a list in the settings.
+fn choose_all(context: &CommandContext, list: &Choosing) -> Result<Outcome> {
+    edit::set(&context.home()?.config_file(), "history", &[(list.key, Some(included(&[])))])?;
+    choose(context, list, None, false)
+}
 
 /// Adds to a list in the settings, removes from it, or shows it.
 fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<Outcome> {
@@ -444,6 +458,13 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
         }
         if remove {
             entries.retain(|entry| !is_it(entry));
+            if list.narrows && entries.is_empty() {
+                let words = format!(
+                    "`{what}` is the last one; without any, the sessions of all projects are imported"
+                );
+                return Err(Error::user(words)
+                    .hint("name another one before, or import all: `cerebro history include --all`"));
+            }
         } else if !entries.iter().any(|entry| entry.to_string() == what) {
             entries.push(Choice::of(None, Some(what)));
         }
