@@ -25,7 +25,12 @@ impl Memories {
         let mut old = BTreeMap::new();
         for chunk in self.base.store.chunks().by_ids(&ids).await? {
             let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
-            let parts = sameness::parts(&chunk.text);
+            let mut parts = sameness::parts(&chunk.text);
+            // A short text is known behind its title only, which is the heading here.
+            if let Some(heading) = chunk.heading.rsplit(" › ").next().filter(|heading| !heading.is_empty())
+            {
+                parts.extend(sameness::parts(&format!("{heading}\n\n{}", chunk.text.as_str())));
+            }
             let corrected = guard::corrected_in(&self.base.store, scope, parts).await?;
             old.extend(corrected.first().map(|memory| (chunk.id, *memory)));
         }
