@@ -221,7 +221,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
     if matches!(saved.outcome, SaveOutcome::Created | SaveOutcome::Updated) {
-        freshness::tie_later(call, &saved.memory);
+        freshness::tie_later(call, &saved.memory, freshness::Tying::Anew);
     }
     Ok(saved_reply(&saved))
 }

@@ -28,6 +28,7 @@ statements! {
     CANDIDATE_OF_SESSION = "candidate_of_session",
     CHUNK_DIGESTS = "chunk_digests",
     CHUNK_GET = "chunk_get",
+    COMMIT_ANCHORED = "commit_anchored",
     COMMIT_ARRANGEMENTS = "commit_arrangements",
     COMMIT_ARTIFACTS = "commit_artifacts",
     COMMIT_CANDIDATES = "commit_candidates",
