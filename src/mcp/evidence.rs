@@ -9,11 +9,11 @@ use super::{
     reply::{HitParts, NOTES, Reply},
     rows::match_name,
 };
-use cerebro_core::domain::{ChunkId, Project, Scope};
+use cerebro_core::domain::{ChunkId, Origin, Project, Scope, Taint};
 use cerebro_core::text;
 use cerebro_service::{
-    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
-    agents,
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, PassageNotice, SearchRequest,
+    agent_slug, agents,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
@@ -68,16 +68,22 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The marks of hits: which passages of documents repeat what a memory no longer says.
+/// The marks of hits: which passages of documents repeat what a memory no longer says, and which read like an instruction.
 pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
     if of != Evidence::Documents {
         return Ok(vec![Vec::new(); found.hits.len()]);
     }
     let passages: Vec<(ChunkId, Scope)> =
         found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
-    let old = call.service.memories.old_passages(&passages).await?;
-    let mark = |id: &ChunkId| old.get(id).map(|now| Mark::new("old", MarkDetail::Id(*now)));
-    Ok(passages.iter().map(|(id, _)| mark(id).into_iter().collect()).collect())
+    let mut notices = call.service.memories.passage_notices(&passages).await?;
+    let mut marks = |id: &ChunkId| {
+        let PassageNotice { old, flags } = notices.remove(id)?;
+        let old = old.map(|now| Mark::new("old", MarkDetail::Id(now)));
+        let words = (!flags.is_empty()).then(|| Taint { origin: Origin::Document, flags }.names());
+        let flag = words.map(|words| Mark::new("flag", MarkDetail::Words(words)));
+        Some(old.into_iter().chain(flag).collect())
+    };
+    Ok(passages.iter().map(|(id, _)| marks(id).unwrap_or_default()).collect())
 }
 
 /// The list of hits with their marks. The caller adds the cursor of the next page.
@@ -106,6 +112,9 @@ pub(super) fn found_reply(
     let searched = project.map_or("all projects", Project::as_str);
     let heading = match ids.len() {
         0 => format!("no {} in {searched} (match: {label})", name(of)),
+        1 => {
+            format!("1 {} in {searched} (match: {label}). {NOTES} Read it with mem_get_observation.", one(of))
+        }
         n => format!(
             "{n} {} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation.",
             name(of)
@@ -151,6 +160,13 @@ fn name(of: Evidence) -> &'static str {
     match of {
         Evidence::History => "exchanges of past sessions",
         Evidence::Documents => "passages of documents",
+    }
+}
+
+fn one(of: Evidence) -> &'static str {
+    match of {
+        Evidence::History => "exchange of past sessions",
+        Evidence::Documents => "passage of documents",
     }
 }
 
