@@ -76,7 +76,7 @@ pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> R
     let passages: Vec<(ChunkId, Scope)> =
         found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
     let mut notices = call.service.memories.passage_notices(&passages).await?;
-    let mut marks = |id: &ChunkId| {
+    let mut marks = |id: &ChunkId| -> Option<Vec<Mark>> {
         let PassageNotice { old, flags } = notices.remove(id)?;
         let old = old.map(|now| Mark::new("old", MarkDetail::Id(now)));
         let words = (!flags.is_empty()).then(|| Taint { origin: Origin::Document, flags }.names());

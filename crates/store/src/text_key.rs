@@ -111,7 +111,7 @@ impl KeyMaker {
     pub fn noted_with_title(&self, memory: &Memory) -> Vec<TextKey> {
         let form = sameness::noted_with_title(&memory.title, &memory.content);
         form.iter()
-            .flat_map(|form| places_of(&memory.scope).map(|place| self.key(place, None, form)))
+            .flat_map(|form| places_of(&memory.scope).map(move |place| self.key(place, None, form)))
             .collect()
     }
 

@@ -43,7 +43,7 @@ impl Succession {
 
     fn numbered(&self, then: Option<&Then>) -> HashMap<u64, u64> {
         let number = |id: MemoryId| SubjectId::from(id).as_number();
-        let successor = |id| Some((number(*id), number(self.successor(id, then)?)));
+        let successor = |id: &MemoryId| Some((number(*id), number(self.successor(id, then)?)));
         self.successors.keys().filter_map(successor).collect()
     }
 
