@@ -148,6 +148,11 @@ impl Arguments {
         self.unknown(|_| false)
     }
 
+    /// Takes back that some arguments were read, because they have no effect here: they are named as ignored.
+    pub fn pass_over(&mut self, names: &[&str]) {
+        self.read.retain(|name| !names.contains(&name.as_str()));
+    }
+
     /// The names of arguments that were not read and that the tool does not have. A failed call may not have read all
     /// of its own arguments.
     pub fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {

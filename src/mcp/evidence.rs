@@ -19,10 +19,14 @@ use cerebro_service::{
 /// Largest hint that evidence answers a question, in bytes.
 const HINT_BYTES_MAX: usize = 120;
 
-/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, and this is its
-/// first page.
+/// What a search for evidence does not do: it has neither a past nor validities, tags and scopes.
+pub(super) const UNUSED: [&str; 5] = ["as_of", "valid_at", "tags", "scope", "archived"];
+
+/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, is about the
+/// present, and this is its first page.
 pub(super) fn is_wide(request: &SearchRequest) -> bool {
-    request.kind.is_none() && request.tags.is_empty() && request.scope.is_none() && request.offset == 0
+    let is_narrow = request.kind.is_some() || !request.tags.is_empty() || request.scope.is_some();
+    !is_narrow && request.as_of.is_none() && request.offset == 0
 }
 
 /// The kind of evidence that a search asks for by its type, if any.
@@ -110,15 +114,15 @@ pub(super) fn found_reply(
     });
     let parts: Vec<HitParts<'_>> = parts.collect();
     let searched = project.map_or("all projects", Project::as_str);
+    let (noun, whose) = nouns(of);
     let heading = match ids.len() {
-        0 => format!("no {} in {searched} (match: {label})", name(of)),
-        1 => {
-            format!("1 {} in {searched} (match: {label}). {NOTES} Read it with mem_get_observation.", one(of))
+        0 => format!("no {noun}s of {whose} in {searched} (match: {label})"),
+        n => {
+            let count = text::counted(n, noun);
+            format!(
+                "{count} of {whose} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation."
+            )
         }
-        n => format!(
-            "{n} {} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation.",
-            name(of)
-        ),
     };
     let mut reply = Reply::saying(heading)
         .fact("match", label)
@@ -138,16 +142,13 @@ pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_fram
         Evidence::History => "history",
         Evidence::Documents => "documents",
     };
-    let unit = match of {
-        Evidence::History => "exchanges",
-        Evidence::Documents => "passages",
-    };
+    let count = text::counted(hint.n, nouns(of).0);
     let title = if is_framed { text::inert(&hint.title) } else { (&*hint.title).into() };
     let mut chars = title.chars().count().min(HINT_BYTES_MAX);
     loop {
         let title = text::cut_chars(&title, chars);
         let fact = json!({ "n": hint.n, "id": id, "title": title });
-        let line = format!("{key}: {} {unit}, best `{id}` {title}", hint.n);
+        let line = format!("{key}: {count}, best `{id}` {title}");
         if chars == 0 || fact.to_string().len().max(line.len()) <= HINT_BYTES_MAX {
             return reply.fact(key, fact).line(line);
         }
@@ -155,18 +156,11 @@ pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_fram
     }
 }
 
-/// A word for its hits.
-fn name(of: Evidence) -> &'static str {
+/// What a hit is, and what of.
+fn nouns(of: Evidence) -> (&'static str, &'static str) {
     match of {
-        Evidence::History => "exchanges of past sessions",
-        Evidence::Documents => "passages of documents",
-    }
-}
-
-fn one(of: Evidence) -> &'static str {
-    match of {
-        Evidence::History => "exchange of past sessions",
-        Evidence::Documents => "passage of documents",
+        Evidence::History => ("exchange", "past sessions"),
+        Evidence::Documents => ("passage", "documents"),
     }
 }
 

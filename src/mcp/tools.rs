@@ -463,6 +463,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     if let Some(of) = evidence::asked(&request)
         && let Some((found, project)) = evidence::search(call, of, &request).await?
     {
+        call.arguments.pass_over(&evidence::UNUSED);
         let marks = evidence::marks(call, of, &found).await?;
         let reply = evidence::found_reply(of, &found, &marks, project.as_ref(), is_framed);
         return Ok(if found.more { with_cursor(reply, &request) } else { reply });

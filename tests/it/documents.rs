@@ -307,6 +307,22 @@ fn a_forgotten_document_leaves_no_byte() {
 }
 
 #[test]
+fn a_search_for_passages_names_the_arguments_that_it_has_no_use_for() {
+    let home = Home::new();
+    write(&home.work(), "walrus.md", "# Walrus\n\nThe walrus likes ice.\n");
+    home.json(&["ingest", "walrus.md", "--project", "demo"]);
+    let mut agent = home.agent();
+    let call = json!({ "query": "walrus ice", "type": "document", "as_of": "2020-01-01", "tags": ["a"], "limit": 3 });
+    let found = agent.ok("mem_search", call);
+    assert_eq!((found.list("hits").len(), &found["ignored"]), (1, &json!(["as_of", "tags"])), "{found:?}");
+    // What was stored then says nothing of what was read since.
+    let found = agent.ok("mem_search", json!({ "query": "walrus ice", "as_of": "2020-01-01" }));
+    assert_eq!((&found["documents"], &found["ignored"]), (&Value::Null, &Value::Null), "{found:?}");
+    let found = agent.ok("mem_search", json!({ "query": "walrus ice" }));
+    assert!(found.text.contains("documents: 1 passage, best"), "{found:?}");
+}
+
+#[test]
 fn a_passage_that_repeats_a_short_corrected_text_under_its_title_is_marked() {
     let home = Home::new();
     write(
