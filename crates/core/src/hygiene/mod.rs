@@ -40,22 +40,20 @@ impl Draft {
     }
 
     /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and what the draft
-    /// sets of the rest. The author and the time do not matter. What was put aside is not what is asked for.
+    /// sets of the rest. The author and the time do not matter.
     pub fn equals(&self, memory: &Memory) -> bool {
         self.kind == memory.kind
             && self.title == memory.title
             && self.content == memory.content
             && same_tags(&self.tags, &memory.tags)
             && self.holds_as(memory)
-            && !memory.is_archived()
     }
 
-    /// Whether the memory holds when, how and where the draft says, as far as it says so, and is not done.
+    /// Whether the memory holds when, how and where the draft says, as far as it says so.
     fn holds_as(&self, memory: &Memory) -> bool {
         (self.valid == Validity::default() || self.valid == memory.valid)
             && (self.nature.is_none() || self.nature == memory.nature)
             && (self.trigger.is_none() || self.trigger == memory.trigger)
-            && memory.done_at.is_none()
     }
 }
 
@@ -97,7 +95,8 @@ pub fn decide(draft: &Draft, existing: &Existing<'_>) -> Decision {
     }
     let repeats = |twin: &&Memory| {
         let same_key = draft.topic_key.is_none() || draft.topic_key == twin.topic_key;
-        same_key && same_content(&draft.content, &twin.content) && draft.holds_as(twin)
+        let same_text = same_content(&draft.content, &twin.content);
+        same_key && same_text && draft.holds_as(twin) && twin.done_at.is_none()
     };
     if let Some(twin) = existing.recent_twins.iter().find(repeats) {
         return Decision::Repeat { id: twin.id };
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_kinds_and_triggers_are_never_dropped_and_what_was_put_aside_comes_back() {
+    fn dates_kinds_and_triggers_are_never_dropped() {
         let twins = [stored("text", None)];
         let existing = Existing { topic_holder: None, recent_twins: &twins };
         type Change = fn(&mut Draft);
@@ -208,8 +207,5 @@ mod tests {
         let done = [Memory { done_at: Some(Timestamp::UNIX_EPOCH), ..twins[0].clone() }];
         let existing = Existing { topic_holder: None, recent_twins: &done };
         assert_eq!(decide(&draft("text", None), &existing), Decision::Create, "it is to be done again");
-        let aside = Memory { archived_at: Some(Timestamp::UNIX_EPOCH), ..stored("text", Some("bug/x")) };
-        let existing = Existing { topic_holder: Some(&aside), recent_twins: &[] };
-        assert_eq!(decide(&draft("text", Some("bug/x")), &existing), Decision::Revise { id: aside.id });
     }
 }
