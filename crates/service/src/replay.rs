@@ -39,6 +39,8 @@ struct Twice<'a> {
     texts: usize,
     now: Present,
     deleted: Present,
+    /// Which memory took which one's place, and when.
+    supersessions: Vec<(MemoryId, MemoryId, Timestamp)>,
     /// Everything after each operation.
     then: Vec<(Timestamp, Present)>,
 }
@@ -51,7 +53,8 @@ impl<'a> Twice<'a> {
         let session = SessionId::parse(&format!("s-{seed}")).unwrap();
         let rng = StdRng::seed_from_u64(seed);
         let (now, deleted) = (Present::new(), Present::new());
-        Self { service, caller, session, keep, rng, texts: 0, now, deleted, then: Vec::new() }
+        let (supersessions, then) = (Vec::new(), Vec::new());
+        Self { service, caller, session, keep, rng, texts: 0, now, deleted, supersessions, then }
     }
 
     fn text(&mut self) -> (String, String) {
@@ -129,6 +132,7 @@ impl<'a> Twice<'a> {
         let gone = self.now.remove(&id).unwrap();
         if hard {
             self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
+            self.supersessions.retain(|(newer, older, _)| *newer != id && *older != id);
         } else {
             self.deleted.insert(id, gone);
         }
@@ -149,7 +153,25 @@ impl<'a> Twice<'a> {
         let (Some(newer), Some(older)) = (self.any(), self.any()) else { return };
         let patch = Patch { supersedes: vec![older], ..Patch::default() };
         // Refused where it goes in a circle, which changes nothing.
-        let _ = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        let done = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        if done.is_ok_and(|done| !done.superseded.is_empty()) {
+            let (_, at) = self.service.base.store.events().last().await.unwrap();
+            self.supersessions.push((newer, older, at));
+        }
+    }
+
+    /// Whether, at a moment, something was in a memory's place.
+    fn is_old(&self, id: MemoryId, at: Timestamp, then: &Present) -> bool {
+        let (mut known, mut next) = (vec![id], vec![id]);
+        while let Some(id) = next.pop() {
+            for (newer, older, since) in &self.supersessions {
+                if *older == id && *since <= at && !known.contains(newer) {
+                    known.push(*newer);
+                    next.push(*newer);
+                }
+            }
+        }
+        known[1..].iter().any(|newer| then.contains_key(newer))
     }
 
     async fn compare(&mut self) {
@@ -162,8 +184,10 @@ impl<'a> Twice<'a> {
                 return;
             };
             let found = self.search(at).await;
-            let wanted: BTreeMap<MemoryId, String> =
-                then.iter().map(|(id, (_, title, _))| (*id, title.clone())).collect();
+            let wanted: BTreeMap<MemoryId, (String, bool)> = then
+                .iter()
+                .map(|(id, (_, title, _))| (*id, (title.clone(), self.is_old(*id, at, &then))))
+                .collect();
             assert_eq!(found, wanted, "{} as of {at}", self.caller.project);
             for (id, (_, title, content)) in then.iter().take(3) {
                 let request = ObservationRequest {
@@ -182,7 +206,8 @@ impl<'a> Twice<'a> {
         }
     }
 
-    async fn search(&self, at: Timestamp) -> BTreeMap<MemoryId, String> {
+    /// The title of each hit, and whether it is marked `old`.
+    async fn search(&self, at: Timestamp) -> BTreeMap<MemoryId, (String, bool)> {
         let mut found = BTreeMap::new();
         for page in 0.. {
             let request = SearchRequest {
@@ -194,7 +219,11 @@ impl<'a> Twice<'a> {
             };
             let answer = self.service.recall.search(&self.caller, request).await.unwrap();
             assert!(answer.words_only);
-            found.extend(answer.hits.iter().map(|hit| (hit.id.into(), hit.title.clone())));
+            let is_old = |id: &MemoryId| {
+                answer.marks.get(id).is_some_and(|marks| marks.iter().any(|mark| mark.name == "old"))
+            };
+            let hits = answer.hits.iter().map(|hit| (MemoryId::from(hit.id), hit));
+            found.extend(hits.map(|(id, hit)| (id, (hit.title.clone(), is_old(&id)))));
             if !answer.more {
                 break;
             }
