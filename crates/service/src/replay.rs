@@ -1,7 +1,7 @@
 //! What was believed at a moment, against a naive replay: every answer about the past is compared with a copy of everything
 //! that was there then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
@@ -29,6 +29,16 @@ fn clock() -> Timestamp {
 /// What is known of each memory that is there: its revision, title and content.
 type Present = BTreeMap<MemoryId, (u32, String, String)>;
 
+/// What was there after an operation.
+#[derive(Clone)]
+struct Moment {
+    at: Timestamp,
+    /// What is still known of it.
+    then: Present,
+    /// All that was live, also if its text is no longer kept.
+    live: BTreeSet<MemoryId>,
+}
+
 /// One project with its history, told twice: to the service, and as copies of everything.
 struct Twice<'a> {
     service: &'a Service,
@@ -42,7 +52,7 @@ struct Twice<'a> {
     /// Which memory took which one's place, and when.
     supersessions: Vec<(MemoryId, MemoryId, Timestamp)>,
     /// Everything after each operation.
-    then: Vec<(Timestamp, Present)>,
+    then: Vec<Moment>,
 }
 
 impl<'a> Twice<'a> {
@@ -79,7 +89,8 @@ impl<'a> Twice<'a> {
             _ => self.supersede().await,
         }
         let (_, at) = self.service.base.store.events().last().await.unwrap();
-        self.then.push((at, self.now.clone()));
+        let (then, live) = (self.now.clone(), self.now.keys().copied().collect());
+        self.then.push(Moment { at, then, live });
     }
 
     async fn save(&mut self) {
@@ -118,7 +129,7 @@ impl<'a> Twice<'a> {
         self.now.insert(id, (revision, title, content));
         let last_gone = revision.saturating_sub(self.keep).saturating_sub(1);
         if self.keep > 0 && last_gone > 0 {
-            for (_, then) in &mut self.then {
+            for Moment { then, .. } in &mut self.then {
                 if then.get(&id).is_some_and(|(revision, ..)| *revision <= last_gone) {
                     then.remove(&id);
                 }
@@ -131,7 +142,10 @@ impl<'a> Twice<'a> {
         self.service.memories.delete(&self.caller, &self.session, &id, hard).await.unwrap();
         let gone = self.now.remove(&id).unwrap();
         if hard {
-            self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
+            for Moment { then, live, .. } in &mut self.then {
+                then.remove(&id);
+                live.remove(&id);
+            }
             self.supersessions.retain(|(newer, older, _)| *newer != id && *older != id);
         } else {
             self.deleted.insert(id, gone);
@@ -161,33 +175,29 @@ impl<'a> Twice<'a> {
     }
 
     /// Whether, at a moment, something was in a memory's place.
-    fn is_old(&self, id: MemoryId, at: Timestamp, then: &Present) -> bool {
+    fn is_old(&self, id: MemoryId, moment: &Moment) -> bool {
         let (mut known, mut next) = (vec![id], vec![id]);
         while let Some(id) = next.pop() {
             for (newer, older, since) in &self.supersessions {
-                if *older == id && *since <= at && !known.contains(newer) {
+                if *older == id && *since <= moment.at && !known.contains(newer) {
                     known.push(*newer);
                     next.push(*newer);
                 }
             }
         }
-        known[1..].iter().any(|newer| then.contains_key(newer))
+        known[1..].iter().any(|newer| moment.live.contains(newer))
     }
 
     async fn compare(&mut self) {
         for _ in 0..MOMENTS {
-            let Some((at, then)) = self.then.choose(&mut self.rng).cloned() else { return };
-            // What came before the first of several operations at one moment cannot be told apart from it.
-            let Some((at, then)) =
-                self.then.iter().rfind(|(other, _)| *other == at).cloned().or(Some((at, then)))
-            else {
-                return;
-            };
+            let Some(Moment { at, .. }) = self.then.choose(&mut self.rng) else { return };
+            // What came before the last of several operations at one moment cannot be told apart from it.
+            let Some(moment) = self.then.iter().rfind(|other| other.at == *at).cloned() else { return };
+            let (at, then) = (moment.at, &moment.then);
             let found = self.search(at).await;
-            let wanted: BTreeMap<MemoryId, (String, bool)> = then
-                .iter()
-                .map(|(id, (_, title, _))| (*id, (title.clone(), self.is_old(*id, at, &then))))
-                .collect();
+            let wanted =
+                then.iter().map(|(id, (_, title, _))| (*id, (title.clone(), self.is_old(*id, &moment))));
+            let wanted: BTreeMap<MemoryId, (String, bool)> = wanted.collect();
             assert_eq!(found, wanted, "{} as of {at}", self.caller.project);
             for (id, (_, title, content)) in then.iter().take(3) {
                 let request = ObservationRequest {
