@@ -145,7 +145,7 @@ async fn keep_consolidating(context: Context, service: Service) {
 
 /// Imports past sessions until the daemon ends.
 async fn keep_history(context: Context, service: Service) {
-    service.intake.keep(context.control().stopping()).await;
+    Box::pin(service.intake.keep(context.control().stopping())).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.
