@@ -98,9 +98,10 @@ static FENCE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t>]*(?:```+|
 /// A line with a string as JSON, YAML and TOML write it, with or without its name. Between single quotes, YAML doubles those
 /// of the string.
 static STRING: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?(?:(?P<string>"(?:[^"\\]|\\.)*")|'(?P<plain>(?:[^']|'')*)')\s*,?\s*$"#,
-    )
+    compiled(concat!(
+        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?"#,
+        r#"(?:(?P<string>"(?:[^"\\]|\\.)*")|'(?P<plain>(?:[^']|'')*)')\s*,?\s*$"#,
+    ))
 });
 
 fn compiled(pattern: &str) -> Regex {
