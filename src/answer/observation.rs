@@ -41,6 +41,8 @@ pub struct Observation {
     /// `episodic`, `semantic`, `procedural` or `prospective`.
     #[serde(rename = "kind")]
     pub nature: Option<Text>,
+    /// Where it is shown, if it is to be done in one place.
+    pub trigger: Option<Text>,
     pub done_at: Option<Text>,
     pub archived_at: Option<Text>,
     pub deleted_at: Option<Text>,

@@ -148,6 +148,11 @@ impl Arguments {
         self.unknown(|_| false)
     }
 
+    /// Takes back that some arguments were read, because they have no effect here: they are named as ignored.
+    pub fn pass_over(&mut self, names: &[&str]) {
+        self.read.retain(|name| !names.contains(&name.as_str()));
+    }
+
     /// The names of arguments that were not read and that the tool does not have. A failed call may not have read all
     /// of its own arguments.
     pub fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
@@ -546,6 +551,7 @@ mod tests {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         for (given, end, want) in [
             ("2026-11-20T10:00:00+02:00", false, "2026-11-20T08:00:00Z"),
+            ("2026-11-20T10:00:00", true, "2026-11-20T10:00:00.999999Z"),
             ("2026-11-20", false, "2026-11-20T00:00:00Z"),
             ("2026-11-20", true, "2026-11-20T23:59:59.999999Z"),
             ("7d", false, "2026-11-14T12:00:00Z"),
@@ -559,9 +565,10 @@ mod tests {
         for last in ["9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T00:00:00+00:00"] {
             assert_eq!(text::parse_moment(last, now, true), Some(Timestamp::MAX), "{last}");
         }
-        for bad in
-            ["", "yesterdays", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"]
-        {
+        for bad in [
+            "", "yesterdays", "-7d", "7", "d", "2026-13-01", "2026-11-20T25:00:00", "99999999999999999999d",
+            "9999999999999d", "7é",
+        ] {
             assert_eq!(text::parse_moment(bad, now, false), None, "{bad}");
         }
     }

@@ -9,20 +9,24 @@ use super::{
     reply::{HitParts, NOTES, Reply},
     rows::match_name,
 };
-use cerebro_core::domain::{ChunkId, Project, Scope};
+use cerebro_core::domain::{ChunkId, Origin, Project, Scope, Taint};
 use cerebro_core::text;
 use cerebro_service::{
-    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
-    agents,
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, PassageNotice, SearchRequest,
+    agent_slug, agents,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
 const HINT_BYTES_MAX: usize = 120;
 
-/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, and this is its
-/// first page.
+/// What a search for evidence does not do: it has neither a past nor validities, tags and scopes.
+pub(super) const UNUSED: [&str; 5] = ["as_of", "valid_at", "tags", "scope", "archived"];
+
+/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, is about the
+/// present, and this is its first page.
 pub(super) fn is_wide(request: &SearchRequest) -> bool {
-    request.kind.is_none() && request.tags.is_empty() && request.scope.is_none() && request.offset == 0
+    let is_narrow = request.kind.is_some() || !request.tags.is_empty() || request.scope.is_some();
+    !is_narrow && request.as_of.is_none() && request.offset == 0
 }
 
 /// The kind of evidence that a search asks for by its type, if any.
@@ -68,16 +72,22 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The marks of hits: which passages of documents repeat what a memory no longer says.
+/// The marks of hits: which passages of documents repeat what a memory no longer says, and which read like an instruction.
 pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
     if of != Evidence::Documents {
         return Ok(vec![Vec::new(); found.hits.len()]);
     }
     let passages: Vec<(ChunkId, Scope)> =
         found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
-    let old = call.service.memories.old_passages(&passages).await?;
-    let mark = |id: &ChunkId| old.get(id).map(|now| Mark::new("old", MarkDetail::Id(*now)));
-    Ok(passages.iter().map(|(id, _)| mark(id).into_iter().collect()).collect())
+    let mut notices = call.service.memories.passage_notices(&passages).await?;
+    let mut marks = |id: &ChunkId| -> Option<Vec<Mark>> {
+        let PassageNotice { old, flags } = notices.remove(id)?;
+        let old = old.map(|now| Mark::new("old", MarkDetail::Id(now)));
+        let words = (!flags.is_empty()).then(|| Taint { origin: Origin::Document, flags }.names());
+        let flag = words.map(|words| Mark::new("flag", MarkDetail::Words(words)));
+        Some(old.into_iter().chain(flag).collect())
+    };
+    Ok(passages.iter().map(|(id, _)| marks(id).unwrap_or_default()).collect())
 }
 
 /// The list of hits with their marks. The caller adds the cursor of the next page.
@@ -104,12 +114,15 @@ pub(super) fn found_reply(
     });
     let parts: Vec<HitParts<'_>> = parts.collect();
     let searched = project.map_or("all projects", Project::as_str);
+    let (noun, whose) = nouns(of);
     let heading = match ids.len() {
-        0 => format!("no {} in {searched} (match: {label})", name(of)),
-        n => format!(
-            "{n} {} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation.",
-            name(of)
-        ),
+        0 => format!("no {noun}s of {whose} in {searched} (match: {label})"),
+        n => {
+            let count = text::counted(n, noun);
+            format!(
+                "{count} of {whose} in {searched} (match: {label}). {NOTES} Read one with mem_get_observation."
+            )
+        }
     };
     let mut reply = Reply::saying(heading)
         .fact("match", label)
@@ -129,16 +142,13 @@ pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_fram
         Evidence::History => "history",
         Evidence::Documents => "documents",
     };
-    let unit = match of {
-        Evidence::History => "exchanges",
-        Evidence::Documents => "passages",
-    };
+    let count = text::counted(hint.n, nouns(of).0);
     let title = if is_framed { text::inert(&hint.title) } else { (&*hint.title).into() };
     let mut chars = title.chars().count().min(HINT_BYTES_MAX);
     loop {
         let title = text::cut_chars(&title, chars);
         let fact = json!({ "n": hint.n, "id": id, "title": title });
-        let line = format!("{key}: {} {unit}, best `{id}` {title}", hint.n);
+        let line = format!("{key}: {count}, best `{id}` {title}");
         if chars == 0 || fact.to_string().len().max(line.len()) <= HINT_BYTES_MAX {
             return reply.fact(key, fact).line(line);
         }
@@ -146,11 +156,11 @@ pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_fram
     }
 }
 
-/// A word for its hits.
-fn name(of: Evidence) -> &'static str {
+/// What a hit is, and what of.
+fn nouns(of: Evidence) -> (&'static str, &'static str) {
     match of {
-        Evidence::History => "exchanges of past sessions",
-        Evidence::Documents => "passages of documents",
+        Evidence::History => ("exchange", "past sessions"),
+        Evidence::Documents => ("passage", "documents"),
     }
 }
 

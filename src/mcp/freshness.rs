@@ -36,8 +36,17 @@ fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
     call.connection.checkout().filter(|_| memory.scope.is_of(call.connection.project())).cloned()
 }
 
-/// Ties a new memory to the code to which it refers, in the background: saving does not wait for it.
-pub(super) fn tie_later(call: &Call, memory: &Memory) {
+/// When a memory is tied to the code as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tying {
+    /// In any case: its text is new, or verified.
+    Anew,
+    /// If it is not tied yet: its text is an earlier one, of which nobody said that it still fits.
+    IfLoose,
+}
+
+/// Ties a memory to the code to which it refers, in the background: saving does not wait for it.
+pub(super) fn tie_later(call: &Call, memory: &Memory, tying: Tying) {
     let Some(checkout) = checkout_of(call, memory) else { return };
     let Ok(place) = WAITING.try_acquire() else {
         tracing::debug!(memory = %memory.id, "too many memories wait for their anchors");
@@ -46,7 +55,7 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
     let (service, memory) = (call.service.clone(), memory.clone());
     tokio::spawn(async move {
         let _place = place;
-        match tie(&service, &checkout, &memory).await {
+        match tie(&service, &checkout, &memory, tying).await {
             // The daemon is asked to end, which is no fault.
             Ok(_) | Err(ServiceError::Store(StoreError::Closed)) => {}
             Err(error) => {
@@ -56,20 +65,33 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
     });
 }
 
-/// Ties a memory to the code to which it refers, as it is now. Returns the number of anchors.
-async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Result<usize, ServiceError> {
+/// Ties a memory to the code to which it refers, as it is now. Returns the number of new anchors.
+async fn tie(
+    service: &Service,
+    checkout: &Arc<Checkout>,
+    memory: &Memory,
+    tying: Tying,
+) -> Result<usize, ServiceError> {
+    if tying == Tying::IfLoose && !is_loose(service, memory).await? {
+        return Ok(0);
+    }
     let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
-    let before = service.recall.footings(&[memory.id]).await?;
     // Without anchors before and after, there is nothing to write.
-    if anchors.is_empty() && before.values().all(|footing| footing.anchors.is_empty()) {
+    if anchors.is_empty() && is_loose(service, memory).await? {
         return Ok(0);
     }
     service.recall.anchor(&memory.id, memory.revision, &anchors).await?;
     Ok(anchors.len())
 }
 
+/// Whether a memory has no anchors.
+async fn is_loose(service: &Service, memory: &Memory) -> Result<bool, ServiceError> {
+    let footings = service.recall.footings(&[memory.id]).await?;
+    Ok(footings.values().all(|footing| footing.anchors.is_empty()))
+}
+
 /// Ties an updated memory to the code again. If somebody verified it, at once, and the reply says the number of
-/// anchors; if only its text changed, in the background.
+/// anchors; if its text changed, in the background. Another change leaves its anchors as they were.
 pub(super) async fn of_update(
     call: &Call,
     updated: &Updated,
@@ -78,12 +100,13 @@ pub(super) async fn of_update(
 ) -> Result<Reply, Fault> {
     if !verified {
         if updated.changed {
-            tie_later(call, &updated.memory);
+            let tying = if updated.rewritten { Tying::Anew } else { Tying::IfLoose };
+            tie_later(call, &updated.memory, tying);
         }
         return Ok(reply);
     }
     let anchors = match checkout_of(call, &updated.memory) {
-        Some(checkout) => tie(&call.service, &checkout, &updated.memory).await?,
+        Some(checkout) => tie(&call.service, &checkout, &updated.memory, Tying::Anew).await?,
         None => 0,
     };
     Ok(reply.fact("verified", anchors).line(format!("verified against {anchors} places in the code")))

@@ -11,7 +11,7 @@ use super::{
     work,
 };
 use cerebro_core::domain::{
-    ExchangeId, Memory, MemoryId, Revision, Validity, WorkId,
+    ExchangeId, Memory, MemoryId, Nature, Revision, Validity, WorkId,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
 use cerebro_core::{taint, text};
@@ -167,8 +167,10 @@ fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
         let names: Vec<&str> = ids.iter().map(MemoryId::as_str).collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
+    let is_plain = memory.nature.is_none() && found.nature == Nature::Semantic;
     let facts = [
-        ("kind", memory.nature.map(|nature| nature.as_str().to_owned())),
+        ("kind", (!is_plain).then(|| found.nature.as_str().to_owned())),
+        ("strength", (found.strength < 1.0).then(|| format!("{:.3}", found.strength))),
         ("shown in", memory.trigger.as_ref().map(ToString::to_string)),
         ("done", memory.done_at.map(moment)),
         ("archived", memory.archived_at.map(moment)),

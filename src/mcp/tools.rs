@@ -223,7 +223,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
     if matches!(saved.outcome, SaveOutcome::Created | SaveOutcome::Updated) {
-        freshness::tie_later(call, &saved.memory);
+        freshness::tie_later(call, &saved.memory, freshness::Tying::Anew);
     }
     Ok(saved_reply(&saved))
 }
@@ -467,6 +467,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     if let Some(of) = evidence::asked(&request)
         && let Some((found, project)) = evidence::search(call, of, &request).await?
     {
+        call.arguments.pass_over(&evidence::UNUSED);
         let marks = evidence::marks(call, of, &found).await?;
         let reply = evidence::found_reply(of, &found, &marks, project.as_ref(), is_framed);
         return Ok(if found.more { with_cursor(reply, &request) } else { reply });

@@ -174,6 +174,8 @@ pub struct Memory {
     pub flag: String,
     /// The kind of memory: `semantic`, for example.
     pub nature: String,
+    /// Where it is shown, if it is to be done in one place.
+    pub trigger: String,
     /// The moments of the period in which it is true.
     pub valid_from: Option<Timestamp>,
     pub valid_until: Option<Timestamp>,
@@ -231,6 +233,7 @@ impl Memory {
             origin,
             flag,
             nature: line(found.nature.as_ref()),
+            trigger: line(found.trigger.as_ref()),
             valid_from: moment(&found.valid.from),
             valid_until: moment(&found.valid.until),
             done_at: moment(&found.done_at),

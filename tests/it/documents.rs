@@ -307,6 +307,46 @@ fn a_forgotten_document_leaves_no_byte() {
 }
 
 #[test]
+fn a_search_for_passages_names_the_arguments_that_it_has_no_use_for() {
+    let home = Home::new();
+    write(&home.work(), "walrus.md", "# Walrus\n\nThe walrus likes ice.\n");
+    home.json(&["ingest", "walrus.md", "--project", "demo"]);
+    let mut agent = home.agent();
+    let call = json!({ "query": "walrus ice", "type": "document", "as_of": "2020-01-01", "tags": ["a"], "limit": 3 });
+    let found = agent.ok("mem_search", call);
+    assert_eq!((found.list("hits").len(), &found["ignored"]), (1, &json!(["as_of", "tags"])), "{found:?}");
+    // What was stored then says nothing of what was read since.
+    let found = agent.ok("mem_search", json!({ "query": "walrus ice", "as_of": "2020-01-01" }));
+    assert_eq!((&found["documents"], &found["ignored"]), (&Value::Null, &Value::Null), "{found:?}");
+    let found = agent.ok("mem_search", json!({ "query": "walrus ice" }));
+    assert!(found.text.contains("documents: 1 passage, best"), "{found:?}");
+}
+
+#[test]
+fn a_passage_that_repeats_a_short_corrected_text_under_its_title_is_marked() {
+    let home = Home::new();
+    write(
+        &home.work(),
+        "notes/a.md",
+        "# Animals\n\n## Lynx count\n\nIt is ten.\n\n## Elk count\n\nIt is ten.\n",
+    );
+    let mut agent = home.agent();
+    let id = agent.save("Lynx count", "It is ten.");
+    agent.ok("mem_update", json!({ "id": id, "content": "It is nine." }));
+    home.json(&["ingest", "notes", "--project", "demo"]);
+    let mut old = || {
+        let found = agent.ok("mem_search", json!({ "query": "count ten", "type": "document" }));
+        let mut old: Vec<(String, Value)> =
+            found.list("hits").iter().map(|hit| (hit["title"].to_string(), hit["old"].clone())).collect();
+        old.sort_by(|a, b| a.0.cmp(&b.0));
+        old.into_iter().map(|(_, old)| old).collect::<Vec<_>>()
+    };
+    assert_eq!(old(), [Value::Null, json!(id)], "only under its own heading");
+    home.json(&["update", &id, "--content", "It is ten."]);
+    assert_eq!(old(), [Value::Null, Value::Null], "it holds again");
+}
+
+#[test]
 fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
     let home = Home::new();
     let text = "The ledger of the northern office listens on port 5432.";

@@ -262,6 +262,42 @@ fn a_chain_of_corrections_is_shown_as_it_was_at_every_moment() {
 }
 
 #[test]
+fn a_memory_is_superseded_only_while_its_successor_is_there() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let older = agent.save("Walrus port", "The walrus gateway listens on port 1.");
+    let call = json!({
+        "title": "Walrus port now", "content": "The walrus gateway listens on port 2.", "supersedes": [older],
+    });
+    let newer = agent.ok("mem_save", call).str("id").to_owned();
+    let last = || home.events().last().and_then(|event| event["at"].as_str().map(str::to_owned)).unwrap();
+    let mut moments = vec![(last(), true)];
+    agent.ok("mem_delete", json!({ "id": newer }));
+    moments.push((last(), false));
+    assert_eq!(agent.get(&older)["superseded_by"], Value::Null, "it is deleted");
+    home.run(&["restore", &newer]).success();
+    moments.push((last(), true));
+    assert_eq!(agent.get(&older)["superseded_by"], json!([newer]));
+    for (moment, is_old) in moments {
+        let found =
+            agent.ok("mem_search", json!({ "query": "walrus gateway port", "as_of": moment, "limit": 5 }));
+        let ids: Vec<String> = if is_old { vec![newer.clone(), older.clone()] } else { vec![older.clone()] };
+        assert_eq!(found.ids("hits"), ids, "as of {moment}: {found:?}");
+        let want = if is_old { json!(newer) } else { Value::Null };
+        assert_eq!(
+            found["hits"].as_array().unwrap().last().unwrap()["old"],
+            want,
+            "as of {moment}: {found:?}"
+        );
+        let got = agent.ok("mem_get_observation", json!({ "id": older, "as_of": moment }));
+        assert_eq!(got["superseded_by"][0], want, "as of {moment}: {got:?}");
+    }
+    // What its successor superseded while it was there is told of that one, too.
+    agent.ok("mem_delete", json!({ "id": older }));
+    assert_eq!(agent.get(&newer)["supersedes"], Value::Null);
+}
+
+#[test]
 fn a_memory_archived_since_is_found_as_of_an_earlier_time() {
     let home = Home::new();
     let mut agent = home.agent();

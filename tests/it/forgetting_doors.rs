@@ -42,6 +42,21 @@ fn wrapped(text: &str) -> Vec<String> {
         text.replace('o', "o\u{200b}"),
         text.replace("17", "１７").replace("18", "１８"),
         text.replace('"', "”"),
+        text.replace('"', "&#x22;"),
+        text.replacen('"', "&ldquo;", 1).replace('"', "&rdquo;"),
+        format!("{TITLE}: {text}"),
+        format!("- **{TITLE}** — {text}"),
+        format!("🚀 {text}"),
+        format!("👩🏽‍💻 {text}"),
+        format!("User: {text}"),
+        format!("**Assistant**: {text}"),
+        format!("The user said: {text}"),
+        format!("Also, {text}"),
+        format!("FYI - {text}"),
+        format!("{text}[^1]"),
+        format!("{text} [2]."),
+        format!("// {}", text.replace(" because", "\n// because")),
+        format!("rule: '{text}'"),
     ]
 }
 
@@ -146,6 +161,40 @@ fn a_short_text_does_not_come_back_behind_its_title() {
     assert_eq!(let_in(&home, "short", "project", &entitled(&texts)), [""; 0]);
     let others = ["It is 5432.", "Gateway port: it is 5432.", "Ledger port: it is 6432."].map(str::to_owned);
     assert_eq!(let_in(&home, "others", "project", &entitled(&others)).len(), 3);
+}
+
+#[test]
+fn a_text_that_holds_again_is_let_in_behind_its_title_too() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save("Lynx count", "It is ten in the park.");
+    for content in ["It is nine in the park.", "It is ten in the park."] {
+        agent.ok("mem_update", json!({ "id": id, "content": content }));
+    }
+    let restored = agent.save("Elk count", "It is six in the park.");
+    agent.ok("mem_delete", json!({ "id": restored }));
+    home.run(&["restore", &restored]).success();
+    let texts =
+        ["Lynx count: It is ten in the park.", "Elk count: It is six in the park."].map(str::to_owned);
+    assert_eq!(let_in(&home, "again", "project", &entitled(&texts)).len(), 2);
+    let no_more = ["Lynx count: It is nine in the park.".to_owned()];
+    assert_eq!(let_in(&home, "nomore", "project", &entitled(&no_more)), [""; 0]);
+    let listed = home.json(&["tombstones"]);
+    let held: Vec<&Value> = listed["tombstones"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert!(
+        held.iter().all(|held| **held == json!(id)),
+        "nothing is held against what was restored: {listed}"
+    );
+}
+
+#[test]
+fn a_memory_that_only_got_another_title_holds_nothing_against_its_text() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save(TITLE, TEXT);
+    agent.ok("mem_update", json!({ "id": id, "title": "Uploads are retried" }));
+    let behind = [format!("{TITLE}: {TEXT}"), format!("We met.\n\n# {TITLE}\n\n{TEXT}")];
+    assert_eq!(let_in(&home, "retitled", "project", &entitled(&behind)).len(), 2);
 }
 
 #[test]

@@ -105,10 +105,20 @@ fn an_anchor_to_a_file_is_fresh_or_gone_and_verifying_renews_it() {
     fs::remove_file(repository.path().join("docs/plan.md")).unwrap();
     wait_for_mark(&mut agent, "plan", &plan, Some("gone docs/plan.md"));
 
+    // Whoever changes only its tags does not say that it still fits, wherever he is.
+    agent.ok("mem_update", json!({"id": code, "tags": ["parser"]}));
+    home.json(&["update", &code, "--tag", "speed"]);
+    let tagged = agent.get(&code);
+    assert_eq!(
+        (tagged.number("revision"), tagged.str("stale")),
+        (3, "changed src/line.rs:parse_line"),
+        "{tagged:?}"
+    );
+
     let verified = agent.ok("mem_update", json!({"id": code, "verified": true}));
     assert_eq!((verified.str("outcome"), verified.number("verified")), ("unchanged", 1));
     wait_for_mark(&mut agent, "parser fast", &code, None);
-    assert_eq!(agent.get(&code).number("revision"), 1);
+    assert_eq!(agent.get(&code).number("revision"), 3);
     agent.ok("mem_update", json!({"id": plan, "content": "It is all in the wiki now."}));
     wait_for("the new text speaks of no code", || {
         agent.get(&plan)["anchors"].as_array().is_none().then_some(())

@@ -274,6 +274,46 @@ fn a_topic_may_return_and_a_deleted_text_is_only_noted() {
 }
 
 #[test]
+fn what_is_said_again_with_dates_a_kind_or_a_trigger_is_not_dropped() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let mut save = |more: Value| {
+        let mut call = json!({ "title": "Renew the certificate", "content": "It is renewed by hand." });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let saved = agent.ok("mem_save", call);
+        (saved.str("outcome").to_owned(), agent.get(saved.str("id")))
+    };
+    assert_eq!(save(json!({})).0, "created");
+    for (more, name, want) in [
+        (
+            json!({ "valid_until": "2999-01-01" }),
+            "valid",
+            json!({ "from": null, "until": "2099-01-01T23:59:59Z" }),
+        ),
+        (json!({ "kind": "prospective" }), "kind", json!("prospective")),
+        (json!({ "trigger": "branch:release/2" }), "trigger", json!("branch:release/2")),
+    ] {
+        let (outcome, got) = save(more.clone());
+        assert_eq!((&*outcome, &got[name]), ("created", &want), "{got:?}");
+        assert_eq!(save(more).0, "duplicate", "{name}");
+    }
+    assert_eq!(save(json!({})).0, "duplicate");
+}
+
+#[test]
+fn a_topic_that_is_said_again_leaves_the_archive() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let call = json!({ "title": "Walrus", "content": "The walrus is here.", "topic_key": "animal/walrus" });
+    let id = agent.ok("mem_save", call.clone()).str("id").to_owned();
+    assert_eq!(agent.ok("mem_save", call.clone())["outcome"], "unchanged");
+    home.json(&["archive", &id]);
+    assert_eq!(agent.search("walrus"), [""; 0]);
+    assert_eq!(agent.ok("mem_save", call)["outcome"], "updated");
+    assert_eq!(agent.search("walrus"), [id]);
+}
+
+#[test]
 fn imports_and_hooks_revive_no_corrected_text() {
     let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
@@ -359,6 +399,36 @@ fn a_prospective_memory_is_shown_from_its_moment_until_it_is_done() {
 }
 
 #[test]
+fn what_is_done_archived_or_superseded_is_not_due() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let mut remind = |title: &str, more: Value| {
+        let mut call = json!({ "title": title, "content": format!("See to the {title}."), "type": "todo" });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        agent.ok("mem_save", call).str("id").to_owned()
+    };
+    let first = remind("certificate", json!({}));
+    let second = remind("new certificate", json!({ "supersedes": [first] }));
+    let aside = remind("archive", json!({}));
+    home.json(&["archive", &aside]);
+    let due = |agent: &mut crate::support::Agent| {
+        let text = agent.ok("mem_context", json!({})).str("text").to_owned();
+        let part = text.split("\n## ").find(|part| part.starts_with("Due")).unwrap_or_default().to_owned();
+        let ids = [&first, &second, &aside].map(|id| part.contains(id.as_str()));
+        (ids, home.json(&["health"])["health"]["due"].as_u64())
+    };
+    let mut agent = home.agent();
+    assert_eq!(due(&mut agent), ([false, true, false], Some(1)));
+    agent.ok("mem_update", json!({ "id": second, "done": true }));
+    assert_eq!(due(&mut agent), ([false; 3], Some(0)));
+    let text = agent.ok("mem_context", json!({})).str("text").to_owned();
+    let line = text.lines().find(|line| line.contains(&second)).unwrap_or_default();
+    assert!(line.contains(", done)"), "{text}");
+    agent.ok("mem_delete", json!({ "id": second }));
+    assert_eq!(due(&mut agent), ([true, false, false], Some(1)), "nothing is in its place any more");
+}
+
+#[test]
 fn a_prospective_memory_with_a_trigger_is_shown_there() {
     let home = Home::new();
     let repository = home.folder("app");
@@ -377,6 +447,11 @@ fn a_prospective_memory_with_a_trigger_is_shown_there() {
         (remind("In the store", "path:src/store"), remind("On release", "branch:release/*"));
     let got = agent.get(&in_store);
     assert_eq!((got.str("trigger"), got.str("kind")), ("path:src/store", "prospective"), "{got:?}");
+    assert!(
+        got.text.contains("kind: prospective") && got.text.contains("shown in: path:src/store"),
+        "{got:?}"
+    );
+    assert!(home.run(&["get", &in_store]).stdout.contains("path:src/store"));
     let due = |folder: &std::path::Path| {
         let mut agent = home.pump().project("app").cwd(folder).start();
         let text = agent.ok("mem_context", json!({})).str("text").to_owned();

@@ -139,7 +139,9 @@ fn script(kind: &str) -> Option<Role> {
         | "type_alias_declaration"
         | "enum_declaration" => Role::Symbol,
         "internal_module" | "module" => Role::Scope,
-        "variable_declarator" | "field_definition" | "public_field_definition" => Role::Constant,
+        "variable_declarator" | "field_definition" | "public_field_definition" | "assignment_expression" => {
+            Role::Constant
+        }
         _ => return None,
     })
 }
@@ -202,7 +204,10 @@ mod tests {
             (Language::Cpp, &["class_specifier", "namespace_definition", "alias_declaration"]),
             (Language::Go, &["method_declaration", "type_spec", "type_alias", "const_spec", "var_spec"]),
             (Language::Java, &["record_declaration", "constructor_declaration", "variable_declarator"]),
-            (Language::JavaScript, &["generator_function_declaration", "field_definition"]),
+            (
+                Language::JavaScript,
+                &["generator_function_declaration", "field_definition", "assignment_expression"],
+            ),
             (Language::Python, &["function_definition", "class_definition", "assignment"]),
             (Language::Ruby, &["singleton_method", "module", "assignment", "body_statement"]),
             (Language::Rust, &["function_signature_item", "impl_item", "macro_definition", "union_item"]),

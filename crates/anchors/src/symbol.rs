@@ -12,6 +12,8 @@ pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 pub const SYMBOLS_MAX: usize = 20_000;
 /// Deepest node that is visited; code written by people has some dozens of levels.
 const DEPTH_MAX: usize = 500;
+/// What JavaScript may assign to a member and calls by its name.
+const FUNCTIONS: [&str; 4] = ["function_expression", "arrow_function", "generator_function", "class"];
 /// Longest name of a symbol with its scopes, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 /// How much of a file's beginning is checked for zero bytes, which mean that it is not text.
@@ -150,6 +152,10 @@ impl<'b> Walk<'b> {
             Language::Python => is_upper && !name.contains(char::is_lowercase),
             Language::Ruby => is_upper,
             Language::C | Language::Cpp | Language::Go => true,
+            _ if node.kind() == "assignment_expression" => {
+                let right = node.child_by_field_name("right");
+                right.is_some_and(|right| FUNCTIONS.contains(&right.kind()))
+            }
             _ => node.child_by_field_name("value").is_some(),
         }
     }
@@ -164,7 +170,7 @@ impl<'b> Walk<'b> {
     fn name(&self, node: Node<'_>) -> Option<String> {
         let field = match node.kind() {
             "impl_item" => "type",
-            "assignment" => "left",
+            "assignment" | "assignment_expression" => "left",
             "field_definition" => "property",
             "function_definition" | "type_definition" | "init_declarator"
                 if matches!(self.language, Language::C | Language::Cpp) =>
@@ -176,12 +182,16 @@ impl<'b> Walk<'b> {
         let named = innermost(node.child_by_field_name(field)?);
         let is_plain = match node.kind() {
             "assignment" => matches!(named.kind(), "identifier" | "constant"),
+            "assignment_expression" => named.kind() == "member_expression",
             _ => true,
         };
         let name = self.text(named).filter(|_| is_plain)?;
         if self.language == Language::Go && node.kind() == "method_declaration" {
             let receiver = self.receiver(node)?;
             return Some(format!("{receiver}::{name}"));
+        }
+        if node.kind() == "assignment_expression" {
+            return assigned(&name);
         }
         Some(name.replace('.', "::"))
     }
@@ -212,6 +222,16 @@ impl<'b> Walk<'b> {
         let wrapping = self.above.iter().rev().take_while(|parent| wraps(parent)).last();
         wrapping.unwrap_or(&node).byte_range()
     }
+}
+
+/// What an assignment to a member defines: `exports.f = …`, `module.exports.f = …`, `Type.prototype.f = …`.
+fn assigned(left: &str) -> Option<String> {
+    let exported = ["module.exports.", "exports."].into_iter().find_map(|of| left.strip_prefix(of));
+    let name = match exported {
+        Some(name) => name.to_owned(),
+        None => left.split_once(".prototype.").map(|(of, name)| format!("{of}.{name}"))?,
+    };
+    Some(name.replace('.', "::"))
 }
 
 /// The name inside a declarator or type, below pointers, parameters and type arguments.
@@ -282,6 +302,12 @@ mod tests {
         for language in [Language::JavaScript, Language::TypeScript, Language::Tsx] {
             assert_eq!(names(language, text), ["f", "g", "C", "C::x", "C::m", "C::p", "h"], "{language:?}");
         }
+        let text = "module.exports.f = function () {};\nexports.g = async (a) => a;\nC.prototype.m = function* () {};\n\
+            exports.h = h;\nthis.x = function () {};\napp.use = 1;\nfunction k() { exports.inner = () => 1; }\n\
+            exports.D = class { n() {} };";
+        let want = ["f", "g", "C::m", "k", "D", "n"];
+        assert_eq!(names(Language::JavaScript, text), want);
+        assert_eq!(found(Language::JavaScript, text)[0].1, "module.exports.f = function () {}");
         let text = "interface I { a: string }\ntype T = I | null;\nenum E { A }\nnamespace N { export function k() {} }\n\
             abstract class D<T> extends C { private y: number = 1; z(): void {} }";
         assert_eq!(names(Language::TypeScript, text), ["I", "T", "E", "N::k", "D", "D::y", "D::z"]);

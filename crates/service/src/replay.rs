@@ -1,7 +1,7 @@
 //! What was believed at a moment, against a naive replay: every answer about the past is compared with a copy of everything
 //! that was there then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
@@ -29,6 +29,16 @@ fn clock() -> Timestamp {
 /// What is known of each memory that is there: its revision, title and content.
 type Present = BTreeMap<MemoryId, (u32, String, String)>;
 
+/// What was there after an operation.
+#[derive(Clone)]
+struct Moment {
+    at: Timestamp,
+    /// What is still known of it.
+    then: Present,
+    /// All that was live, also if its text is no longer kept.
+    live: BTreeSet<MemoryId>,
+}
+
 /// One project with its history, told twice: to the service, and as copies of everything.
 struct Twice<'a> {
     service: &'a Service,
@@ -39,8 +49,10 @@ struct Twice<'a> {
     texts: usize,
     now: Present,
     deleted: Present,
+    /// Which memory took which one's place, and when.
+    supersessions: Vec<(MemoryId, MemoryId, Timestamp)>,
     /// Everything after each operation.
-    then: Vec<(Timestamp, Present)>,
+    then: Vec<Moment>,
 }
 
 impl<'a> Twice<'a> {
@@ -51,7 +63,8 @@ impl<'a> Twice<'a> {
         let session = SessionId::parse(&format!("s-{seed}")).unwrap();
         let rng = StdRng::seed_from_u64(seed);
         let (now, deleted) = (Present::new(), Present::new());
-        Self { service, caller, session, keep, rng, texts: 0, now, deleted, then: Vec::new() }
+        let (supersessions, then) = (Vec::new(), Vec::new());
+        Self { service, caller, session, keep, rng, texts: 0, now, deleted, supersessions, then }
     }
 
     fn text(&mut self) -> (String, String) {
@@ -76,7 +89,8 @@ impl<'a> Twice<'a> {
             _ => self.supersede().await,
         }
         let (_, at) = self.service.base.store.events().last().await.unwrap();
-        self.then.push((at, self.now.clone()));
+        let (then, live) = (self.now.clone(), self.now.keys().copied().collect());
+        self.then.push(Moment { at, then, live });
     }
 
     async fn save(&mut self) {
@@ -116,7 +130,7 @@ impl<'a> Twice<'a> {
         self.now.insert(id, (revision, title, content));
         let last_gone = revision.saturating_sub(self.keep).saturating_sub(1);
         if self.keep > 0 && last_gone > 0 {
-            for (_, then) in &mut self.then {
+            for Moment { then, .. } in &mut self.then {
                 if then.get(&id).is_some_and(|(revision, ..)| *revision <= last_gone) {
                     then.remove(&id);
                 }
@@ -129,7 +143,11 @@ impl<'a> Twice<'a> {
         self.service.memories.delete(&self.caller, &self.session, &id, hard).await.unwrap();
         let gone = self.now.remove(&id).unwrap();
         if hard {
-            self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
+            for Moment { then, live, .. } in &mut self.then {
+                then.remove(&id);
+                live.remove(&id);
+            }
+            self.supersessions.retain(|(newer, older, _)| *newer != id && *older != id);
         } else {
             self.deleted.insert(id, gone);
         }
@@ -150,21 +168,37 @@ impl<'a> Twice<'a> {
         let (Some(newer), Some(older)) = (self.any(), self.any()) else { return };
         let patch = Patch { supersedes: vec![older], ..Patch::default() };
         // Refused where it goes in a circle, which changes nothing.
-        let _ = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        let done = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        if done.is_ok_and(|done| !done.superseded.is_empty()) {
+            let (_, at) = self.service.base.store.events().last().await.unwrap();
+            self.supersessions.push((newer, older, at));
+        }
+    }
+
+    /// Whether, at a moment, something was in a memory's place.
+    fn is_old(&self, id: MemoryId, moment: &Moment) -> bool {
+        let (mut known, mut next) = (vec![id], vec![id]);
+        while let Some(id) = next.pop() {
+            for (newer, older, since) in &self.supersessions {
+                if *older == id && *since <= moment.at && !known.contains(newer) {
+                    known.push(*newer);
+                    next.push(*newer);
+                }
+            }
+        }
+        known[1..].iter().any(|newer| moment.live.contains(newer))
     }
 
     async fn compare(&mut self) {
         for _ in 0..MOMENTS {
-            let Some((at, then)) = self.then.choose(&mut self.rng).cloned() else { return };
-            // What came before the first of several operations at one moment cannot be told apart from it.
-            let Some((at, then)) =
-                self.then.iter().rfind(|(other, _)| *other == at).cloned().or(Some((at, then)))
-            else {
-                return;
-            };
+            let Some(Moment { at, .. }) = self.then.choose(&mut self.rng) else { return };
+            // What came before the last of several operations at one moment cannot be told apart from it.
+            let Some(moment) = self.then.iter().rfind(|other| other.at == *at).cloned() else { return };
+            let (at, then) = (moment.at, &moment.then);
             let found = self.search(at).await;
-            let wanted: BTreeMap<MemoryId, String> =
-                then.iter().map(|(id, (_, title, _))| (*id, title.clone())).collect();
+            let wanted =
+                then.iter().map(|(id, (_, title, _))| (*id, (title.clone(), self.is_old(*id, &moment))));
+            let wanted: BTreeMap<MemoryId, (String, bool)> = wanted.collect();
             assert_eq!(found, wanted, "{} as of {at}", self.caller.project);
             for (id, (_, title, content)) in then.iter().take(3) {
                 let request = ObservationRequest {
@@ -183,7 +217,8 @@ impl<'a> Twice<'a> {
         }
     }
 
-    async fn search(&self, at: Timestamp) -> BTreeMap<MemoryId, String> {
+    /// The title of each hit, and whether it is marked `old`.
+    async fn search(&self, at: Timestamp) -> BTreeMap<MemoryId, (String, bool)> {
         let mut found = BTreeMap::new();
         for page in 0.. {
             let request = SearchRequest {
@@ -195,7 +230,11 @@ impl<'a> Twice<'a> {
             };
             let answer = self.service.recall.search(&self.caller, request).await.unwrap();
             assert!(answer.words_only);
-            found.extend(answer.hits.iter().map(|hit| (hit.id.into(), hit.title.clone())));
+            let is_old = |id: &MemoryId| {
+                answer.marks.get(id).is_some_and(|marks| marks.iter().any(|mark| mark.name == "old"))
+            };
+            let hits = answer.hits.iter().map(|hit| (MemoryId::from(hit.id), hit));
+            found.extend(hits.map(|(id, hit)| (id, (hit.title.clone(), is_old(&id)))));
             if !answer.more {
                 break;
             }

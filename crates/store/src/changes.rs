@@ -296,6 +296,7 @@ mod tests {
         tables.former.put.push((Project::general(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
+        tables.revisions.anchored.push((old.id, 1, 2));
         tables.memories.purged.push(old.id);
         tables.memories.put.extend([old, new]);
         tables.sessions.put.extend([gone_on, begun]);
@@ -313,6 +314,7 @@ mod tests {
             statement::COMMIT_PURGED,
             statement::COMMIT_TRIMMED,
             statement::COMMIT_REVISIONS,
+            statement::COMMIT_ANCHORED,
             statement::COMMIT_PROMPTS,
             statement::COMMIT_CREATED_IN,
             statement::COMMIT_FOLLOWS,

@@ -94,7 +94,7 @@ impl TryFrom<AnchorRow> for Anchor {
     }
 }
 
-fn anchor_record(memory: &MemoryId) -> RecordId {
+pub(super) fn anchor_record(memory: &MemoryId) -> RecordId {
     RecordId::new("anchor", memory.as_str())
 }
 

@@ -221,6 +221,9 @@ impl Write<'_> {
         {
             tables.revisions.trimmed.push((before.id, upto));
         }
+        if (&memory.title, &memory.content) == (&before.title, &before.content) {
+            tables.revisions.anchored.push((memory.id, before.revision, memory.revision));
+        }
         tables.revisions.put.push(Revision::from(before));
         tables.written_in_its_session(memory, at);
         tables.jobs.due.push((memory.id, memory.revision));

@@ -5,6 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    footing::anchor_record,
     read::{Page, Table, Vars, Walk, one},
     row::{
         BodyRow, datetime, held, memory_id, memory_record, session_id, session_record, small, timestamp,
@@ -73,6 +74,8 @@ pub(super) struct RevisionChanges {
     pub put: Vec<Revision>,
     /// Memories, each with the revision up to which its revisions are removed, where the user limits their number.
     pub trimmed: Vec<(MemoryId, u32)>,
+    /// Memories, each with the revision before and after a change that left their text as it was: what they are anchored to stays.
+    pub anchored: Vec<(MemoryId, u32, u32)>,
 }
 
 #[derive(SurrealValue)]
@@ -82,6 +85,14 @@ struct Trim {
     upto: i64,
 }
 
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Kept {
+    anchor: RecordId,
+    before: i64,
+    after: i64,
+}
+
 impl Part for RevisionChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_TRIMMED, "trimmed", &self.trimmed, |(memory, upto)| Trim {
@@ -89,6 +100,11 @@ impl Part for RevisionChanges {
             upto: i64::from(*upto),
         });
         commit.add(statement::COMMIT_REVISIONS, "revisions", &self.put, |old| RevisionRow::from(old));
+        commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| Kept {
+            anchor: anchor_record(memory),
+            before: i64::from(*before),
+            after: i64::from(*after),
+        });
     }
 }
 

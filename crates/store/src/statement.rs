@@ -30,6 +30,7 @@ statements! {
     CHUNK_GET = "chunk_get",
     CITATION_OF_EXCHANGES = "citation_of_exchanges",
     CITATION_OF_MEMORY = "citation_of_memory",
+    COMMIT_ANCHORED = "commit_anchored",
     COMMIT_ARRANGEMENTS = "commit_arrangements",
     COMMIT_ARTIFACTS = "commit_artifacts",
     COMMIT_CANDIDATES = "commit_candidates",

@@ -30,11 +30,17 @@ impl TextKey {
 pub(super) struct ReadText {
     titles: Vec<String>,
     forms: Vec<String>,
+    /// The content behind its title, as one text.
+    with_title: Option<String>,
 }
 
 impl ReadText {
     pub fn of(title: &str, content: &str) -> Self {
-        Self { titles: sameness::titles(title), forms: sameness::readings(content) }
+        Self {
+            titles: sameness::titles(title),
+            forms: sameness::readings(content),
+            with_title: sameness::noted_with_title(title, content),
+        }
     }
 }
 
@@ -65,10 +71,12 @@ impl KeyMaker {
     }
 
     /// The keys by which a text is looked up in a place: for each form in which it is read, one with each form of its title,
-    /// and one for the content under any title.
+    /// and one for the content under any title; and one for the content behind its title.
     pub fn keys<'a>(&'a self, place: Place<'a>, read: &'a ReadText) -> impl Iterator<Item = TextKey> + 'a {
         let titles = || read.titles.iter().map(|title| Some(&**title)).chain([None]);
-        read.forms.iter().flat_map(move |form| titles().map(move |title| self.key(place, title, form)))
+        let apart =
+            read.forms.iter().flat_map(move |form| titles().map(move |title| self.key(place, title, form)));
+        apart.chain(read.with_title.iter().map(move |form| self.key(place, None, form)))
     }
 
     pub fn key(&self, place: Place<'_>, title: Option<&str>, form: &str) -> TextKey {
@@ -78,20 +86,18 @@ impl KeyMaker {
     /// All keys under which a memory's text may be noted.
     pub fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
         let read = ReadText::of(&memory.title, &memory.content);
-        let keys = places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>());
-        keys.chain(self.noted_with_title(memory)).collect()
+        places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>()).collect()
     }
 
-    /// The keys recorded for a memory's text in its scope, with the content in some form. The one for its content alone is
-    /// included only if the content says the same under any title.
-    pub fn noted_keys(&self, memory: &Memory, form: &str) -> Vec<TextKey> {
-        let title = sameness::normal(&memory.title);
-        let place = Place::In(&memory.scope);
-        let mut keys = vec![self.key(place, Some(&title), form)];
-        if sameness::is_self_contained(&memory.title, &memory.content) {
-            keys.push(self.key(place, None, form));
-        }
-        keys
+    /// The key recorded for a memory's text in its scope, with the content in some form.
+    pub fn noted_key(&self, memory: &Memory, form: &str) -> TextKey {
+        self.key(Place::In(&memory.scope), Some(&sameness::normal(&memory.title)), form)
+    }
+
+    /// The key recorded for a memory's content alone, in some form, if it says the same under any title.
+    pub fn noted_content(&self, memory: &Memory, form: &str) -> Option<TextKey> {
+        let is_self_contained = sameness::is_self_contained(&memory.title, &memory.content);
+        is_self_contained.then(|| self.key(Place::In(&memory.scope), None, form))
     }
 
     /// The key recorded for a project's text among those of all projects, with the content in some form.
@@ -101,11 +107,12 @@ impl KeyMaker {
         (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, form))
     }
 
-    /// The key recorded for a text whose content says nothing by itself, with both in one text.
-    pub fn noted_with_title(&self, memory: &Memory) -> Option<TextKey> {
-        let form = sameness::noted_with_title(&memory.title, &memory.content)?;
-        let is_short = !sameness::is_self_contained(&memory.title, &memory.content);
-        is_short.then(|| self.key(Place::In(&memory.scope), None, &form))
+    /// The keys recorded for a memory's content behind its title, as one text, in its scope and among those of all projects.
+    pub fn noted_with_title(&self, memory: &Memory) -> Vec<TextKey> {
+        let form = sameness::noted_with_title(&memory.title, &memory.content);
+        form.iter()
+            .flat_map(|form| places_of(&memory.scope).map(move |place| self.key(place, None, form)))
+            .collect()
     }
 
     pub fn digest(&self, form: &str) -> String {

@@ -151,9 +151,15 @@ impl Tables {
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
         let mut note = |form: &str| {
-            let keys = key_maker.noted_keys(was, form).into_iter().chain(key_maker.noted_anywhere(was, form));
-            let keys: Vec<TextKey> =
-                keys.chain(key_maker.noted_with_title(was)).filter(|key| !is_kept(key)).collect();
+            let content = key_maker.noted_content(was, form);
+            // What only got another title is still said.
+            let with_title = match &content {
+                Some(content) if is_kept(content) => Vec::new(),
+                _ => key_maker.noted_with_title(was),
+            };
+            let apart = [Some(key_maker.noted_key(was, form)), content, key_maker.noted_anywhere(was, form)];
+            let keys = apart.into_iter().flatten().chain(with_title);
+            let keys: Vec<TextKey> = keys.filter(|key| !is_kept(key)).collect();
             let has_any = !keys.is_empty();
             let tombstone =
                 |key: TextKey| (key.clone(), Some(Tombstone { key, memory: was.id, why, replaced_by, at }));
@@ -615,6 +621,6 @@ impl Store {
 /// What is noted of a memory's text when it is deleted, for tests.
 #[cfg(test)]
 pub(super) fn tombstone_of(key_maker: &KeyMaker, memory: &Memory) -> Tombstone {
-    let key = key_maker.noted_keys(memory, &sameness::noted(&memory.content))[0].clone();
+    let key = key_maker.noted_key(memory, &sameness::noted(&memory.content));
     Tombstone { key, memory: memory.id, why: Why::Deleted, replaced_by: None, at: Timestamp::UNIX_EPOCH }
 }

@@ -176,6 +176,7 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
             },
         ),
         ("kind", shown(&found.nature)),
+        ("shown in", shown(&found.trigger)),
         ("done", moment(&found.done_at)),
         ("archived", moment(&found.archived_at)),
         ("valid from", moment(&valid.from)),

@@ -144,6 +144,7 @@ fn details(memory: &Memory, locale: &Locale) -> Vec<Detail> {
         ("Scope", plain(memory.scope.clone())),
         ("Topic key", plain(memory.topic_key.clone())),
         ("Kind", plain(memory.nature.clone())),
+        ("Shown in", plain(memory.trigger.clone())),
         ("Tags", plain(memory.tags.clone())),
         ("Origin", plain(memory.origin.clone())),
         ("Session", one(&memory.session, link::session(&memory.session))),

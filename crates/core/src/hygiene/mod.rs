@@ -39,14 +39,19 @@ impl Draft {
         identity(&self.scope, &self.kind, &self.title)
     }
 
-    /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and, where
-    /// the draft sets it, the validity. The author and the time do not matter.
+    /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and what the draft
+    /// sets of the rest. The author and the time do not matter.
     pub fn equals(&self, memory: &Memory) -> bool {
         self.kind == memory.kind
             && self.title == memory.title
             && self.content == memory.content
             && same_tags(&self.tags, &memory.tags)
-            && (self.valid == Validity::default() || self.valid == memory.valid)
+            && self.holds_as(memory)
+    }
+
+    /// Whether the memory holds when, how and where the draft says, as far as it says so.
+    fn holds_as(&self, memory: &Memory) -> bool {
+        (self.valid == Validity::default() || self.valid == memory.valid)
             && (self.nature.is_none() || self.nature == memory.nature)
             && (self.trigger.is_none() || self.trigger == memory.trigger)
     }
@@ -79,7 +84,7 @@ pub enum Decision {
 }
 
 /// Decides what a save does. The topic key comes first; then a recent twin with the same content is counted as a
-/// repetition. Different content is never dropped.
+/// repetition. Different content is never dropped, and neither are dates, a kind or a trigger that the twin does not have.
 ///
 /// A draft with a topic key that no live memory holds does not repeat a twin without that key, because the twin's
 /// id would not answer to the key. A memory is created.
@@ -90,7 +95,8 @@ pub fn decide(draft: &Draft, existing: &Existing<'_>) -> Decision {
     }
     let repeats = |twin: &&Memory| {
         let same_key = draft.topic_key.is_none() || draft.topic_key == twin.topic_key;
-        same_key && same_content(&draft.content, &twin.content)
+        let same_text = same_content(&draft.content, &twin.content);
+        same_key && same_text && draft.holds_as(twin) && twin.done_at.is_none()
     };
     if let Some(twin) = existing.recent_twins.iter().find(repeats) {
         return Decision::Repeat { id: twin.id };
@@ -176,5 +182,30 @@ mod tests {
             assert_eq!(decide(&draft(content, key), &existing), want, "{content} {key:?}");
         }
         assert_eq!(decide(&draft("x", Some("bug/x")), &Existing::default()), Decision::Create);
+    }
+
+    #[test]
+    fn dates_kinds_and_triggers_are_never_dropped() {
+        let twins = [stored("text", None)];
+        let existing = Existing { topic_holder: None, recent_twins: &twins };
+        type Change = fn(&mut Draft);
+        let changes: [(&str, Change); 3] = [
+            ("kind", |d| d.nature = Some(Nature::Prospective)),
+            ("valid_from", |d| d.valid.from = Some(Timestamp::UNIX_EPOCH)),
+            ("trigger", |d| d.trigger = Trigger::parse(&text("branch:x")).ok()),
+        ];
+        for (field, change) in changes {
+            let mut changed = draft("text", None);
+            change(&mut changed);
+            assert_eq!(decide(&changed, &existing), Decision::Create, "{field}");
+            let mut twin = twins[0].clone();
+            (twin.nature, twin.valid, twin.trigger) =
+                (changed.nature, changed.valid, changed.trigger.clone());
+            let equal = Existing { topic_holder: None, recent_twins: std::slice::from_ref(&twin) };
+            assert_eq!(decide(&changed, &equal), Decision::Repeat { id: twin.id }, "{field}");
+        }
+        let done = [Memory { done_at: Some(Timestamp::UNIX_EPOCH), ..twins[0].clone() }];
+        let existing = Existing { topic_holder: None, recent_twins: &done };
+        assert_eq!(decide(&draft("text", None), &existing), Decision::Create, "it is to be done again");
     }
 }

@@ -14,8 +14,13 @@ const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n
     title|name|description|details?|discovery|discoveries|insights?|memory|observations?|constraints?|patterns?|preferences?|answer|\
     statement|message|value|topic|subject|warum|wo|wann|wie|wer|gelernt|notiz|hinweis|merke|fakt|entscheidung|entschieden|\
     regel|zusammenfassung|kontext|ergebnis|fazit|grund|wichtig|tipp|inhalt|titel|beschreibung|erkenntnis|beobachtung";
-/// Phrases that introduce a statement: `Note that …`.
-const PHRASES: &str = r"(?:please\s+)?(?:note|remember|recall|keep\s+in\s+mind)\s+that";
+/// Whose statement it is, in a conversation that was written down: `User: …`, `Assistant said: …`.
+const SPEAKERS: &str = "user|human|assistant|agent|claude|codex|gemini|copilot|cursor";
+/// Phrases that introduce a statement: `Note that …`, `Also, …`.
+const PHRASES: &str = concat!(
+    r"(?:please\s+)?(?:note|remember|recall|keep\s+in\s+mind)\s+that",
+    r"|(?:also|additionally|furthermore|moreover|besides|in\s+addition|außerdem|zudem),"
+);
 /// A day at the beginning, with or without the time: `2026-11-01: …`, `[2026-11-01 10:30] …`, `Nov 1, 2026 – …`.
 const DATE: &str = concat!(
     r"[*_]*[(\[]?(?:(?:as\s+of|on|stand|vom|am)\s+)?(?:",
@@ -25,10 +30,13 @@ const DATE: &str = concat!(
     r"(?:\s+\d{1,2}(?:st|nd|rd|th)?,?)?\s+\d{4}",
     r")[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?"
 );
-/// Signs that draw the eye to a line, and ticked boxes. A cross is none of these: it denies.
+/// Signs that draw the eye to a line: arrows, boxes, ticks and pictures. What denies, forbids, asks or throws away is none of
+/// these: crosses, no-entry signs, question marks, bins, graves, thumbs down, red lights.
 const SIGNS: &str = concat!(
-    r"[\u{2190}-\u{21ff}\u{2610}\u{2611}\u{2139}\u{2705}\u{2713}\u{2714}\u{26a0}\u{2b50}\u{27a1}\u{1f449}\u{1f4a1}\u{1f4cc}\u{1f4dd}]",
-    r"\u{fe0f}?[ \t]*"
+    r"(?:[\u{2190}-\u{21ff}\u{2610}\u{2611}\u{2713}\u{2714}[\p{Extended_Pictographic}--[",
+    r"\u{2049}\u{2620}\u{26b0}\u{26b1}\u{26d4}\u{2716}\u{274c}\u{274e}\u{2753}\u{2754}\u{1f198}\u{1f44e}\u{1f480}\u{1f494}",
+    r"\u{1f4f5}\u{1f515}\u{1f534}\u{1f5d1}\u{1f645}\u{1f6a7}\u{1f6ab}\u{1f6ad}-\u{1f6b1}\u{1f6b3}\u{1f6b7}\u{1f6d1}\u{1faa6}",
+    r"]]][\u{1f3fb}-\u{1f3ff}]?\u{fe0f}?\u{200d}?)+[ \t]*"
 );
 /// Elements of HTML whose tags leave the meaning. `del`, `s`, `sub` and `sup` change it.
 const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
@@ -49,26 +57,28 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
     ))
 });
-/// What lines begin with: quotes, headings, items with their numbers and boxes.
-static MARKS: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?mi)^[ \t]*(?:(?:[>#*+\-\u{2022}]+|\(?\d{1,3}[.)]|\[[ x-]?\])[ \t]+)+"));
+/// What lines begin with: quotes, headings, comments, items with their numbers and boxes.
+static MARKS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?mi)^[ \t]*(?:(?:[>#*+\-\u{2022}]+|/{2,3}!?|\(?\d{1,3}[.)]|\[[ x-]?\])[ \t]+)+")
+});
 /// What a text begins with: one of these, or a date, a sign, a label or a phrase.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
-    let item = r"(?:[>#*+\-\u{2022}]+|\(?\d{1,3}[.)]|[a-z]\)|\[[ x-]?\])\s+";
+    let item = r"(?:[>#*+\-\u{2022}]+|/{2,3}!?|\(?\d{1,3}[.)]|[a-z]\)|\[[ x-]?\])\s+";
     let label = format!(
-        r"[*_`]*(?:{LABELS}|step|item|point|punkt|schritt)[*_`]*(?:\s+#?\d{{1,3}})?(?:\s*\(\d{{4}}-\d\d-\d\d\))?\s*:[*_]*\s+"
+        r"[*_`]*(?:{LABELS}|step|item|point|punkt|schritt|(?:the\s+)?(?:{SPEAKERS})(?:\s+(?:said|says|wrote))?)[*_`]*{}",
+        r"(?:\s+#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?(?:\s*:[*_]*|\s+[-–—])\s+"
     );
     compiled(&format!(
-        r"(?i)\A(?:{item}|{DATE}|{SIGNS}|{label}|{PHRASES}\s+|-(?P<kept>(?-i:\p{{Lu}}\p{{Ll}})))"
+        r"(?i)\A(?:{item}|{DATE}|{SIGNS}|{label}|(?:{PHRASES})\s+|-(?P<kept>(?-i:\p{{Lu}}\p{{Ll}})))"
     ))
 });
-/// What a text ends with: where it is written, too. `X (see #12).`
+/// What a text ends with: where it is written, too. `X (see #12).`, `X [1]`
 static TAIL: LazyLock<Regex> = LazyLock::new(|| {
     let source = concat!(
         r"(?:see|cf\.?|ref\.?|via|siehe|vgl\.?|source|quelle):?\s+",
         r"(?:(?:also|auch|issue|pr|page|section|commit|ticket|docs?)\s+)?[^\s()\[\]]{1,120}"
     );
-    compiled(&format!(r"(?i)\s*[(\[](?:{source}|#\d{{1,7}})[)\]](?P<stop>[.!]?)\s*\z"))
+    compiled(&format!(r"(?i)\s*(?:[(\[](?:{source}|#\d{{1,7}})[)\]]|\[\^?\d{{1,3}}\])(?P<stop>[.!]?)\s*\z"))
 });
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
@@ -78,16 +88,20 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
 static ENCLOSED: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?s)^\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>(.*)</([A-Za-z][\w-]*)\s*>\s*$"));
 static LINK: LazyLock<Regex> = LazyLock::new(|| compiled(r#"!?\[([^\[\]]+)\]\([^()\s]*(?:\s+"[^"]*")?\)"#));
-static ENTITY: LazyLock<Regex> = LazyLock::new(|| compiled("&(quot|amp|lt|gt|apos|nbsp|#39|#34);"));
+static ENTITY: LazyLock<Regex> = LazyLock::new(|| {
+    compiled("(?i)&(?:#x(?P<hex>[0-9a-f]{1,6})|#(?P<number>[0-9]{1,7})|(?P<name>[a-z]{2,6}));")
+});
 /// A sign that Markdown or JSON escapes: `max\_size`.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| compiled(r#"\\([_*#<>`"'~])"#));
 /// The lines around a block of code.
 static FENCE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t>]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$"));
-/// A line with a string as JSON, YAML and TOML write it, with or without its name.
+/// A line with a string as JSON, YAML and TOML write it, with or without its name. Between single quotes, YAML doubles those
+/// of the string.
 static STRING: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?(?P<string>"(?:[^"\\]|\\.)*")\s*,?\s*$"#,
-    )
+    compiled(concat!(
+        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?"#,
+        r#"(?:(?P<string>"(?:[^"\\]|\\.)*")|'(?P<plain>(?:[^']|'')*)')\s*,?\s*$"#,
+    ))
 });
 
 fn compiled(pattern: &str) -> Regex {
@@ -167,7 +181,7 @@ fn unquoted(text: &str) -> Option<String> {
 /// A text with what it links, what elements of HTML contain, its strings of JSON and its cells of tables as paragraphs of
 /// their own.
 pub fn set_apart(text: &str) -> Cow<'_, str> {
-    if !has_wrappers(text) && !text.contains('|') {
+    if !has_wrappers(text) && !text.contains(['|', '\'']) {
         return Cow::Borrowed(text);
     }
     let mut apart = String::with_capacity(text.len());
@@ -195,15 +209,35 @@ fn without_wrappers(text: &str, between: &str) -> String {
     });
     let text = FENCE.replace_all(&text, "");
     let text = ESCAPED.replace_all(&text, "$1");
-    let sign = |entity: &Captures<'_>| match &entity[1] {
-        "amp" => "&",
-        "lt" => "<",
-        "gt" => ">",
-        "nbsp" => " ",
-        "apos" | "#39" => "'",
-        _ => "\"",
+    ENTITY.replace_all(&text, entity).into_owned()
+}
+
+/// The character that an entity of HTML stands for; an unknown one stays.
+fn entity(found: &Captures<'_>) -> String {
+    let coded = |name: &str, radix| {
+        let digits = found.name(name)?;
+        u32::from_str_radix(digits.as_str(), radix).ok().and_then(char::from_u32)
     };
-    ENTITY.replace_all(&text, sign).into_owned()
+    let named = || {
+        Some(match found.name("name")?.as_str() {
+            "quot" => '"',
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "nbsp" => ' ',
+            "apos" => '\'',
+            "lsquo" => '‘',
+            "rsquo" => '’',
+            "ldquo" => '“',
+            "rdquo" => '”',
+            "ndash" => '–',
+            "mdash" => '—',
+            "hellip" => '…',
+            _ => return None,
+        })
+    };
+    let sign = coded("hex", 16).or_else(|| coded("number", 10)).or_else(named);
+    sign.map_or_else(|| found[0].to_owned(), String::from)
 }
 
 /// The string of a text that has no other one: `"…"`, `{"text": "…"}`.
@@ -216,12 +250,16 @@ fn sole_string(text: &str) -> Option<String> {
 /// The strings of a line, or of a text, that is a value of JSON or names one.
 fn strings(text: &str) -> Vec<String> {
     let text = text.trim();
-    if !text.contains('"') {
+    if !text.contains(['"', '\'']) {
         return Vec::new();
     }
     if let Some(found) = STRING.captures(text) {
         let holds = found.name("name").is_none_or(|name| !denies(name.as_str()));
-        return holds.then(|| serde_json::from_str(&found["string"]).ok()).flatten().into_iter().collect();
+        let string = || match found.name("plain") {
+            Some(plain) => Some(plain.as_str().replace("''", "'")),
+            None => serde_json::from_str(&found["string"]).ok(),
+        };
+        return holds.then(string).flatten().into_iter().collect();
     }
     let mut found = Vec::new();
     if text.starts_with(['{', '[']) {

@@ -2,17 +2,23 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use jiff::{
+    SignedDuration, Timestamp,
+    civil::{Date, DateTime},
+    tz::TimeZone,
+};
 
 /// From the first to the last moment of a second.
 const LAST_OF_SECOND: SignedDuration = SignedDuration::from_micros(999_999);
+/// The length of a date: `2026-11-21`.
+const DATE_BYTES: usize = 10;
 /// The first day that has moments which some time zones cannot express.
 const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 
-/// A moment: RFC 3339, a date, `today`, `yesterday`, or an age such as `7d` before `now`. A date means the first
-/// instant of the day, or with `end` the last, in UTC.
+/// A moment: RFC 3339, the same without a zone, a date, `today`, `yesterday`, or an age such as `7d` before `now`. Without
+/// a zone, UTC is meant. A date means the first instant of the day, or with `end` the last.
 pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
-    if let Ok(moment) = given.parse::<Timestamp>() {
+    if let Some(moment) = given.parse().ok().or_else(|| without_zone(given)) {
         // Answers show moments in whole seconds, and with `end` a second lasts to its end.
         let whole = end && !given.contains('.');
         return if whole { moment.checked_add(LAST_OF_SECOND).ok() } else { Some(moment) };
@@ -22,7 +28,8 @@ pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp>
         return Some(Timestamp::MAX);
     }
     if let Ok(date) = given.parse::<Date>() {
-        return day(date, end);
+        // A time behind the date that cannot be read is not left out in silence.
+        return if given.len() > DATE_BYTES { None } else { day(date, end) };
     }
     let today = now.to_zoned(TimeZone::UTC).date();
     let named = match given.to_ascii_lowercase().as_str() {
@@ -34,6 +41,13 @@ pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp>
         return day(date, end);
     }
     now.checked_sub(SignedDuration::try_from(span(given)?).ok()?).ok()
+}
+
+/// A date with a time and no zone, in UTC.
+fn without_zone(given: &str) -> Option<Timestamp> {
+    let has_time = given.len() > DATE_BYTES && !given.contains('[');
+    let moment: DateTime = has_time.then(|| given.parse().ok())??;
+    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 /// A duration as settings write it: a whole number and a unit (`"30s"`, `"15m"`, `"2h"`, `"7d"`, `"2w"`, `"1y"`),
@@ -64,4 +78,26 @@ fn day(date: Date, end: bool) -> Option<Timestamp> {
     let day = if end { date.tomorrow().ok()? } else { date };
     let instant = day.to_zoned(TimeZone::UTC).ok()?.timestamp();
     if end { instant.checked_sub(SignedDuration::from_nanos(1_000)).ok() } else { Some(instant) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_a_zone_is_read_as_utc_and_never_left_out() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        for (given, end, want) in [
+            ("2026-11-20T10:00:00", false, "2026-11-20T10:00:00Z"),
+            ("2026-11-20 10:00", false, "2026-11-20T10:00:00Z"),
+            ("2026-11-20T10:00:00", true, "2026-11-20T10:00:00.999999Z"),
+            ("2026-11-20T10:00:00.5", true, "2026-11-20T10:00:00.5Z"),
+        ] {
+            assert_eq!(parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
+        }
+        for bad in ["2026-11-20T25:00:00", "2026-11-20Tnoon", "2026-11-20T10:00:00[Europe/Berlin]"] {
+            assert_eq!(parse_moment(bad, now, false), None, "{bad}");
+        }
+        assert_eq!(parse_moment("9999-12-31T00:00:00", now, true), Some(Timestamp::MAX));
+    }
 }

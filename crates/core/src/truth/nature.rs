@@ -41,7 +41,7 @@ pub fn is_due(memory: &Memory, now: Timestamp) -> bool {
 
 /// Whether a memory is due wherever its trigger, if any, is met ([`crate::domain::Trigger::is_met`]).
 pub fn is_due_somewhere(memory: &Memory, now: Timestamp) -> bool {
-    is_open(memory) && memory.valid.holds_at(now)
+    is_open(memory) && !memory.is_archived() && memory.valid.holds_at(now)
 }
 
 /// Whether a memory never loses strength, because of its kind or its use. `has_superseded` says that it took
@@ -154,6 +154,7 @@ pub(super) mod tests {
             assert_eq!(is_due(&todo, at(day)), want, "{day}");
         }
         assert!(!is_due(&Memory { done_at: Some(at(11)), ..todo.clone() }, at(12)));
+        assert!(!is_due(&Memory { archived_at: Some(at(11)), ..todo.clone() }, at(12)));
         assert!(!is_due(&Memory { deleted_at: Some(at(11)), ..todo }, at(12)));
         assert!(is_due(&memory("todo"), at(0)), "without a moment it is due at once");
         assert!(!is_due(&memory("decision"), at(0)));

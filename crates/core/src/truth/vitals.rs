@@ -33,7 +33,7 @@ impl From<&Memory> for Vital {
             nature: nature(memory),
             scope: memory.scope.name(),
             fades_since: (!is_exempt(memory, false)).then_some(memory.last_seen_at),
-            is_open: is_open(memory) && memory.trigger.is_none(),
+            is_open: is_open(memory) && !memory.is_archived() && memory.trigger.is_none(),
             valid: memory.valid,
             is_flagged: !memory.taint.flags.is_empty(),
         }
@@ -64,8 +64,9 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// Adds a memory; one that is not live is ignored. `has_superseded` says that it took another's place.
-    pub fn take(&mut self, memory: &Vital, has_superseded: bool, now: Timestamp) {
+    /// Adds a memory; one that is not live is ignored. `has_superseded` says that it took another's place, `is_superseded`
+    /// that another took its own.
+    pub fn take(&mut self, memory: &Vital, has_superseded: bool, is_superseded: bool, now: Timestamp) {
         if !memory.is_live {
             return;
         }
@@ -77,7 +78,7 @@ impl Vitals {
         self.faded += u64::from(left < FADED_BELOW);
         *self.kinds.entry(memory.nature.as_str()).or_default() += 1;
         *self.scopes.entry(memory.scope.as_str()).or_default() += 1;
-        self.due += u64::from(memory.is_open && memory.valid.holds_at(now));
+        self.due += u64::from(memory.is_open && !is_superseded && memory.valid.holds_at(now));
         self.expired += u64::from(memory.valid.is_over(now));
         self.flagged += u64::from(memory.is_flagged);
     }
@@ -110,7 +111,7 @@ mod tests {
         let mut vitals = Vitals::default();
         assert_eq!((vitals.average(), vitals.weakest), (None, None));
         for memory in &memories {
-            vitals.take(&memory.into(), false, at(180));
+            vitals.take(&memory.into(), false, false, at(180));
         }
         assert_eq!((vitals.live, vitals.due, vitals.expired, vitals.flagged, vitals.faded), (5, 1, 1, 1, 0));
         assert_eq!(vitals.kinds, [("episodic", 2), ("prospective", 2), ("semantic", 1)].into());
@@ -118,10 +119,13 @@ mod tests {
         assert!((vitals.weakest.unwrap() - 0.9).abs() < 1e-9, "{vitals:?}");
         assert!((vitals.average().unwrap() - 4.9 / 5.0).abs() < 1e-9, "{vitals:?}");
         let mut old = Vitals::default();
-        old.take(&(&memory("session_summary")).into(), false, at(10_000));
+        old.take(&(&memory("session_summary")).into(), false, false, at(10_000));
         assert_eq!(old.faded, 1);
         let mut exempt = Vitals::default();
-        exempt.take(&(&memory("session_summary")).into(), true, at(10_000));
+        exempt.take(&(&memory("session_summary")).into(), true, false, at(10_000));
         assert_eq!((exempt.faded, exempt.weakest), (0, Some(1.0)));
+        let mut superseded = Vitals::default();
+        superseded.take(&(&memory("todo")).into(), false, true, at(180));
+        assert_eq!((superseded.live, superseded.due), (1, 0), "what took its place is to be done");
     }
 }

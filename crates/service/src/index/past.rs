@@ -290,9 +290,35 @@ impl Past {
         }
         let id = memory.id;
         match self.text_at(memory, at).await? {
-            Some(text) => Ok(Memory { deleted_at: None, ..text }),
+            Some(text) => {
+                let by_then = |moment: Option<Timestamp>| moment.filter(|moment| *moment <= at);
+                let (archived_at, done_at) = (by_then(text.archived_at), by_then(text.done_at));
+                Ok(Memory { deleted_at: None, archived_at, done_at, ..text })
+            }
             None => refuse(format!("what memory `{id}` said then is no longer kept")),
         }
+    }
+
+    /// Those among some memories that the store held at a moment. Of each it is given whether it is live now.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn held_at(
+        &self,
+        are_live: &BTreeMap<MemoryId, bool>,
+        at: Timestamp,
+    ) -> Result<BTreeSet<MemoryId>, ServiceError> {
+        let mut held = self.held.known.lock().await;
+        let known = self.followed(&mut held).await?;
+        // Nearly all were never deleted, and nothing is read of these.
+        let is_sure = |(id, is_live): &(&MemoryId, &bool)| **is_live && !known.deletions.contains_key(*id);
+        let (sure, others): (Vec<_>, Vec<_>) = are_live.iter().partition(is_sure);
+        let mut found: BTreeSet<MemoryId> = sure.into_iter().map(|(id, _)| *id).collect();
+        let others = self.base.store.memories().by_ids(others.into_iter().map(|(id, _)| id)).await?;
+        let was_there =
+            |memory: &&Memory| !memory.purged && !known.gaps(memory).iter().any(|gap| gap.has(at));
+        found.extend(others.iter().filter(was_there).map(|memory| memory.id));
+        Ok(found)
     }
 
     /// A memory with the text that it had at a moment; `None` if that text is no longer kept.

@@ -246,7 +246,7 @@ impl Memories {
             None => None,
         };
         let existing = Existing { topic_holder: holder.as_ref(), recent_twins: &twins };
-        let decision = hygiene::decide(draft, &existing);
+        let decision = decided(draft, &existing, door);
         // A session summary is not a fact that could have been corrected, and it revives none.
         let tells_of_session = draft.kind == Kind::session_summary() && !door.is_automatic();
         let admitted = match decision {
@@ -464,6 +464,19 @@ fn draft(fields: &mut Fields, caller: &Caller, request: SaveRequest) -> Result<D
 #[tracing::instrument(level = "debug", skip_all)]
 fn suggest(draft: &Draft) -> String {
     hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content))
+}
+
+/// What a save does. Whoever says again what is in the archive wants it found, and a thing that is done to be done again.
+fn decided(draft: &Draft, existing: &Existing<'_>, door: Door) -> hygiene::Decision {
+    let is_aside = |holder: &Memory| holder.is_archived() || holder.done_at.is_some();
+    match hygiene::decide(draft, existing) {
+        hygiene::Decision::Unchanged { id }
+            if door == Door::EXPLICIT && existing.topic_holder.is_some_and(is_aside) =>
+        {
+            hygiene::Decision::Revise { id }
+        }
+        decision => decision,
+    }
 }
 
 fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {

@@ -94,6 +94,8 @@ pub struct Updated {
     pub memory: Memory,
     /// Whether anything changed.
     pub changed: bool,
+    /// Whether its title or content is another one.
+    pub rewritten: bool,
     /// The memories whose place it took.
     pub superseded: Vec<Memory>,
     /// The project was never seen before; which known ones have a similar name.
@@ -212,7 +214,8 @@ impl Memories {
         self.feedback.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
-        Ok(Updated { memory, changed, superseded, new_project, noted, redacted: fields.redacted() })
+        let redacted = fields.redacted();
+        Ok(Updated { memory, changed, rewritten: corrected, superseded, new_project, noted, redacted })
     }
 
     /// Hides a memory, or with `hard` destroys its text and revisions.
@@ -335,7 +338,7 @@ impl Memories {
         edit: Edit,
     ) -> Result<Updated, ServiceError> {
         let Edited { memory, changed, superseded, noted, .. } = self.edit(caller, session, id, edit).await?;
-        Ok(Updated { memory, changed, superseded, new_project: None, noted, redacted: 0 })
+        Ok(Updated { memory, changed, rewritten: false, superseded, new_project: None, noted, redacted: 0 })
     }
 
     async fn edit(

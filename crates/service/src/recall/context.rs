@@ -186,8 +186,14 @@ impl Recall {
         let listed = due.iter().chain(&elsewhere).chain(&pinned).chain(&recent);
         let shown: Vec<MemoryId> = listed.map(|memory| memory.id).collect();
         let mut marks = self.marks(&shown).await?;
-        for memory in pinned.iter().chain(&recent).filter(|memory| memory.valid.is_over(self.base.now())) {
-            marks.entry(memory.id).or_default().push(Mark::new("expired", MarkDetail::Yes));
+        let now = self.base.now();
+        for memory in pinned.iter().chain(&recent) {
+            for (name, is_so) in [("done", memory.done_at.is_some()), ("expired", memory.valid.is_over(now))]
+            {
+                if is_so {
+                    marks.entry(memory.id).or_default().push(Mark::new(name, MarkDetail::Yes));
+                }
+            }
         }
         let beyond = match (is_empty, has_older || has_more_pinned) {
             (_, true) => Beyond::Older,
@@ -206,7 +212,10 @@ impl Recall {
     ) -> Result<(Vec<Memory>, Vec<Memory>), ServiceError> {
         let now = self.base.now();
         let mut due = self.base.store.memories().prospective(project, DUE_MAX).await?;
-        due.retain(|memory| !memory.is_archived() && truth::is_due_somewhere(memory, now));
+        let succession = self.succession().await?;
+        // What took the place of a thing to be done is to be done now.
+        let is_superseded = |memory: &Memory| succession.successor(&memory.id, None).is_some();
+        due.retain(|memory| truth::is_due_somewhere(memory, now) && !is_superseded(memory));
         due.retain(|memory| scope.is_none_or(|scope| memory.scope.name() == scope));
         due.sort_by_key(waiting_since);
         Ok(due.into_iter().partition(|memory| memory.trigger.is_none()))

@@ -1,5 +1,6 @@
 //! Reading one memory in full.
 
+use super::succession::Beside;
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
 use cerebro_core::{text, truth};
@@ -95,13 +96,14 @@ impl Recall {
         };
         let mut edges = self.base.store.supersessions().of(std::slice::from_ref(&memory.id)).await?;
         edges.retain(|edge| request.as_of.is_none_or(|at| edge.at <= at));
-        let (took, taken): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.newer == memory.id);
+        let then = Box::pin(self.then(request.as_of)).await?;
+        let Beside { supersedes, superseded_by } =
+            self.succession().await?.beside(&memory.id, &edges, then.as_ref());
         let nature = truth::nature(&memory);
-        let has_superseded = took.iter().any(|edge| edge.by != Supersession::CYCLE);
+        let has_superseded =
+            edges.iter().any(|edge| edge.newer == memory.id && edge.by != Supersession::CYCLE);
         let strength =
             truth::strength(&memory, has_superseded, request.as_of.unwrap_or_else(|| self.base.now()));
-        let supersedes = took.iter().map(|edge| edge.older).collect();
-        let superseded_by = taken.iter().map(|edge| edge.newer).collect();
         Ok(Observation {
             memory,
             content_bytes,

@@ -98,10 +98,11 @@ impl Recall {
     pub async fn examine_health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
         let begun = Instant::now();
         let (now, store) = (self.base.now(), &self.base.store);
-        let (successors, census) = (self.succession().await?.successors(), self.census().await?);
+        let (succession, census) = (self.succession().await?, self.census().await?);
+        let successors = succession.successors();
         let (mut vitals, mut deleted) = (Vitals::default(), 0);
         for (id, vital) in census.of(project) {
-            vitals.take(vital, successors.contains(id), now);
+            vitals.take(vital, successors.contains(id), succession.successor(id, None).is_some(), now);
             deleted += u64::from(!vital.is_live);
         }
         let health = Arc::new(Health {

@@ -133,9 +133,10 @@ impl Recall {
         ids: &[MemoryId],
         at: Option<Timestamp>,
     ) -> Result<Marks, ServiceError> {
+        let then = Box::pin(self.then(at)).await?;
         let succession = self.succession().await?;
         let old = |id: &MemoryId| {
-            let newer = succession.successor(id, at)?;
+            let newer = succession.successor(id, then.as_ref())?;
             Some((*id, vec![Mark::new("old", MarkDetail::Id(newer))]))
         };
         Ok(ids.iter().filter_map(old).collect())

@@ -102,6 +102,7 @@ impl Recall {
         } else {
             Projects::Of { project: project.clone(), with_personal: true }
         };
+        let then = Box::pin(self.then(request.as_of)).await?;
         let query = Query {
             text,
             projects,
@@ -121,7 +122,7 @@ impl Recall {
                 Archived::Without
             },
             weights: request.weights,
-            successors: self.succession().await?.at(request.as_of),
+            successors: self.succession().await?.at(then.as_ref()),
             external: self.beside(&request.weights).await?,
         };
         let _place = self.searches.acquire().await;
@@ -178,7 +179,7 @@ impl Recall {
     async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
         let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
         let mut marks = match request.as_of {
-            Some(at) => self.past_marks(&ids, at).await?,
+            Some(at) => Box::pin(self.past_marks(&ids, at)).await?,
             None => self.marks(&ids).await?,
         };
         if request.as_of.is_none() {

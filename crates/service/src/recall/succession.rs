@@ -10,6 +10,12 @@ use cerebro_core::domain::limits::SUPERSEDED_DEPTH_MAX;
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_store::{Committed, Supersession};
 
+/// A moment of the past, and which of the memories at the ends of supersessions the store held then.
+pub(crate) struct Then {
+    at: Timestamp,
+    held: BTreeSet<MemoryId>,
+}
+
 /// All supersessions.
 #[derive(Default)]
 pub(crate) struct Succession {
@@ -35,22 +41,27 @@ impl Succession {
         book
     }
 
-    fn numbered(&self, at: Option<Timestamp>) -> HashMap<u64, u64> {
+    fn numbered(&self, then: Option<&Then>) -> HashMap<u64, u64> {
         let number = |id: MemoryId| SubjectId::from(id).as_number();
-        self.successors.keys().filter_map(|id| Some((number(*id), number(self.successor(id, at)?)))).collect()
+        let successor = |id: &MemoryId| Some((number(*id), number(self.successor(id, then)?)));
+        self.successors.keys().filter_map(successor).collect()
+    }
+
+    /// Whether the store holds a memory at the end of a supersession, or held it then.
+    fn is_held(&self, id: &MemoryId, then: Option<&Then>) -> bool {
+        then.map_or_else(|| self.ends.get(id).copied().unwrap_or(false), |then| then.held.contains(id))
     }
 
     /// The memory in another's place: the last that superseded it and is live; if that is deleted, the one that superseded
-    /// that one. At an earlier moment, the one that had superseded it by then, deleted since or not.
-    pub(crate) fn successor(&self, id: &MemoryId, at: Option<Timestamp>) -> Option<MemoryId> {
+    /// that one. At an earlier moment likewise, as it was then.
+    pub(crate) fn successor(&self, id: &MemoryId, then: Option<&Then>) -> Option<MemoryId> {
         let mut level = vec![*id];
         let mut seen = BTreeSet::from([*id]);
         for _ in 0..SUPERSEDED_DEPTH_MAX {
             let newer = level.iter().filter_map(|id| self.successors.get(id)).flatten();
-            let newer = newer.filter(|(_, since)| at.is_none_or(|at| *since <= at));
+            let newer = newer.filter(|(_, since)| then.is_none_or(|then| *since <= then.at));
             let newer: Vec<MemoryId> = newer.map(|(id, _)| *id).filter(|id| seen.insert(*id)).collect();
-            let is_there = |id: &&MemoryId| at.is_some() || self.ends.get(*id).copied().unwrap_or(false);
-            if let Some(live) = newer.iter().find(is_there) {
+            if let Some(live) = newer.iter().find(|id| self.is_held(id, then)) {
                 return Some(*live);
             }
             level = newer;
@@ -64,12 +75,31 @@ impl Succession {
     }
 
     /// Which memory is in the place of which, now or at an earlier moment, by the index's numbers.
-    pub(crate) fn at(&self, at: Option<Timestamp>) -> Arc<HashMap<u64, u64>> {
-        match at {
+    pub(crate) fn at(&self, then: Option<&Then>) -> Arc<HashMap<u64, u64>> {
+        match then {
             None => Arc::clone(&self.now),
-            Some(_) => Arc::new(self.numbered(at)),
+            Some(_) => Arc::new(self.numbered(then)),
         }
     }
+
+    /// Of the memories that one superseded by some edges, and of those that superseded it, those that the store holds, or
+    /// held then.
+    pub(crate) fn beside(&self, id: &MemoryId, edges: &[Supersession], then: Option<&Then>) -> Beside {
+        let there = |from: fn(&Supersession) -> MemoryId, to: fn(&Supersession) -> MemoryId| {
+            let ends = edges.iter().filter(|edge| from(edge) == *id).map(to);
+            ends.filter(|other| self.is_held(other, then)).collect()
+        };
+        Beside {
+            supersedes: there(|edge| edge.newer, |edge| edge.older),
+            superseded_by: there(|edge| edge.older, |edge| edge.newer),
+        }
+    }
+}
+
+/// The memories on the other ends of one memory's supersessions.
+pub(crate) struct Beside {
+    pub supersedes: Vec<MemoryId>,
+    pub superseded_by: Vec<MemoryId>,
 }
 
 /// The edges as they were last read.
@@ -113,6 +143,16 @@ impl Recall {
         let live = found.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         Ok(self.succession.0.keep(ticket, Succession::new(edges, &live)))
     }
+
+    /// What there was of the supersessions' memories at a moment; `None` for the present.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn then(&self, at: Option<Timestamp>) -> Result<Option<Then>, ServiceError> {
+        let Some(at) = at else { return Ok(None) };
+        let book = self.succession().await?;
+        Ok(Some(Then { at, held: self.past.held_at(&book.ends, at).await? }))
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +182,16 @@ mod tests {
         assert_eq!(successor(&[0], 0), None);
         assert_eq!(successor(&[0, 1, 2, 3, 4], 4), None);
         assert_eq!(book(&[0, 2]).at(None).len(), 1);
-        let then = book(&[]).successor(&ids[0], Some(Timestamp::from_second(2).unwrap()));
-        assert_eq!(then, Some(ids[1]), "at an earlier moment, though it is deleted since");
+        let then = |second: i64, held: &[usize]| Then {
+            at: Timestamp::from_second(second).unwrap(),
+            held: held.iter().map(|at| ids[*at]).collect(),
+        };
+        let earlier = |second, held: &[usize]| book(&[]).successor(&ids[0], Some(&then(second, held)));
+        assert_eq!(earlier(2, &[0, 1]), Some(ids[1]), "at an earlier moment, though it is deleted since");
+        assert_eq!(earlier(2, &[0]), None, "it was deleted then");
+        assert_eq!(earlier(3, &[0, 3]), Some(ids[3]), "past one that was deleted then");
+        assert_eq!(earlier(2, &[0, 3]), None, "it took the place only later");
+        let beside = book(&[0, 1]).beside(&ids[1], &edges, None);
+        assert_eq!((beside.supersedes, beside.superseded_by), (vec![ids[0]], vec![]));
     }
 }
