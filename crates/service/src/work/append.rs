@@ -217,6 +217,9 @@ impl Decision for Append<'_> {
             // Gaps are written by the journal itself.
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
+            if draft.state.was_closed_too_early() {
+                draft.record(write.at(), Step::Reopened)?;
+            }
         }
         appended.seq = draft.stored.work.seq;
         appended.is_long = appended.seq >= limits::EVENTS_WARN;
