@@ -123,7 +123,7 @@ impl State {
                 self.gaps.reason = Some(reason.clone());
             }
             Step::Closed { outcome, .. } => (self.closed, self.turn_open) = (Some(*outcome), false),
-            Step::Reopened => self.closed = None,
+            Step::Reopened => self.reopened(),
             Step::Claimed { holder, fence, .. } => {
                 self.let_go(holder);
                 // Whoever claims it goes on with it.
@@ -146,6 +146,12 @@ impl State {
             "forked" => self.forked(),
             _ => {}
         }
+    }
+
+    /// It is not closed after all.
+    fn reopened(&mut self) {
+        self.closed = None;
+        self.last.retain(|last| !last.text.starts_with(CLOSED));
     }
 
     /// The work continues as a piece of its own: nobody holds it, it is open, and it has no late events yet.
@@ -466,6 +472,8 @@ fn one_line(text: &str) -> String {
     text::cut_chars(&text::one_line(text), LINE_CHARS_MAX).into_owned()
 }
 
+/// How the line of an end begins.
+const CLOSED: &str = "closed: ";
 /// What separates a command from its outcome in a line.
 const OUTCOME: &str = " → ";
 
@@ -512,7 +520,7 @@ fn line(step: &Step, folder: Option<&str>) -> Option<String> {
         Step::Finding { text } => format!("found: {text}"),
         Step::Confirmed { key } => format!("confirmed {key}"),
         Step::Refuted { key, .. } => format!("did not take place: {key}"),
-        Step::Closed { outcome, .. } => format!("closed: {}", outcome.as_str()),
+        Step::Closed { outcome, .. } => format!("{CLOSED}{}", outcome.as_str()),
         _ => return None,
     })
 }

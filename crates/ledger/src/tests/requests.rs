@@ -114,6 +114,7 @@ fn what_is_left_half_way_outlives_the_end_of_its_session() {
         assert!(state.was_closed_too_early(), "{late:?}");
         let (_, state) = folded(&[&close[..], &[late.clone(), Step::Reopened]].concat());
         assert!(!state.was_closed_too_early() && state.is_broken_off(), "{late:?}");
+        assert!(state.last.iter().all(|last| !last.text.contains("closed")), "{:?}", state.last);
         let by_a_person = [prompt("Migrate it"), closed(), late];
         assert!(!folded(&by_a_person).1.was_closed_too_early());
     }
