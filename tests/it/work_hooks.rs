@@ -206,6 +206,11 @@ fn a_command_in_the_background_outlives_the_end_of_its_session() {
     assert_eq!(works(&home)[0]["status"], "open");
     let text = context_at_start(&home, "codex", "two", "startup");
     assert!(text.contains("`./migrate.sh --all` had begun"), "{text}");
+    // A person says that it is done, and that holds.
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    home.run(&["work", "close", &id]).success();
+    tell("PreCompact", json!({ "trigger": "manual" }));
+    assert_eq!(works(&home)[0]["status"], "closed");
 
     // The end of a command that is reported after that of its session closes the work.
     let tell = |event: &str, more: Value| report(&home, "claude-code", event, "three", more);

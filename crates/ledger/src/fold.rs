@@ -454,8 +454,8 @@ impl State {
         self.ended && !self.is_left_half_way() && !has_open && !self.is_waiting()
     }
 
-    /// Whether the end of its session closed it, and a report that arrived after that says that something was left
-    /// half-way.
+    /// Whether it was closed as done when its session ended, and something was left half-way: so if a report says that which
+    /// arrived after it was closed.
     pub fn was_closed_too_early(&self) -> bool {
         self.closed == Some(Outcome::Done) && self.ended && self.is_left_half_way()
     }

@@ -215,9 +215,11 @@ impl Decision for Append<'_> {
                 draft.go_on(actor, write.at())?;
             }
             // Gaps are written by the journal itself.
+            let was_settled = draft.state.closed.is_some() && !draft.state.is_left_half_way();
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
-            if draft.state.was_closed_too_early() {
+            // Not where a person closed what was left half-way.
+            if was_settled && draft.state.was_closed_too_early() {
                 draft.record(write.at(), Step::Reopened)?;
             }
         }
