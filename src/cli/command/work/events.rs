@@ -93,7 +93,11 @@ mod tests {
             ),
             event(7, false, json!({ "kind": "gap", "count": 3, "reason": "away" })),
             event(8, false, json!({ "kind": "closed", "outcome": "done" })),
-            event(9, false, json!({ "kind": "called", "tool": "Bash", "what": "rm x", "ending": "interrupted" })),
+            event(
+                9,
+                false,
+                json!({ "kind": "called", "tool": "Bash", "what": "rm x", "ending": "interrupted" }),
+            ),
         ];
         assert_eq!(
             events(&list).plain(),
