@@ -15,6 +15,7 @@ mod strip;
 
 use std::path::PathBuf;
 
+use cerebro_core::domain::Timestamp;
 use cerebro_core::operation::Operation;
 use serde_json::{Value, json};
 
@@ -154,11 +155,32 @@ impl Event {
     }
 }
 
+/// How much of a report that is too long is searched for the session, in bytes.
+const HEAD_BYTES_MAX: usize = 4_096;
+/// The field of what is left of a report that was too long.
+const TOO_LONG: &str = "cerebro_too_long";
+
+/// What is left of a report that is too long to be read: whose it is, as far as its beginning says it, and when it came.
+/// `None` if that does not name a session.
+pub fn too_long(report: &[u8], now: Timestamp) -> Option<Value> {
+    let head = String::from_utf8_lossy(&report[..report.len().min(HEAD_BYTES_MAX)]).into_owned();
+    let field = |name: &str| -> Option<String> {
+        let (_, rest) = head.split_once(&format!("\"{name}\""))?;
+        let value = rest.trim_start().strip_prefix(':')?;
+        serde_json::Deserializer::from_str(value).into_iter().next()?.ok()
+    };
+    let session = field("session_id")?;
+    let (cwd, transcript) = (field("cwd"), field("transcript_path"));
+    let at = now.as_millisecond();
+    Some(json!({ "session_id": session, "cwd": cwd, "transcript_path": transcript, TOO_LONG: at }))
+}
+
 /// Reads an event from an agent's report. `None` if there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let (task, report) = (task(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
     let transcript = text("transcript_path").map(PathBuf::from);
+    let report = input[TOO_LONG].as_i64().map_or(report, step::too_long);
     // The agent writes a turn's calls and answers to the transcript at the end of the turn. A prompt counts, too,
     // because it names the file to read if the agent dies before that.
     let reads_transcript = match task {
@@ -230,6 +252,8 @@ pub fn bound(event: &str, arguments: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cerebro_ledger::Step;
+
     use super::*;
 
     #[test]
@@ -274,6 +298,24 @@ mod tests {
             let read = read(agent, event, &input).unwrap();
             assert_eq!(read.reads_transcript, reads_transcript, "{event} {input}");
             assert!(event != TEXT_COMPLETE || read.report.is_none(), "a piece of an answer ends no turn");
+        }
+    }
+
+    #[test]
+    fn a_report_that_is_too_long_is_a_gap_of_its_session() {
+        let long = format!(
+            r#"{{"session_id": "s\u0031", "cwd":"/w","tool_input":{{"content":"{}"}}}}"#,
+            "é".repeat(HEAD_BYTES_MAX)
+        );
+        let left = too_long(long.as_bytes(), Timestamp::UNIX_EPOCH).unwrap();
+        let event = read(Agent::GeminiCli, AFTER_TOOL, &left).unwrap();
+        assert_eq!((event.session.as_str(), event.cwd, event.task), ("s1", Some(PathBuf::from("/w")), None));
+        assert!(matches!(
+            &event.report.unwrap().steps[..],
+            [Step::Gap { count: Some(1), filled: false, .. }]
+        ));
+        for odd in ["", "[", "{\"session_id\":7}", "{\"session_id\":\"cut", "\"session_id\""] {
+            assert_eq!(too_long(odd.as_bytes(), Timestamp::UNIX_EPOCH), None, "{odd}");
         }
     }
 

@@ -59,6 +59,14 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<StepReport> {
     (!steps.is_empty()).then_some(StepReport { steps, once })
 }
 
+/// The step for a report that was too long to be read, which came at a moment in milliseconds.
+pub(super) fn too_long(at: i64) -> Option<StepReport> {
+    let at = Timestamp::from_millisecond(at).ok()?;
+    let reason = "a hook's report was too long".to_owned();
+    let gap = Step::Gap { from: at, to: at, count: Some(1), reason, filled: false };
+    Some(StepReport { steps: vec![gap], once: None })
+}
+
 /// The events that Cerebro's plugin could not report, because there were too many at once.
 fn missed(input: &Value) -> Option<Step> {
     let missed = &input["missed"];

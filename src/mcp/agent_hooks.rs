@@ -22,11 +22,9 @@ use crate::answer::{
 };
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
-use cerebro_ledger::{Kind, Outcome, SeenFile, Step, Unfinished, Work, World};
+use cerebro_ledger::{Kind, SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
-use cerebro_service::work::{
-    Actor, CloseWork, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported,
-};
+use cerebro_service::work::{Actor, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.
@@ -157,36 +155,28 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     }
     call.connection.hook_ran(&call.session);
     let actor = work::actor(call, &caller, directory);
-    if call.service.journal.of_session(&actor).await?.is_none() {
+    let own = call.service.journal.of_session(&actor).await?;
+    if own.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
             return Ok(Reply::saying("nothing began").answering(Recorded { recorded: None }));
         };
         happened.insert(0, begun);
     }
-    let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
+    let had_ended = own.is_some_and(|(_, state)| state.ended);
+    let is_over = happened.iter().fold(had_ended, |is_over, happening| match happening.step {
+        Step::Ended { .. } => true,
+        Step::Connected | Step::Prompt { .. } => false,
+        // A report that arrives after that of the end.
+        _ => is_over,
+    });
     let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
-    if is_end {
-        close(call, &caller, &actor).await?;
+    if is_over {
+        call.service.journal.close_if_over(&caller, &actor).await?;
         // Nobody is at work in it any more.
         call.context.presence().forget_hooks(&call.session);
     }
     let recorded = Some(appended.recorded as u64);
     Ok(Reply::saying("noted").answering(Recorded { recorded }))
-}
-
-/// Closes the work of a session that ended properly and left nothing open: no turn that failed either. A later request
-/// reopens it.
-async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
-    let Some((own, state)) = call.service.journal.of_session(actor).await? else { return Ok(()) };
-    let is_open = state.turn_failed.is_some()
-        || state.next_step().is_some()
-        || state.open_intents().next().is_some()
-        || state.is_waiting();
-    if state.ended && !is_open {
-        let close = CloseWork { outcome: Outcome::Done, text: None };
-        work::closed(call, caller, actor, &own.id, close).await?;
-    }
-    Ok(())
 }
 
 /// The first step of a session's piece of work, if the reported steps justify one. If concurrent hooks report it
@@ -258,7 +248,7 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     }
     if let Some(id) = named.or_else(|| left.first().map(|(id, _)| *id)) {
         let others = left.into_iter().filter(|(other, _)| *other != id).map(|(_, other)| other).collect();
-        let world = World { commit, files, others, ..World::at(call.now()) };
+        let world = World { commit, files, others, ..work::world(call) };
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
             let answer = hooks::Hint {

@@ -58,7 +58,7 @@ impl Connection {
         let folder = hello.folder().filter(|_| !hello.is_remote && !is_elsewhere(&hello)).cloned();
         let checkout = folder.map(Checkout::new);
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
-        Self(Arc::new(State {
+        let state = State {
             context,
             hello,
             project,
@@ -70,7 +70,11 @@ impl Connection {
             lease: Mutex::default(),
             listening: Mutex::default(),
             gone: CancellationToken::new(),
-        }))
+        };
+        if let (Some(client), Some(agent)) = (state.client, state.unnaming_agent()) {
+            state.context.presence().nameless_joined(client, agent);
+        }
+        Self(Arc::new(state))
     }
 
     /// The state shared by all connections.
@@ -171,7 +175,8 @@ impl Connection {
     /// Records that this connection's hook works for a session. The agent's server, which the same process started,
     /// then belongs to it, too.
     pub(super) fn hook_ran(&self, session: &SessionId) {
-        self.0.context.presence().hook_ran(session, &self.0.hello.parents);
+        let context = &self.0.context;
+        context.presence().hook_ran(session, &self.0.hello.parents, context.now());
     }
 
     /// The session of the agent's server that the same process started as this hook, if there is exactly one. Hooks use
@@ -299,6 +304,7 @@ impl State {
         self.gone.cancel();
         if let Some(client) = self.client {
             self.context.live().left(client);
+            self.context.presence().nameless_left(client);
         }
         if let Some(stop) = lock(&self.listening).take() {
             stop.cancel();

@@ -192,7 +192,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
             .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is not a project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
-    let merged = call.service.memories.merge_projects(&from, &into).await?;
+    let merged = call.service.journal.merge_projects(&from, &into).await?;
     let kept =
         |(id, holder): &(MemoryId, MemoryId)| Kept { id: Text::of(id), topic_held_by: Text::of(holder) };
     let answer = Merged {

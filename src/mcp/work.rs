@@ -232,6 +232,12 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
     Ok(Reply::saying(resumed.text).answering(answer))
 }
 
+/// The world as far as the daemon knows it.
+pub(super) fn world(call: &Call) -> World {
+    let now = call.now();
+    World { at_work: call.context.presence().at_work(now), ..World::at(now) }
+}
+
 /// The hint for a piece of work, checked against the files in the caller's folder if the folder answers in time.
 pub(super) async fn resumed(
     call: &Call,
@@ -239,7 +245,7 @@ pub(super) async fn resumed(
     id: Option<&WorkId>,
     max_bytes: usize,
 ) -> Result<Option<ResumedWork>, ServiceError> {
-    let world = World::at(call.now());
+    let world = world(call);
     let Some(found) = call.service.journal.resume(actor, id, &world, max_bytes).await? else {
         return Ok(None);
     };

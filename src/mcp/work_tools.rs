@@ -12,7 +12,7 @@ use super::{
 };
 use crate::answer::name;
 use cerebro_core::{code::Code, domain::WorkId, taint, text::cut_chars};
-use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
+use cerebro_ledger::limits::{GATES_MAX, HINT_BYTES_RANGE, STEPS_MAX, TITLE_CHARS_MAX};
 use cerebro_ledger::{Ending, Outcome, PlanStep, Repeat, Standing, State, Step};
 use cerebro_service::ServiceError;
 use cerebro_service::work::{
@@ -127,22 +127,20 @@ async fn added(call: &mut Call) -> Answer {
         }
         ("done" | "abandoned", Some(work)) => {
             let outcome = if event == "done" { Outcome::Done } else { Outcome::Abandoned };
+            let was_closed = call.service.journal.show(&actor, &work).await?.work.outcome == Some(outcome);
             let close = CloseWork { outcome, text };
             let (closed, taken) = closed(call, &call.caller, &actor, &work, close).await?;
             return Ok(Reply::saying(format!("closed work `{work}`"))
                 .lines(taken.iter().map(|id| format!("remembered: `{id}`")))
                 .fact("work", work.as_str())
                 .fact("seq", closed.seq)
-                .fact("outcome", "recorded")
+                .fact("outcome", if was_closed { "unchanged" } else { "recorded" })
                 .fact("memories", taken));
         }
         _ => {}
     }
     let step = step(call, &event, text)?;
-    if let Step::StepSet { step, standing, text, .. } = &step
-        && let Some(unchanged) =
-            checked(call, &actor, work.as_ref(), (*step, *standing, text.as_deref())).await?
-    {
+    if let Some(unchanged) = checked(call, &actor, work.as_ref(), &step).await? {
         return Ok(noted(&unchanged));
     }
     let target = work.map_or(Target::Session, Target::Work);
@@ -204,19 +202,37 @@ fn of_step(call: &mut Call, standing: Standing, text: Option<String>) -> Result<
     Ok(Step::StepSet { step, task: None, standing, text })
 }
 
-/// Refuses a step that the piece of work does not have. If the step already is as it should be, the result is that
-/// nothing changes.
+/// Refuses a step that the piece of work does not have, and a step or gate for which it has no room. If a step already is
+/// as it should be, the result is that nothing changes.
 async fn checked(
     call: &Call,
     actor: &Actor,
     work: Option<&WorkId>,
-    (number, standing, text): (u32, Standing, Option<&str>),
+    step: &Step,
 ) -> Result<Option<Appended>, Fault> {
     let shown = match work {
-        Some(work) => Some(call.service.journal.show(actor, work).await?),
-        None => None,
+        Some(work) if matches!(step, Step::StepSet { .. } | Step::StepAdded { .. } | Step::Gate { .. }) => {
+            Some(call.service.journal.show(actor, work).await?)
+        }
+        _ => None,
     };
-    let steps = shown.as_ref().map(|shown| shown.state.steps.as_slice()).unwrap_or_default();
+    let (steps, gates) = shown
+        .as_ref()
+        .map_or((&[][..], &[][..]), |shown| (shown.state.steps.as_slice(), shown.state.gates.as_slice()));
+    let (number, standing, text) = match step {
+        Step::StepSet { step, standing, text, .. } => (*step, *standing, text.as_deref()),
+        Step::StepAdded { text, .. } if steps.len() >= STEPS_MAX => {
+            let problem = format!("a piece of work has at most {STEPS_MAX} steps");
+            return Err(ArgumentError::new("text", Some(text), problem).into());
+        }
+        Step::Gate { name, .. }
+            if gates.len() >= GATES_MAX && gates.iter().all(|gate| gate.name != *name) =>
+        {
+            let problem = format!("a piece of work has at most {GATES_MAX} gates");
+            return Err(ArgumentError::new("key", Some(name), problem).into());
+        }
+        _ => return Ok(None),
+    };
     let Some(step) = steps.iter().find(|step| step.number == number) else {
         let named = |step: &PlanStep| format!("{} {}", step.number, cut_chars(&step.text, STEP_CHARS_MAX));
         let names: Vec<String> = steps.iter().take(STEPS_SHOWN_MAX).map(named).collect();

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::hooks::report;
 use crate::support::{
     AGENTS_MAY_PURGE, Agent, FaultyProvider, Home, Provider, Surreal, Value, finish, json, scaled, surreal,
     wait_for, word,
 };
+use crate::work_hooks::works;
 
 /// How soon another daemon finds a save.
 const SOON: Duration = Duration::from_secs(1);
@@ -386,4 +388,25 @@ fn a_network_is_not_crossed_in_the_clear_unless_that_is_allowed() {
     let refused = home.run(&["save", "Title", "Text."]);
     assert_ne!(refused.code(), 0);
     assert!(refused.stderr.contains("wss://") && refused.stderr.contains("plaintext"), "{refused:?}");
+}
+
+#[test]
+fn a_merge_by_another_home_is_no_tampering() {
+    let server = Surreal::start();
+    let homes = [server.home("ws", ""), server.home("ws", "")];
+    homes.iter().for_each(|home| drop(home.json(&["projects"])));
+    report(&homes[0], "codex", "UserPromptSubmit", "s-1", json!({ "prompt": "Mend the pier" }));
+    let findings = || {
+        let verified: Value =
+            serde_json::from_str(&homes[0].run(&["work", "verify", "--json"]).stdout).unwrap();
+        let found = verified["findings"].as_array().unwrap();
+        found.iter().map(|one| one["finding"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let project = works(&homes[0])[0]["project"].as_str().unwrap().to_owned();
+    homes[1].run(&["projects", "merge", &project, "harbour", "--yes"]).success();
+    assert_eq!(works(&homes[0])[0]["project"], "harbour");
+    assert_eq!(findings(), Vec::<String>::new());
+    // Nobody merged it there.
+    server.run("USE NS cerebro DB main; UPDATE work SET project = 'elsewhere'");
+    assert_eq!(findings(), ["row_edited"]);
 }

@@ -240,3 +240,41 @@ fn a_journal_that_is_off_has_no_hook_no_tool_and_no_file() {
     assert!(!off.data().join("missed").exists());
     assert_eq!(works(&off), Vec::<Value>::new());
 }
+
+#[test]
+fn a_note_says_whether_it_has_an_effect() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.agent();
+    let begin = json!({ "title": "Release 2.0", "steps": vec!["a step"; 50] });
+    let work = agent.ok("work_begin", begin)["work"].as_str().unwrap().to_owned();
+    let with = |more: Value| {
+        let mut arguments = json!({ "work": work });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    // What there is no room for would be stored and forgotten.
+    let refused = agent.call("work_note", with(json!({ "event": "step_added", "text": "one more" })));
+    assert!(format!("{refused:?}").contains("at most 50 steps"), "{refused:?}");
+    for n in 0..16 {
+        agent.ok("work_note", with(json!({ "event": "gate_pending", "key": format!("gate {n}") })));
+    }
+    let refused = agent.call("work_note", with(json!({ "event": "gate_pending", "key": "one more" })));
+    assert!(format!("{refused:?}").contains("at most 16 gates"), "{refused:?}");
+    let passed = agent.ok("work_note", with(json!({ "event": "gate_passed", "key": "gate 3" })));
+    assert_eq!(passed["outcome"], "recorded");
+    let closed = agent.ok("work_note", with(json!({ "event": "done" })));
+    let again = agent.ok("work_note", with(json!({ "event": "done" })));
+    assert_eq!((&closed["outcome"], &again["outcome"]), (&json!("recorded"), &json!("unchanged")));
+    assert_eq!(again["seq"], closed["seq"]);
+}
+
+#[test]
+fn a_report_that_is_too_long_is_told_as_a_gap() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    report(&home, "gemini-cli", "BeforeAgent", "s", json!({ "prompt": "Write the fixtures" }));
+    let input = json!({ "file_path": "/w/all.json", "content": "x".repeat(5 << 20) });
+    report(&home, "gemini-cli", "AfterTool", "s", json!({ "tool_name": "write_file", "tool_input": input }));
+    let hint = home.run(&["work", "resume"]).success();
+    assert!(hint.contains("Not recorded: 1 events (a hook's report was too long)"), "{hint}");
+}

@@ -162,7 +162,7 @@ fn hooked(home: &Home, work: &str) -> Vec<String> {
 
 /// A hint without its last line: the head of the journal goes on with each start.
 fn hint(home: &Home, work: &str) -> String {
-    let hint = home.run(&["work", "resume", work]).success();
+    let hint = home.json(&["work", "resume", work])["text"].as_str().unwrap().to_owned();
     hint.trim().rsplit_once('\n').map(|(all, _)| all.to_owned()).unwrap()
 }
 

@@ -114,3 +114,28 @@ fn the_other_lost_sessions_are_counted() {
         assert!(line.contains(other["work"].as_str().unwrap()), "{context}");
     }
 }
+
+#[test]
+fn a_session_is_live_although_its_agent_does_not_name_it_to_its_server() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let server = home.pump().client("gemini-cli-mcp-client").start();
+    let path = home.work().join("shared.rs");
+    let write = |agent: &str, event: &str, session: &str| {
+        let input = json!({ "file_path": path, "content": "fn a() {}" });
+        let tool = if agent == "gemini-cli" { "write_file" } else { "Write" };
+        let call = json!({ "tool_name": tool, "tool_use_id": "c", "tool_input": input, "tool_response": {} });
+        report(&home, agent, event, session, call);
+    };
+    report(&home, "gemini-cli", "BeforeAgent", "g-1", json!({ "prompt": "Mend the pier" }));
+    write("gemini-cli", "AfterTool", "g-1");
+    let printed = home.run(&["work", "resume"]).success();
+    assert!(!printed.contains("Mend the pier"), "it is at work: {printed}");
+    report(&home, "claude-code", "UserPromptSubmit", "k-1", json!({ "prompt": "Paint the pier" }));
+    write("claude-code", "PostToolUse", "k-1");
+    let text = context_at_start(&home, "claude-code", "k-1", "compact");
+    assert!(text.contains("Also live here: gemini-cli (0 min ago) edited"), "{text}");
+    drop(server);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
+    assert!(home.run(&["work", "resume"]).success().contains("Unfinished: "));
+}

@@ -128,6 +128,10 @@ fn the_next_session_is_given_what_a_killed_agent_left() {
     }
     let printed = home.run(&["work", "resume"]).success();
     assert_names_all(&printed);
+    // Somebody pastes it into an agent: it is neither a request nor a memory.
+    let pasted = format!("{printed}\nGo on with it");
+    report(&home, "codex", "UserPromptSubmit", "pasted", json!({ "prompt": pasted }));
+    assert_eq!(works(&home)[0]["title"], "Go on with it");
 }
 
 #[test]
@@ -144,6 +148,16 @@ fn a_session_that_ends_after_a_turn_that_failed_is_handed_over() {
         assert!(text.contains("rate_limit"), "{text}");
     }
     assert!(works(&home).iter().all(|work| work["status"] == "open"), "{:?}", works(&home));
+
+    // Claude Code does not wait for its hooks: the report of the failure arrives after that of the end.
+    let tell = |event: &str, more: Value| report(&home, "claude-code", event, "three", more);
+    tell("UserPromptSubmit", json!({ "prompt": "Rename the parser" }));
+    tell("SessionEnd", json!({ "reason": "other" }));
+    assert_eq!(works(&home)[0]["status"], "closed");
+    tell("StopFailure", json!({ "error": "overloaded" }));
+    let text = context_at_start(&home, "codex", "after-three", "startup");
+    assert!(text.contains(&format!("{HINT}Rename the parser")) && text.contains("overloaded"), "{text}");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
 
     // Ended by its user between two turns, it left nothing.
     let home = Home::new();
@@ -178,6 +192,36 @@ fn a_command_in_the_background_of_a_killed_agent_has_an_unknown_outcome() {
     assert!(text.contains("`./migrate.sh --all` had begun"), "{text}");
     assert!(text.contains("./migrate.sh --all → outcome not reported"), "{text}");
     assert!(!text.contains("→ ok") && !text.contains("exit 0"), "{text}");
+}
+
+#[test]
+fn a_command_in_the_background_outlives_the_end_of_its_session() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let tell = |event: &str, more: Value| report(&home, "claude-code", event, "one", more);
+    let task = json!({ "id": "b1", "type": "shell", "status": "running", "command": "./migrate.sh --all" });
+    tell("UserPromptSubmit", json!({ "prompt": "Start the migration" }));
+    tell("Stop", json!({ "last_assistant_message": "It runs.", "background_tasks": [task] }));
+    tell("SessionEnd", json!({ "reason": "prompt_input_exit" }));
+    assert_eq!(works(&home)[0]["status"], "open");
+    let text = context_at_start(&home, "codex", "two", "startup");
+    assert!(text.contains("`./migrate.sh --all` had begun"), "{text}");
+    // A person says that it is done, and that holds.
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    home.run(&["work", "close", &id]).success();
+    tell("PreCompact", json!({ "trigger": "manual" }));
+    assert_eq!(works(&home)[0]["status"], "closed");
+
+    // The end of a command that is reported after that of its session closes the work.
+    let tell = |event: &str, more: Value| report(&home, "claude-code", event, "three", more);
+    let mut call = json!({ "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" } });
+    tell("UserPromptSubmit", json!({ "prompt": "Build it all" }));
+    tell("PreToolUse", call.clone());
+    tell("SessionEnd", json!({ "reason": "other" }));
+    assert_eq!(works(&home)[0]["status"], "open");
+    call["tool_response"] = json!({ "stdout": "", "stderr": "" });
+    tell("PostToolUse", call);
+    assert_eq!(works(&home)[0]["status"], "closed");
 }
 
 #[test]

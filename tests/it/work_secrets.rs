@@ -122,3 +122,16 @@ fn no_form_of_secret_passes_through_any_field() {
         assert!(files.is_empty(), "{kind} is in {files:?}");
     }
 }
+
+#[test]
+fn a_text_that_is_cut_is_redacted_as_the_settings_say() {
+    let home = Home::with_config("[redaction]\ncontext = false\n");
+    home.json(&["projects"]);
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let long = format!("Mend it with password: hunter2hunter and {token} {}", "word ".repeat(1_000));
+    report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": long }));
+    let works = works(&home);
+    let title = works[0]["title"].as_str().unwrap();
+    assert!(title.contains("password: hunter2hunter") && title.contains("[REDACTED:"), "{title}");
+    assert!(!title.contains(&token), "{title}");
+}

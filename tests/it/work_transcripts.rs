@@ -210,3 +210,22 @@ fn a_session_that_no_hook_reported_gets_no_piece_of_work() {
     let works = home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].clone();
     assert_eq!(works.as_array().unwrap().len(), 1, "{works}");
 }
+
+#[test]
+fn a_command_that_its_user_refused_was_not_begun() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let input = json!({ "command": "rm -rf build" });
+    report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Clean it up" }));
+    let call_of_hook = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": input });
+    report(&home, "claude-code", "PreToolUse", "s", call_of_hook);
+    let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected";
+    let file = claude_file(&home, "s");
+    let text =
+        [claude("s", 0, "user", &json!("Clean it up")), call("s", 1, "c1", "Bash", &input, refusal, true)];
+    put(&file, &text.concat());
+    report(&home, "claude-code", "SessionEnd", "s", json!({ "reason": "exit", "transcript_path": file }));
+    let found = wait_for(&home, "the transcript", |events| kinds(events).contains(&"closed"));
+    assert!(kinds(&found).contains(&"called") && !kinds(&found).contains(&"gap"), "{found:#?}");
+    assert!(home.json(&["work", "list"])["works"].as_array().unwrap().is_empty());
+}

@@ -114,13 +114,23 @@ impl WorkKey {
         CanonicalFields::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
     }
 
-    /// The MAC of the piece of work's row, over everything that must not change without an event. Project, title
-    /// and name are left out, because a merge of projects and a purge change them.
+    /// The MAC of the piece of work's row, over everything that must not change without an event, and its project. Title
+    /// and name are left out, because a purge and a merge of projects change them. A merge makes the MAC anew:
+    /// [`crate::move_to`].
     pub fn row(&self, work: &Work) -> Mac {
+        Self::row_fields("cerebro/journal/row/2", work).field(work.project.as_str().as_bytes()).mac(&self.0)
+    }
+
+    /// The MAC of a row as earlier versions made it.
+    pub(crate) fn row_without_project(&self, work: &Work) -> Mac {
+        Self::row_fields("cerebro/journal/row", work).mac(&self.0)
+    }
+
+    fn row_fields(domain: &str, work: &Work) -> CanonicalFields {
         let lease = work.lease.as_ref();
         let parent = work.parent.map(|id| id.to_string());
         let forked = work.forked_from.map(|(id, at)| format!("{id} {at}"));
-        CanonicalFields::new("cerebro/journal/row")
+        CanonicalFields::new(domain)
             .field(work.id.as_str().as_bytes())
             .field(work.owner.as_bytes())
             .field(work.kind.as_bytes())
@@ -141,7 +151,6 @@ impl WorkKey {
             .moment(lease.map_or(Timestamp::UNIX_EPOCH, |lease| lease.until))
             .number(work.fence)
             .field(work.key_id.as_bytes())
-            .mac(&self.0)
     }
 
     /// The MAC of a checkpoint: the state after an event, as JSON.

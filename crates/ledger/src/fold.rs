@@ -16,7 +16,8 @@ use crate::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
         TEXT_BYTES_MAX, TITLE_CHARS_MAX,
     },
-    work::UNTITLED,
+    state::short_path,
+    work::gives_title,
 };
 
 /// Most entries in the list of what was done last.
@@ -122,7 +123,7 @@ impl State {
                 self.gaps.reason = Some(reason.clone());
             }
             Step::Closed { outcome, .. } => (self.closed, self.turn_open) = (Some(*outcome), false),
-            Step::Reopened => self.closed = None,
+            Step::Reopened => self.reopened(),
             Step::Claimed { holder, fence, .. } => {
                 self.let_go(holder);
                 // Whoever claims it goes on with it.
@@ -147,6 +148,12 @@ impl State {
         }
     }
 
+    /// It is not closed after all.
+    fn reopened(&mut self) {
+        self.closed = None;
+        self.last.retain(|last| !last.text.starts_with(CLOSED));
+    }
+
     /// The work continues as a piece of its own: nobody holds it, it is open, and it has no late events yet.
     fn forked(&mut self) {
         self.claims.clear();
@@ -156,7 +163,7 @@ impl State {
     /// Adds an entry to what was done last. If it is the outcome of a command whose end was recorded without one,
     /// it replaces that entry.
     fn note_last(&mut self, at: Timestamp, step: &Step) {
-        let Some(line) = line(step) else { return };
+        let Some(line) = line(step, self.directory.as_deref()) else { return };
         if let Step::Ran { call: Some(_), command, ending, .. } = step
             && *ending != Ending::Unknown
         {
@@ -176,7 +183,7 @@ impl State {
     fn turn(&mut self, at: Timestamp, step: &Step) {
         match step {
             Step::Prompt { text } => {
-                if self.title == UNTITLED {
+                if gives_title(text, &self.title) {
                     self.title = text::cut_chars(&text::one_line(text), TITLE_CHARS_MAX).into_owned();
                 }
                 let request = timed(at, text);
@@ -329,20 +336,31 @@ impl State {
     }
 
     fn add_step(&mut self, text: &str, task: Option<&String>) {
-        if self.steps.len() < STEPS_MAX {
+        let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
+        let is_it = |step: &&mut PlanStep| step.is_ahead && step.task.as_ref() == task;
+        if let Some(step) = self.steps.iter_mut().find(is_it) {
+            (step.text, step.is_ahead) = (text, false);
+        } else if self.steps.len() < STEPS_MAX {
             let number = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
-            let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
             let task = task.map(|task| text::cut_bytes(task, TEXT_BYTES_MAX).to_owned());
-            self.steps.push(PlanStep { number, text, standing: Standing::Pending, task });
+            self.steps.push(PlanStep { number, text, standing: Standing::Pending, task, is_ahead: false });
         }
     }
 
     fn set_step(&mut self, (number, task): (u32, Option<&String>), standing: Standing, text: Option<&str>) {
-        let is_meant = |step: &&mut PlanStep| match task {
+        let is_meant = |step: &PlanStep| match task {
             Some(task) => step.task.as_ref() == Some(task),
             None => step.number == number,
         };
-        let Some(step) = self.steps.iter_mut().rev().find(is_meant) else { return };
+        // Hooks run side by side, so the report of a task's change may arrive before that of the task.
+        if let Some(task) = task.filter(|_| !self.steps.iter().any(is_meant) && self.steps.len() < STEPS_MAX)
+        {
+            self.add_step(&format!("task {task}"), Some(task));
+            if let Some(step) = self.steps.last_mut() {
+                step.is_ahead = true;
+            }
+        }
+        let Some(step) = self.steps.iter_mut().rev().find(|step| is_meant(step)) else { return };
         step.standing = standing;
         if let Some(text) = text {
             text::cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut step.text);
@@ -417,11 +435,29 @@ impl State {
         self.blocked.is_some() || self.gates.iter().any(|gate| gate.standing != Standing::Passed)
     }
 
-    /// Whether it was broken off: its turn, a call or its plan has no end. A session that its user ended between two
-    /// turns was not, whatever its plan says; one whose last turn failed was, however it ended.
+    /// Whether it was broken off: its turn, a call or its plan has no end. A session that its user ended was not, whatever
+    /// its turn and its plan say; one that left something half-way was, however it ended.
     pub fn is_broken_off(&self) -> bool {
-        let has_open = self.turn_open || !self.under_way.is_empty() || self.next_step().is_some();
-        self.turn_failed.is_some() || (has_open && !self.ended)
+        let has_open = self.turn_open || self.next_step().is_some();
+        self.is_left_half_way() || (has_open && !self.ended)
+    }
+
+    /// Whether the last turn failed, or a call that began has no known end: a command in the background goes on after the
+    /// session.
+    pub fn is_left_half_way(&self) -> bool {
+        self.turn_failed.is_some() || !self.under_way.is_empty()
+    }
+
+    /// Whether its session ended and left nothing to do: nothing half-way, no open step or effect, nothing to wait for.
+    pub fn is_over(&self) -> bool {
+        let has_open = self.turn_open || self.next_step().is_some() || self.open_intents().next().is_some();
+        self.ended && !self.is_left_half_way() && !has_open && !self.is_waiting()
+    }
+
+    /// Whether it was closed as done when its session ended, and something was left half-way: so if a report says that which
+    /// arrived after it was closed.
+    pub fn was_closed_too_early(&self) -> bool {
+        self.closed == Some(Outcome::Done) && self.ended && self.is_left_half_way()
     }
 
     /// The next step of the plan: the active one, else the first pending one.
@@ -436,6 +472,8 @@ fn one_line(text: &str) -> String {
     text::cut_chars(&text::one_line(text), LINE_CHARS_MAX).into_owned()
 }
 
+/// How the line of an end begins.
+const CLOSED: &str = "closed: ";
 /// What separates a command from its outcome in a line.
 const OUTCOME: &str = " → ";
 
@@ -445,7 +483,7 @@ fn with_unknown_outcome(command: &str) -> String {
 }
 
 /// The entry for a step, if it counts as something done.
-fn line(step: &Step) -> Option<String> {
+fn line(step: &Step, folder: Option<&str>) -> Option<String> {
     Some(match step {
         Step::Ran { command, ending, exit, tests, .. } => {
             let names = tests.as_ref().map_or(String::new(), |tests| match tests.names.as_slice() {
@@ -464,11 +502,17 @@ fn line(step: &Step) -> Option<String> {
             };
             format!("{command}{OUTCOME}{ending}{names}")
         }
-        Step::Edited { path, added, removed, .. } => format!("edit {path} +{added} −{removed}"),
+        Step::Edited { path, added, removed, .. } => {
+            format!("edit {} +{added} −{removed}", short_path(folder, path))
+        }
         Step::Read { path } => format!("read {path}"),
         Step::Called { tool, what, ending, .. } => {
-            let failed = if *ending == Ending::Failed { " → failed" } else { "" };
-            format!("{tool} {what}{failed}")
+            let ending = match ending {
+                Ending::Failed => " → failed",
+                Ending::Interrupted => " → interrupted",
+                Ending::Passed | Ending::Unknown => "",
+            };
+            format!("{tool} {what}{ending}")
         }
         Step::StepSet { task: Some(task), standing: Standing::Passed, .. } => format!("task {task} done"),
         Step::StepSet { step, standing: Standing::Passed, .. } => format!("step {step} done"),
@@ -476,7 +520,7 @@ fn line(step: &Step) -> Option<String> {
         Step::Finding { text } => format!("found: {text}"),
         Step::Confirmed { key } => format!("confirmed {key}"),
         Step::Refuted { key, .. } => format!("did not take place: {key}"),
-        Step::Closed { outcome, .. } => format!("closed: {}", outcome.as_str()),
+        Step::Closed { outcome, .. } => format!("{CLOSED}{}", outcome.as_str()),
         _ => return None,
     })
 }

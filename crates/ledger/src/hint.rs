@@ -12,7 +12,9 @@ use cerebro_core::{
 
 use crate::{
     Action, CallState, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Unfinished, Work, World,
-    anchor::ROOT_DIGITS_MIN, limits::HINT_BYTES_RANGE,
+    anchor::ROOT_DIGITS_MIN,
+    limits::HINT_BYTES_RANGE,
+    state::{below, short_path},
 };
 
 /// Longest request that is quoted, in characters.
@@ -23,8 +25,15 @@ const PIECE_CHARS_MAX: usize = 120;
 const LAST_CHARS_MAX: usize = 160;
 /// Longest piece of a line that must be kept, in bytes.
 const SHORT_BYTES_MAX: usize = 110;
+/// Longest command of a test run, in bytes: what failed follows it.
+const TEST_BYTES_MAX: usize = 80;
 /// The shares of the room to which lines are cut, one after the other, before any is dropped.
 const SHARES: [usize; 3] = [4, 6, 10];
+/// The share to which what must be said is cut, once nothing else is left.
+const LEAST_SHARE: usize = 16;
+/// The highest rank of the lines that every agent must be given: the effects of unknown outcome, and what was asked, edited,
+/// failed and under way.
+const NEEDED: u8 = 2;
 /// Most files named in one line.
 const FILES_SHOWN_MAX: usize = 8;
 /// Most effects of unknown outcome that are named, and most calls.
@@ -57,26 +66,27 @@ pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
     let max = max.clamp(HINT_BYTES_RANGE.0, HINT_BYTES_RANGE.1);
     let mut lines = Lines::default();
     lines.add(0, Some(headline(work, state, world)));
-    for line in effects(state, world) {
+    for line in effects(state, world, max / 2) {
         lines.add(1, Some(line));
     }
     for line in others(world) {
-        lines.add(2, Some(line));
+        lines.add(3, Some(line));
     }
-    lines.add(1, request(state, world));
+    lines.add(NEEDED, request(state, world));
     lines.add(5, goal(state));
     lines.add(6, steps(state));
-    lines.add(4, failing(state));
-    lines.add(7, edited(state));
+    lines.add(NEEDED, failing(state));
+    lines.add(NEEDED, edited(state));
     lines.add(9, last(state));
-    for line in calls(state) {
-        lines.add(2, Some(line));
+    for (n, line) in calls(state).into_iter().enumerate() {
+        lines.add(if n == 0 { NEEDED } else { 4 }, Some(line));
     }
     lines.add(6, waiting(state));
     lines.add(8, changed(state, world));
     lines.add(7, live(state, world));
     lines.add(9, gaps(state));
-    lines.add(3, next(work, state));
+    lines.add(4, next(work, state));
+    lines.add(9, until(work, state));
     lines.add(0, Some(foot(work, world)));
     lines.fit(max)
 }
@@ -100,24 +110,38 @@ impl Lines {
     }
 
     fn fit(mut self, max: usize) -> String {
-        let length = |lines: &[(u8, String)]| lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
         for share in SHARES {
-            if length(&self.0) <= max + 1 {
-                break;
-            }
-            for (_, line) in self.0.iter_mut().filter(|(rank, _)| *rank > 0) {
+            self.cut_to(max, share, 1);
+        }
+        self.drop_down_to(NEEDED, max);
+        // The rule of an effect stands at the end of its line.
+        self.cut_to(max, LEAST_SHARE, 2);
+        self.drop_down_to(0, max);
+        let lines: Vec<String> = self.0.into_iter().map(|(_, line)| line).collect();
+        text::cut_bytes(&lines.join("\n"), max).to_owned()
+    }
+
+    fn is_within(&self, max: usize) -> bool {
+        self.0.iter().map(|(_, line)| line.len() + 1).sum::<usize>() <= max + 1
+    }
+
+    /// If it is too long, cuts the lines from a rank on to a share of the room.
+    fn cut_to(&mut self, max: usize, share: usize, from: u8) {
+        if !self.is_within(max) {
+            for (_, line) in self.0.iter_mut().filter(|(rank, _)| *rank >= from) {
                 *line = cut(line, max / share);
             }
         }
-        while length(&self.0) > max + 1 {
-            let worst = self.0.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
-            match worst {
-                Some((at, (1.., _))) => drop(self.0.remove(at)),
-                _ => break,
-            }
+    }
+
+    /// Drops the lines of the highest ranks, while it is too long and they are higher than a rank.
+    fn drop_down_to(&mut self, least: u8, max: usize) {
+        while !self.is_within(max)
+            && let Some((at, (rank, _))) = self.0.iter().enumerate().max_by_key(|(_, (rank, _))| *rank)
+            && *rank > least
+        {
+            self.0.remove(at);
         }
-        let lines: Vec<String> = self.0.into_iter().map(|(_, line)| line).collect();
-        text::cut_bytes(&lines.join("\n"), max).to_owned()
     }
 }
 
@@ -227,16 +251,27 @@ fn failing(state: &State) -> Option<String> {
         Ending::Interrupted => "interrupted",
         Ending::Passed | Ending::Unknown => "outcome not reported",
     };
-    Some(format!("Last test run: `{}` → {outcome}", piece(&test.command)))
+    Some(format!("Last test run: `{}` → {outcome}", cut(&piece(&test.command), TEST_BYTES_MAX)))
 }
 
 fn edited(state: &State) -> Option<String> {
     let newest = state.files.iter().rev().take(FILES_SHOWN_MAX);
     let files: Vec<String> =
-        newest.map(|file| format!("{} +{} −{}", piece(&file.path), file.added, file.removed)).collect();
+        newest.map(|file| format!("{} +{} −{}", path(state, &file.path), file.added, file.removed)).collect();
     let more = state.files.len().saturating_sub(files.len());
     let more = if more > 0 { format!(" · and {more} more") } else { String::new() };
-    (!files.is_empty()).then(|| format!("Edited: {}{more}", files.join(" · ")))
+    // Paths below it are shown without it.
+    let is_below = |folder: &str, path: &str| below(folder, path).is_some() || !path.starts_with('/');
+    let has_below = |folder: &&str| state.files.iter().any(|file| is_below(folder, &file.path));
+    let folder = state.directory.as_deref().filter(has_below);
+    let folder =
+        folder.map(|folder| format!(" (in {})", piece(&short_path(None, folder)))).unwrap_or_default();
+    (!files.is_empty()).then(|| format!("Edited: {}{more}{folder}", files.join(" · ")))
+}
+
+/// The path of a file that a work names.
+fn path(state: &State, path: &str) -> String {
+    piece(&short_path(state.directory.as_deref(), path))
 }
 
 fn last(state: &State) -> Option<String> {
@@ -244,8 +279,9 @@ fn last(state: &State) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Last {}: {}", lines.len(), lines.join(" · ")))
 }
 
-/// The effects of unknown outcome, of this work and of the others, those that must not be repeated first.
-fn effects(state: &State, world: &World) -> Vec<String> {
+/// The effects of unknown outcome, of this work and of the others, those that must not be repeated first; of more than fit
+/// into `max` bytes, the number.
+fn effects(state: &State, world: &World, max: usize) -> Vec<String> {
     let own = state.open_intents().map(|intent| (intent, String::new()));
     let others = world.others.iter().flat_map(|other| {
         other.effects.iter().map(move |intent| (intent, format!(", in work {}", other.id)))
@@ -256,7 +292,6 @@ fn effects(state: &State, world: &World) -> Vec<String> {
         Repeat::Check => 1,
         Repeat::Safe => 2,
     });
-    let more = all.len().saturating_sub(EFFECTS_SHOWN_MAX);
     let line = |(intent, place): &(&IntentState, String)| {
         let rule = match intent.repeat {
             Repeat::Safe => "may be repeated under its key",
@@ -270,6 +305,10 @@ fn effects(state: &State, world: &World) -> Vec<String> {
         )
     };
     let mut lines: Vec<String> = all.iter().take(EFFECTS_SHOWN_MAX).map(line).collect();
+    while lines.len() > 1 && lines.iter().map(String::len).sum::<usize>() > max {
+        lines.pop();
+    }
+    let more = all.len() - lines.len();
     if more > 0 {
         lines.push(format!("Unknown outcome: {more} more effects, which `cerebro work sweep` lists"));
     }
@@ -335,9 +374,11 @@ fn changed(state: &State, world: &World) -> Option<String> {
     for file in &state.files {
         let seen = world.files.iter().find(|seen| seen.path == file.path);
         match (seen, &file.digest) {
-            (Some(seen), _) if seen.digest.is_none() => parts.push(format!("{} is gone", piece(&file.path))),
+            (Some(seen), _) if seen.digest.is_none() => {
+                parts.push(format!("{} is gone", path(state, &file.path)));
+            }
             (Some(seen), Some(left)) if seen.digest.as_ref() != Some(left) => {
-                parts.push(format!("{} (not by this work)", piece(&file.path)));
+                parts.push(format!("{} (not by this work)", path(state, &file.path)));
             }
             _ => {}
         }
@@ -362,7 +403,11 @@ fn live(state: &State, world: &World) -> Option<String> {
         .filter_map(|other| {
             let same = other.files.iter().find(|path| state.files.iter().any(|file| file.path == **path))?;
             let minutes = world.now.duration_since(other.active_at).as_secs().max(0) / 60;
-            Some(format!("{} ({minutes} min ago) edited {}", piece(own_name(&other.agent)), piece(same)))
+            Some(format!(
+                "{} ({minutes} min ago) edited {}",
+                piece(own_name(&other.agent)),
+                path(state, same)
+            ))
         })
         .take(3)
         .collect();
@@ -399,6 +444,12 @@ fn next(work: &Work, state: &State) -> Option<String> {
         Kind::Session => by_request().or_else(by_plan),
         Kind::Task | Kind::General => by_plan().or_else(by_request),
     }
+}
+
+/// How long what an agent left that is gone is shown to every session that begins.
+fn until(work: &Work, state: &State) -> Option<String> {
+    let is_left = (state.lost.is_some() || state.ended) && state.closed.is_none();
+    is_left.then(|| format!("Counts as unfinished until `cerebro work close {}`", work.id))
 }
 
 fn foot(work: &Work, world: &World) -> String {

@@ -43,6 +43,6 @@ pub use state::{
     TestState, TimedText,
 };
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
-pub use verify::{Finding, Verified, continues, is_of_key, verify};
+pub use verify::{Finding, Verified, continues, is_of_key, is_row_genuine, move_to, verify};
 pub use work::{Entry, Kind, Lease, Status, Work};
 pub use world::{Action, LiveSession, SeenFile, Unfinished, World};

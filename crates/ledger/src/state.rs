@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use cerebro_core::domain::Timestamp;
+use cerebro_core::text;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Outcome, Repeat, Standing, Tests};
@@ -24,6 +25,9 @@ pub struct PlanStep {
     /// The agent's own id of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// Whether a change of it was reported, and not yet that it was added.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ahead: bool,
 }
 
 /// A condition that must be met before the work continues.
@@ -109,6 +113,24 @@ pub struct Gaps {
     /// The reason of the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Longest path that is shown whole, in bytes.
+const PATH_BYTES_MAX: usize = 80;
+
+/// What follows a folder in the path of something below it.
+pub(crate) fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
+    const SEPARATORS: [char; 2] = ['/', '\\'];
+    path.strip_prefix(folder.trim_end_matches(SEPARATORS))?.strip_prefix(SEPARATORS)
+}
+
+/// A path on one line: below a folder without that, and of a long one the end, where the name is.
+pub(crate) fn short_path(folder: Option<&str>, path: &str) -> String {
+    let line = text::one_line(folder.and_then(|folder| below(folder, path)).unwrap_or(path));
+    match line.len().checked_sub(PATH_BYTES_MAX) {
+        Some(extra) if extra > 0 => format!("…{}", &line[line.ceil_char_boundary(extra)..]),
+        _ => line,
+    }
 }
 
 /// The state of a piece of work, a pure function of its events: see [`crate::fold`].

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use cerebro_core::domain::Project;
 use cerebro_core::text;
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     chain::{self, ChainedEvent, Key, WorkKey},
     limits::{EVENTS_MAX, TITLE_CHARS_MAX},
     mac::Mac,
-    work::UNTITLED,
+    work::is_provisional,
 };
 
 /// Most rows whose original number is searched for. Further ones are reported as edited.
@@ -181,23 +182,47 @@ pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEv
 }
 
 /// Whether the title is the one with which a piece of work began, as far as its events say: not if the title or the text of
-/// the first event was purged, nor for a fork. The first request gives a title to what began without one. What is reopened may get another title, and redaction may be stricter later.
+/// the first event was purged, nor for a fork. A request gives a title to what began without one, or with one that says
+/// nothing. What is reopened may get another title, and redaction may be stricter later.
 fn has_fitting_title(work: &Work, rows: &[ChainedEvent]) -> bool {
     let is_free = work.title.is_empty()
         || work.title.contains("[REDACTED:")
         || rows.iter().any(|kept| kept.kind == "reopened");
-    let first = rows.first().filter(|first| !is_free && first.seq == 1 && first.artifact.is_none());
-    let begun: Option<Step> = first.and_then(|first| serde_json::from_str(first.body.as_deref()?).ok());
-    match begun {
+    let first = rows.first().filter(|first| !is_free && first.seq == 1);
+    let is_title = |text: &str| *text::cut_chars(&text::one_line(text), TITLE_CHARS_MAX) == *work.title;
+    match first.and_then(whole_step) {
+        Some(Step::Begun { title, .. }) if is_title(&title) => true,
+        // A request whose text is not at hand may have given it.
         Some(Step::Begun { title, .. }) => {
-            title == UNTITLED || *text::cut_chars(&text::one_line(&title), TITLE_CHARS_MAX) == *work.title
+            let may_give = |kept: &ChainedEvent| match whole_step(kept) {
+                Some(Step::Prompt { text }) => is_title(&text),
+                _ => true,
+            };
+            is_provisional(&title) && rows.iter().filter(|kept| kept.kind == "prompt").any(may_give)
         }
         _ => true,
     }
 }
 
-fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
-    key.row(work) == work.row_mac
+/// The step of an event, if its row has all of it.
+fn whole_step(kept: &ChainedEvent) -> Option<Step> {
+    let body = kept.body.as_deref().filter(|_| kept.artifact.is_none())?;
+    serde_json::from_str(body).ok()
+}
+
+/// Whether a row is as it was written. Earlier versions left the project out of its MAC.
+pub fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
+    key.row(work) == work.row_mac || key.row_without_project(work) == work.row_mac
+}
+
+/// Moves a piece of work to another project. A row that is as it was written gets the MAC of the other project.
+pub fn move_to(key: &Key, work: &mut Work, into: &Project) {
+    let key = key.of(&work.id);
+    let is_genuine = is_row_genuine(&key, work);
+    work.project = into.clone();
+    if is_genuine {
+        work.row_mac = key.row(work);
+    }
 }
 
 /// Whether a piece of work that claims another key was in fact made with this one: its row was, apart from the name

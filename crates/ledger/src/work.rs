@@ -30,6 +30,40 @@ impl Kind {
 /// The title of a session's piece of work until its first request is known. The request then takes its place.
 pub const UNTITLED: &str = "a session without a request";
 
+/// Longest request of one word that says nothing, in bytes.
+const WORD_BYTES_MAX: usize = 20;
+/// Words that say nothing of what is to be done.
+const GO_ON: [&str; 18] = [
+    "again", "ahead", "and", "continue", "do", "go", "it", "keep", "next", "now", "ok", "okay", "on",
+    "please", "proceed", "sure", "then", "yes",
+];
+
+/// Whether a request gives a title to a session that had none, or the title of a request that says nothing of what is to be
+/// done, such as "continue".
+pub fn gives_title(request: &str, title: &str) -> bool {
+    title == UNTITLED || (says_nothing(title) && !says_nothing(request))
+}
+
+/// Whether a title may be replaced by that of a later request: see [`gives_title`].
+pub(crate) fn is_provisional(title: &str) -> bool {
+    title == UNTITLED || says_nothing(title)
+}
+
+/// Whether a request is one short word, or only words such as "go on". Writing without spaces and letters of other
+/// alphabets may say much in one word.
+fn says_nothing(request: &str) -> bool {
+    let is_go_on = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        GO_ON.iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    let mut words = request.split_whitespace();
+    let is_short_word = |word: &str| word.is_ascii() && word.len() <= WORD_BYTES_MAX;
+    match (words.next(), words.next()) {
+        (Some(word), None) => is_short_word(word),
+        (first, _) => first.is_some() && request.split_whitespace().all(is_go_on),
+    }
+}
+
 /// The status of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {

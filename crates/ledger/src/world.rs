@@ -1,6 +1,8 @@
 //! The facts of the world against which a hint is checked. The caller gathers them; nothing here does I/O.
 
-use cerebro_core::domain::{Timestamp, WorkId};
+use std::collections::BTreeSet;
+
+use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 
 use crate::{IntentState, Kind, State, Work};
 
@@ -12,6 +14,8 @@ pub struct World {
     pub commit: Option<String>,
     /// Files that were examined: those that the state names, as far as time allowed.
     pub files: Vec<SeenFile>,
+    /// The sessions that have an agent at work.
+    pub at_work: BTreeSet<SessionId>,
     /// Other sessions of the project that are live.
     pub live: Vec<LiveSession>,
     /// The holder of the work, if it is another live session.
@@ -29,6 +33,7 @@ impl World {
             now,
             commit: None,
             files: Vec::new(),
+            at_work: BTreeSet::new(),
             live: Vec::new(),
             held_by: None,
             others: Vec::new(),

@@ -84,6 +84,15 @@ impl Write<'_> {
 }
 
 impl Projects<'_> {
+    /// The names that a project had before they were merged into it, at most [`NAMES_MAX`].
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn former_names(self, project: &Project) -> Result<Vec<Project>, StoreError> {
+        let scopes = self.under_former_names(&Scope::Project(project.clone())).await?;
+        Ok(scopes.iter().filter_map(Scope::project).filter(|name| *name != project).cloned().collect())
+    }
+
     /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use crate::hook::{self, Agent, Event, StepReport, Task, compacted, missed};
 use crate::{platform, project_dir, worktree};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
+use cerebro_core::redact;
 use cerebro_ledger::Step;
 
 /// Size of the first requested context, in bytes; escapes and the frame need the rest of the room.
@@ -63,15 +64,21 @@ pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
 async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
     let agent = Agent::named(agent)?;
+    let folder = home.or_else(|| Some(user_home()?.join(".cerebro"))).filter(|folder| folder.is_dir());
+    let home = folder.and_then(|folder| Home::open(Some(&folder)).ok());
+    let config = home.as_ref().and_then(|home| Config::read(&home.config_file()).ok()).unwrap_or_default();
+    // What is too long is redacted here before it is cut, and the rest by the daemon.
+    redact::configure(config.redaction);
     let event = hook::read(agent, name, &input().await?)?;
     if let Some(Task::Bind(arguments)) = &event.task {
         return Some(hook::bound(name, arguments));
     }
-    let folder = home.or_else(|| Some(user_home()?.join(".cerebro")))?;
-    let home = folder.is_dir().then(|| Home::open(Some(&folder)).ok())??;
+    let home = home?;
     let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event)).await;
     let Ok(Some(client)) = reached else {
-        count_missed(&home, agent, &event);
+        if config.work.enabled {
+            count_missed(&home, agent, &event);
+        }
         return None;
     };
     let reporter = Reporter { client, agent, home };
@@ -94,11 +101,11 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     said
 }
 
-/// Counts an event that could not be reported to the journal, unless the transcript reports it or the journal is off.
+/// Counts an event that could not be reported to the journal, unless the transcript reports it.
 fn count_missed(home: &Home, agent: Agent, event: &Event) {
     let has_work = |report: &StepReport| report.steps.iter().any(|step| *step != Step::Connected);
     let is_lost = event.report.as_ref().is_some_and(has_work) && !has_transcript(agent, event);
-    if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
+    if is_lost {
         // A failure here is ignored: a hook has no place to report it.
         let _ = missed::note(home.root(), &event.session, Timestamp::now());
     }
@@ -164,7 +171,10 @@ async fn journal(reporter: &Reporter, event: &Event) {
     }
     let missed = missed::take(reporter.home.root(), &event.session);
     // A transcript may begin after the first prompt.
-    if !has_transcript(reporter.agent, event) {
+    if has_transcript(reporter.agent, event) {
+        // It has what was too long for a hook.
+        report.steps.retain(|step| !matches!(step, Step::Gap { .. }));
+    } else {
         report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
     }
     let recorded = send(reporter, event, &report, commit).await;
@@ -222,7 +232,7 @@ async fn input() -> Option<Value> {
     let bound = HOOK_INPUT_BYTES_MAX as u64 + 1;
     tokio::io::stdin().take(bound).read_to_end(&mut bytes).await.ok()?;
     if bytes.len() > HOOK_INPUT_BYTES_MAX {
-        return None;
+        return hook::too_long(&bytes, Timestamp::now());
     }
     serde_json::from_slice(&bytes).ok()
 }

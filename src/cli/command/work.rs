@@ -14,6 +14,7 @@ use crate::answer::{Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
+use crate::hook::framed;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
 
@@ -491,7 +492,8 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     match &answer.text {
-        Some(text) => context.output.text(text.raw())?,
+        // In the frame in which hooks give it to agents: somebody pastes it, and then it is neither a request nor a memory.
+        Some(text) => context.output.text(&framed(text.raw()))?,
         None => context.output.note("nothing is unfinished here"),
     }
     Ok(Outcome::Done)

@@ -79,7 +79,7 @@ fn a_long_prompt_leaves_room_for_every_other_part() {
         });
         piece.note(&Step::Prompt { text: long(590) });
         for n in 0..12 {
-            let path = format!("{n}-{}", long(150));
+            let path = format!("{}/{n}.rs", long(150));
             piece.note(&Step::Edited { call: None, path, added: 1, removed: 0, digest: None });
         }
         let tests = Tests {
@@ -103,7 +103,7 @@ fn a_long_prompt_leaves_room_for_every_other_part() {
         }
         let mut world = World::at(at(60));
         world.commit = Some("b52d0ffee".to_owned());
-        let gone = |n: usize| SeenFile { path: format!("{n}-{}", long(150)), digest: None };
+        let gone = |n: usize| SeenFile { path: format!("{}/{n}.rs", long(150)), digest: None };
         world.files = (0..12).map(gone).collect();
         let text = hint(&piece.work, &fold_all(&piece.entries()), &world, limits::HINT_BYTES);
         assert!(text.len() <= limits::HINT_BYTES);
@@ -111,13 +111,72 @@ fn a_long_prompt_leaves_room_for_every_other_part() {
             "(codex ",
             "Last request",
             "2 failed: pem_split",
-            "Edited: 11-",
+            "/11.rs +1 −0",
             "`git push 2",
             "`git push 0",
             "Since then: HEAD a41c0ffee then, b52d0ffee now",
             "The turn of the last request has no end",
         ] {
             line_of(&text, part);
+        }
+    }
+}
+
+#[test]
+fn however_much_is_unfinished_the_next_agent_is_told_what_it_needs() {
+    for letter in ["x", "ж", "🦀"] {
+        let long = |n: usize| letter.repeat(n);
+        let mut piece = Piece::begin("session");
+        piece.note(&Step::Begun {
+            title: long(200),
+            goal: Some(long(500)),
+            agent: long(64),
+            directory: Some(format!("/srv/{}", long(200))),
+            commit: Some("a41c0ffee".to_owned()),
+            steps: (0..50).map(|_| long(200)).collect(),
+        });
+        piece.note(&Step::Prompt { text: format!("keep the API {}", long(590)) });
+        for n in 0..40 {
+            let path = format!("/srv/{}/{}/{n}.rs", long(200), long(150));
+            piece.note(&Step::Edited { call: None, path, added: 1, removed: 0, digest: None });
+        }
+        let (names, passed, failed) = (vec!["pem_split".to_owned(), long(100), long(100)], None, Some(3));
+        piece.note(&Step::Ran {
+            call: None,
+            command: format!("cargo test {}", long(400)),
+            ending: Ending::Failed,
+            exit: Some(101),
+            ms: None,
+            tests: Some(Tests { tool: "cargo test".to_owned(), passed, failed, names }),
+            tail: String::new(),
+        });
+        for n in 0..20 {
+            let what = format!("git push {n} {}", long(400));
+            piece.note(&Step::Started { call: format!("c{n}"), tool: long(60), what });
+        }
+        for n in 0..60 {
+            let text = format!("pay {n} {}", long(400));
+            piece.note(&Step::Intent { key: format!("{n}{}", long(190)), text, repeat: Repeat::Never });
+        }
+        piece.note(&Step::Blocked { text: long(500) });
+        piece.note(&Step::Lost);
+        let state = fold_all(&piece.entries());
+        let mut world = World::at(at(60));
+        world.others = (0..20).map(|_| Unfinished::of(&piece.work, &state)).collect();
+        world.head = Some((9_999_999, "9f2ce1a0b3d4c5e6".to_owned()));
+        let text = hint(&piece.work, &state, &world, limits::HINT_BYTES);
+        assert!(text.len() <= limits::HINT_BYTES);
+        for part in [
+            "lost 00:02 UTC while running `git push 19",
+            "Unknown outcome: pay 0 ",
+            ": for a person to decide",
+            "more effects, which `cerebro work sweep` lists",
+            "\"keep the API ",
+            "…` → 3 failed: pem_split",
+            "/39.rs +1 −0",
+            "log 9999999 9f2ce1a0b3d4c5e6",
+        ] {
+            assert!(text.contains(part), "no `{part}` in: {text}");
         }
     }
 }

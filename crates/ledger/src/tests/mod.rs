@@ -4,6 +4,7 @@ mod hand_over;
 mod hints;
 mod machine;
 mod order;
+mod requests;
 mod seals;
 mod tampering;
 
@@ -22,6 +23,10 @@ pub(super) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + second).unwrap()
 }
 
+pub(super) fn project(name: &str) -> Project {
+    Project::parse(name).unwrap()
+}
+
 pub(super) fn text(of: &str) -> cerebro_core::redact::RedactedText {
     redact_text(of).value
 }
@@ -38,7 +43,7 @@ impl Piece {
         let mut work = Work {
             id: WorkId::random(),
             owner: "local".to_owned(),
-            project: Project::parse("demo").unwrap(),
+            project: project("demo"),
             kind: kind.to_owned(),
             title: text("make redaction stream"),
             key: None,

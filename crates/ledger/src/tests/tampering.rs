@@ -2,8 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::{Piece, at, key, text};
-use crate::{Finding, Mac, Step, chain, work::session_name};
+use super::{Piece, at, key, project, text};
+use crate::{
+    Finding, Mac, Step, chain,
+    work::{UNTITLED, session_name},
+};
 
 /// A way to tamper.
 #[derive(Debug, Clone)]
@@ -30,6 +33,7 @@ enum Tamper {
     RowName,
     RowAgent,
     RowUnknown,
+    RowProject,
     PurgeHalf(usize),
 }
 
@@ -62,6 +66,7 @@ fn tampers() -> impl Strategy<Value = Tamper> {
         Just(RowName),
         Just(RowAgent),
         Just(RowUnknown),
+        Just(RowProject),
         i.prop_map(PurgeHalf),
     ]
 }
@@ -211,6 +216,10 @@ impl Tamper {
                 piece.work.unknown += 1;
                 Finding::RowEdited
             }
+            Self::RowProject => {
+                piece.work.project = project("other");
+                Finding::RowEdited
+            }
             _ => return None,
         })
     }
@@ -252,13 +261,67 @@ proptest! {
             piece.purge(i);
         }
         if merged {
-            piece.work.project = cerebro_core::domain::Project::parse("other").unwrap();
+            crate::move_to(&key(), &mut piece.work, &project("other"));
             piece.work.title = text("");
         }
+        prop_assert_eq!(piece.findings(), []);
         piece.note(&Step::Note { text: "after all that".to_owned() });
         prop_assert_eq!(piece.findings(), []);
         for from in 0..=piece.rows.len() {
             prop_assert!(piece.continues(from), "from {from}");
+        }
+    }
+}
+
+#[test]
+fn a_row_of_an_earlier_version_verifies_and_a_move_does_not_mend_a_changed_one() {
+    let mut piece = Piece::notes("session", 4);
+    piece.work.row_mac = key().of(&piece.work.id).row_without_project(&piece.work);
+    assert_eq!(piece.findings(), []);
+    crate::move_to(&key(), &mut piece.work, &project("other"));
+    assert_eq!(piece.findings(), []);
+    // From now on its project is known.
+    let mut moved = piece.clone();
+    moved.work.project = project("demo");
+    assert_eq!(moved.findings(), [Finding::RowEdited]);
+    piece.work.fence += 1;
+    crate::move_to(&key(), &mut piece.work, &project("demo"));
+    assert_eq!(piece.findings(), [Finding::RowEdited]);
+}
+
+#[test]
+fn only_a_request_may_take_the_place_of_a_title_that_says_nothing() {
+    let titled = |begun: &str, requests: &[&str], title: &str| {
+        let mut piece = Piece::begin("session");
+        piece.note(&Step::Begun {
+            title: begun.to_owned(),
+            goal: None,
+            agent: "codex".to_owned(),
+            directory: None,
+            commit: None,
+            steps: Vec::new(),
+        });
+        for request in requests {
+            piece.note(&Step::Prompt { text: (*request).to_owned() });
+        }
+        piece.work.title = text(title);
+        piece
+    };
+    for (begun, requests, title, is_sound) in [
+        ("continue", &["continue", "Add a cache"][..], "Add a cache", true),
+        ("continue", &["continue"], "continue", true),
+        ("continue", &["continue", "Add a cache"], "Drop the cache", false),
+        (UNTITLED, &["Add a cache"], "Add a cache", true),
+        (UNTITLED, &[], "Drop the cache", false),
+        ("Add a cache", &["Drop it"], "Drop it", false),
+    ] {
+        let mut piece = titled(begun, requests, title);
+        let wanted = if is_sound { vec![] } else { vec![Finding::RowEdited] };
+        assert_eq!(piece.findings(), wanted, "{begun} {requests:?} {title}");
+        // Nobody knows what was in a text that was purged.
+        if piece.rows.len() > 2 {
+            piece.purge(2);
+            assert!(is_sound || piece.findings().is_empty(), "{begun} {requests:?} {title}");
         }
     }
 }

@@ -492,7 +492,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
         assert_eq!(check(&service).await.health, doctor::Health::Repaired);
         assert_eq!(found(&service, &word(3)).await.1.len(), 1, "mended");
         let other = Project::parse("renamed").unwrap();
-        assert_eq!(service.memories.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
+        assert_eq!(service.journal.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
         assert_eq!(found(&service, &word(3)).await.1, []);
         let hint = service
             .recall

@@ -3,6 +3,7 @@
 use super::Memories;
 use crate::{ServiceError, index::Evidence, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
+use cerebro_ledger::{Key, move_to};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -30,12 +31,16 @@ pub struct Merged {
 }
 
 impl Memories {
-    /// Moves everything of one project to another, in batches. If it is stopped half-way, it can be repeated. A memory
-    /// whose topic key is taken there keeps its text and loses the key.
+    /// Moves everything of one project to another, in batches: see [`crate::Journal::merge_projects`].
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] when both are the same, [`ServiceError::EmptyProject`], or a failing store.
-    pub async fn merge_projects(&self, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
+    pub(crate) async fn merge_projects(
+        &self,
+        from: &Project,
+        into: &Project,
+        key: &Key,
+    ) -> Result<Merged, ServiceError> {
         if from == into {
             return Err(ServiceError::invalid(
                 "into",
@@ -47,7 +52,7 @@ impl Memories {
         let said_again = self.said_again(from, into).await?;
         let mut merged = Merged::default();
         loop {
-            let batch = self.base.store.transact(&MergeBatch { from, into }).await?;
+            let batch = self.base.store.transact(&MergeBatch { from, into, key }).await?;
             if batch == Merged::default() {
                 break;
             }
@@ -96,6 +101,8 @@ impl Memories {
 struct MergeBatch<'a> {
     from: &'a Project,
     into: &'a Project,
+    /// The key of the rows of work.
+    key: &'a Key,
 }
 
 impl Decision for MergeBatch<'_> {
@@ -103,11 +110,12 @@ impl Decision for MergeBatch<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Merged, ServiceError> {
-        merge_batch(write, self.from, self.into).await
+        merge_batch(write, self).await
     }
 }
 
-async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
+async fn merge_batch(write: &mut Write<'_>, batch: &MergeBatch<'_>) -> Result<Merged, ServiceError> {
+    let MergeBatch { from, into, key } = *batch;
     let mut merged = Merged::default();
     let mut memories = write.store().memories().live(from, BATCH).await?;
     memories.extend(write.store().memories().deleted(from, BATCH).await?);
@@ -135,7 +143,7 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         merged.prompts += 1;
     }
     for mut stored in write.store().works().of_project(from, BATCH).await?.readable {
-        stored.work.project.clone_from(into);
+        move_to(key, &mut stored.work, into);
         // It can be resumed by its key in the other project, unless a piece of work there has the key.
         if let (Some(_), Some(name)) = (&stored.work.name, stored.work.proper_name())
             && write.is_free_work_name(&name).await?
@@ -187,7 +195,7 @@ mod tests {
             service.memories.delete(&caller(), &session, &said.id, false).await.unwrap();
 
             let other = Project::parse("other").unwrap();
-            let merged = service.memories.merge_projects(&other, &caller().project).await.unwrap();
+            let merged = service.journal.merge_projects(&other, &caller().project).await.unwrap();
             assert_eq!(merged.said_again.len(), lines.len());
         });
     }

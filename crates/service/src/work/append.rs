@@ -215,8 +215,13 @@ impl Decision for Append<'_> {
                 draft.go_on(actor, write.at())?;
             }
             // Gaps are written by the journal itself.
+            let was_settled = draft.state.closed.is_some() && !draft.state.is_left_half_way();
             draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
+            // Not where a person closed what was left half-way.
+            if was_settled && draft.state.was_closed_too_early() {
+                draft.record(write.at(), Step::Reopened)?;
+            }
         }
         appended.seq = draft.stored.work.seq;
         appended.is_long = appended.seq >= limits::EVENTS_WARN;

@@ -12,7 +12,7 @@ use super::{
     once::kept_once,
     reported::{self, Reported},
 };
-use crate::{Journal, ServiceError};
+use crate::{Caller, Journal, ServiceError};
 use cerebro_transcript::{Batch, Counts, State};
 
 /// How long a hook's report may still be under way.
@@ -93,11 +93,16 @@ impl Journal {
             match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
                 Ok(_) => {}
                 // The piece of work is full by now, or gone.
-                Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => break,
+                Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        if happenings.is_empty() {
+            return Ok(());
+        }
+        // What a session had begun at its end may have been the last that was open.
+        let caller = Caller { project: actor.project.clone(), agent: actor.agent.clone(), person: false };
+        Box::pin(self.close_if_over(&caller, &actor)).await
     }
 
     /// What is not in the journal yet, and whether no hook reported any of it.
@@ -128,7 +133,8 @@ impl Journal {
                 let names = names(&report);
                 let is_known = names.first().is_some_and(|once| known.contains(once));
                 let is_open = names.get(1).is_some_and(|once| known.contains(once));
-                let by_hooks = !matches!(report.step, Step::TurnFailed { .. });
+                // No hook reports a call that was refused.
+                let by_hooks = !matches!(report.step, Step::TurnFailed { .. } | Step::Called { .. });
                 (!is_known).then_some((report, by_hooks && !is_open))
             }
         });

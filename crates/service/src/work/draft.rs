@@ -4,7 +4,7 @@ use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_ledger::{
     ChainedEvent, Entry, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
-    fold, work::UNTITLED,
+    fold, work::gives_title,
 };
 use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
 
@@ -113,10 +113,10 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Gives it a title from a request, if its own was purged or it had no request until now.
+    /// Gives it a title from a request, if its own was purged, says nothing or is that of a session without a request.
     pub fn entitle(&mut self, step: &Step) {
         if let Step::Prompt { text } = step
-            && matches!(self.stored.work.title.as_str(), "" | UNTITLED)
+            && (self.stored.work.title.is_empty() || gives_title(text, &self.stored.work.title))
         {
             self.stored.work.title = line(text, cerebro_ledger::limits::TITLE_CHARS_MAX);
         }

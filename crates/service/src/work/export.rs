@@ -282,9 +282,10 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
     }
     if let Some(here) = write.work(&work.id).await? {
         let why = format!("work `{}` is here already in another state; it stays as it is", work.id);
-        // A purged title or a merged project does not make another state.
-        let (title, project) = (here.work.title.to_string(), here.work.project.to_string());
-        let same = WorkLine { project, title, ..WorkLine::from(&stored) } == WorkLine::from(&here);
+        // A purged title or a merged project, which has a MAC of its own, does not make another state.
+        let here = WorkLine::from(&here);
+        let (title, project, mac) = (here.title.clone(), here.project.clone(), here.mac.clone());
+        let same = WorkLine { project, title, mac, ..WorkLine::from(&stored) } == here;
         return Ok(if same { Ok(false) } else { Err(why) });
     }
     if work.key_id != known.key_id {

@@ -47,14 +47,21 @@ use std::{
 };
 
 pub(crate) use backfill::Reading;
-use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_core::domain::{Project, Timestamp, WorkId};
 use cerebro_ledger::{Key, State, work::session_name};
 pub use slow::MISSED_FILE;
 #[cfg(test)]
 pub(crate) use slow::note_missed;
 pub use words::*;
 
-use crate::{ServiceError, base::Base, lock, memories::Memories, sessions::Sessions, settings::Retention};
+use crate::{
+    ServiceError,
+    base::Base,
+    lock,
+    memories::{Memories, Merged},
+    sessions::Sessions,
+    settings::Retention,
+};
 
 /// Most pieces of work of one list.
 pub const WORKS_LISTED_MAX: usize = 100;
@@ -190,6 +197,15 @@ impl Journal {
     /// The names of damaged files of keys, which were put aside in the home.
     pub fn damaged_keys(&self) -> &[String] {
         &self.held.damaged_keys
+    }
+
+    /// Moves everything of one project to another, in batches, and makes the MACs of the rows of work anew. If it is
+    /// stopped half-way, it can be repeated. A memory whose topic key is taken there keeps its text and loses the key.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] when both are the same, [`ServiceError::EmptyProject`], or a failing store.
+    pub async fn merge_projects(&self, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
+        self.memories.merge_projects(from, into, &self.held.key).await
     }
 
     /// Returns an error if the journal is off.

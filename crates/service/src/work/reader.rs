@@ -1,6 +1,6 @@
 //! Reading the journal: lists, one piece of work, its events, and the hint for whoever resumes it.
 
-use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 use cerebro_ledger::{
     ChainedEvent, Entry, IntentState, LiveSession, State, Status, Unfinished, Work, World, action, fold, hint,
 };
@@ -175,13 +175,13 @@ impl Journal {
                 (stored.work, state)
             }
             None => {
-                let mut found = self.unfinished(actor).await?.into_iter();
+                let mut found = self.unfinished(actor, &world).await?.into_iter();
                 let Some(first) = found.next() else { return Ok(None) };
                 world.others = found.map(|(work, state)| Unfinished::of(&work, &state)).collect();
                 first
             }
         };
-        world.live = self.live_beside(actor, &work).await?;
+        world.live = self.live_beside(actor, &work, &world).await?;
         let holder = work.holder(world.now).filter(|holder| *holder != actor.holder());
         world.held_by = holder.map(str::to_owned);
         world.head = self.head_at_hand().await;
@@ -206,7 +206,7 @@ impl Journal {
     }
 
     /// The unfinished pieces of work of the actor's project in which no live session works, the latest active first.
-    async fn unfinished(&self, actor: &Actor) -> Result<Vec<(Work, State)>, ServiceError> {
+    async fn unfinished(&self, actor: &Actor, world: &World) -> Result<Vec<(Work, State)>, ServiceError> {
         let now = self.base.now();
         let mut found = Vec::new();
         let project = &actor.project;
@@ -215,21 +215,32 @@ impl Journal {
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
-            let is_live = work.keeper(now).is_some_and(|session| self.sessions.is_connected(&session));
+            let is_live = work.keeper(now).is_some_and(|session| self.is_live(&session, world));
             if work.owner != actor.owner || is_own || is_live {
                 continue;
             }
             let state = self.state_of(&stored).await?;
-            if has_more(&state) {
+            if !state.is_over() {
                 found.push((stored.work, state));
             }
         }
         Ok(found)
     }
 
+    /// Whether an agent works in a session.
+    fn is_live(&self, session: &SessionId, world: &World) -> bool {
+        self.sessions.is_connected(session) || world.at_work.contains(session)
+    }
+
     /// Other live sessions of the project, with what they edited.
-    async fn live_beside(&self, actor: &Actor, work: &Work) -> Result<Vec<LiveSession>, ServiceError> {
-        if !self.sessions.is_any_connected_but(actor.session.as_ref()) {
+    async fn live_beside(
+        &self,
+        actor: &Actor,
+        work: &Work,
+        world: &World,
+    ) -> Result<Vec<LiveSession>, ServiceError> {
+        let own = actor.session.as_ref();
+        if !self.sessions.is_any_connected_but(own) && world.at_work.iter().all(|other| Some(other) == own) {
             return Ok(Vec::new());
         }
         let latest =
@@ -237,8 +248,8 @@ impl Journal {
         let mut live = Vec::new();
         for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();
-            let is_other = stored.work.id != work.id && session != actor.session.as_ref();
-            if !is_other || !session.is_some_and(|session| self.sessions.is_connected(session)) {
+            let is_other = stored.work.id != work.id && session != own;
+            if !is_other || !session.is_some_and(|session| self.is_live(session, world)) {
                 continue;
             }
             let state = self.state_of(&stored).await?;
@@ -381,14 +392,4 @@ fn fits(one: &ListedWork, filter: WorkFilter, now: Timestamp) -> bool {
         WorkFilter::Waiting => one.work.status == Status::Waiting,
         WorkFilter::Stale => one.stale.is_some(),
     }
-}
-
-/// Whether there is anything to resume. A session that ended properly with nothing open has nothing.
-fn has_more(state: &State) -> bool {
-    !state.ended
-        || state.turn_failed.is_some()
-        || state.turn_open
-        || state.next_step().is_some()
-        || state.open_intents().next().is_some()
-        || !state.under_way.is_empty()
 }

@@ -261,8 +261,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
         Outcome::Pending => return began(call).into_iter().collect(),
-        // Never begun.
-        Outcome::Rejected { .. } | Outcome::Skipped => return Vec::new(),
+        Outcome::Rejected { .. } | Outcome::Skipped => return refused(call).into_iter().collect(),
         Outcome::Failed => Ending::Failed,
         Outcome::Done if goes_on(&call.output) => Ending::Unknown,
         Outcome::Done => Ending::Passed,
@@ -277,6 +276,12 @@ fn of_call(call: &Call) -> Vec<Step> {
         Action::Todo { items } => todo(call, items),
         _ => Vec::new(),
     }
+}
+
+/// The end of a command that somebody refused or stopped. The hook that reports beginnings runs before anybody is asked.
+fn refused(call: &Call) -> Option<Step> {
+    let Step::Started { call, tool, what } = began(call)? else { return None };
+    Some(Step::Called { call: Some(call), tool, what, ending: Ending::Interrupted })
 }
 
 #[cfg(test)]
@@ -339,6 +344,7 @@ mod tests {
                 command("c1", Outcome::Failed, Some(101)),
                 command("c2", Outcome::Pending, None),
                 command("", Outcome::Done, Some(0)),
+                command("c4", Outcome::Rejected { said: String::new() }, None),
                 Turn::Call(edit),
             ],
             ..Exchange::default()
@@ -346,7 +352,9 @@ mod tests {
         let reports = of_exchanges(Agent::ClaudeCode, &[exchange]);
         let names: Vec<Option<&str>> = reports.iter().map(|reports| reports.once.as_deref()).collect();
         let started = Some("started:c2:0");
-        assert_eq!(names, [None, Some("ran:c1:0"), started, Some("edited:c3:0"), Some("edited:c3:1")]);
+        let (called, edited) = (Some("called:c4:0"), [Some("edited:c3:0"), Some("edited:c3:1")]);
+        assert_eq!(names, [None, Some("ran:c1:0"), started, called, edited[0], edited[1]]);
+        assert!(matches!(reports[3].step, Step::Called { ending: Ending::Interrupted, .. }));
         assert!(
             matches!(&reports[2].step, Step::Started { call, what, .. } if call == "c2" && what == "cargo test")
         );

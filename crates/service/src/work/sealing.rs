@@ -161,6 +161,7 @@ impl Journal {
             return Ok(None);
         };
         let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned: false };
+        let work = self.as_written(&work).await?;
         Ok(continues(&key, &work, from, &later).then_some(leaf))
     }
 

@@ -1,9 +1,9 @@
 //! The piece of work of an agent's session, which its hooks write to, and what happens to it when its agent is gone.
 
-use cerebro_ledger::{State, Status, Step, Work, limits};
+use cerebro_ledger::{Outcome, State, Status, Step, Work, limits};
 
-use super::{Actor, Target, claim::HELD_MAX, draft::lease_end};
-use crate::{Journal, ServiceError};
+use super::{Actor, CloseWork, Target, claim::HELD_MAX, draft::lease_end};
+use crate::{Caller, Journal, ServiceError};
 
 impl Journal {
     /// The piece of work of the actor's session with its state, if there is one.
@@ -19,6 +19,22 @@ impl Journal {
         };
         let state = self.state_of(&stored).await?;
         Ok(Some((stored.work, state)))
+    }
+
+    /// Closes the piece of work of a session that ended and left nothing to do, and offers its findings to memory. A later
+    /// request reopens it.
+    ///
+    /// # Errors
+    /// As [`Self::close`].
+    pub async fn close_if_over(&self, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
+        let Some((work, state)) = self.of_session(actor).await? else { return Ok(()) };
+        let Some(session) = actor.session.as_ref().filter(|_| state.is_over() && state.closed.is_none())
+        else {
+            return Ok(());
+        };
+        self.close(actor, &work.id, CloseWork { outcome: Outcome::Done, text: None }).await?;
+        self.offer(caller, session, actor, &work.id).await?;
+        Ok(())
     }
 
     /// Records that the agent of a session went away without an end, so that the outcome of what it had begun is

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
 use cerebro_ledger::{
-    Anchor, ChainedEvent, Finding, Mac, Status, Verified, Work, is_of_key,
+    Anchor, ChainedEvent, Finding, Mac, Status, Verified, Work, is_of_key, is_row_genuine,
     limits::EVENTS_MAX,
     seal::{Leaf, Log},
     verify,
@@ -317,6 +317,21 @@ impl Journal {
         }
     }
 
+    /// A piece of work as its row was written. Another home that shares the database may have merged the project, and cannot
+    /// make the MAC of this home.
+    pub(super) async fn as_written(&self, work: &Work) -> Result<Work, ServiceError> {
+        let key = self.held.key.of(&work.id);
+        if self.base.store.is_shared() && !is_row_genuine(&key, work) {
+            for project in self.base.store.projects().former_names(&work.project).await? {
+                let before = Work { project, ..work.clone() };
+                if is_row_genuine(&key, &before) {
+                    return Ok(before);
+                }
+            }
+        }
+        Ok(work.clone())
+    }
+
     /// The result of verifying a piece of work's events, as of when its row was read, and these events.
     pub(super) async fn verified(
         &self,
@@ -332,7 +347,8 @@ impl Journal {
                 rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
             }
         }
-        Ok((verify(&self.held.key.of(&work.id), work, &rows, sealed), rows))
+        let work = self.as_written(work).await?;
+        Ok((verify(&self.held.key.of(&work.id), &work, &rows, sealed), rows))
     }
 
     async fn verify_artifacts(

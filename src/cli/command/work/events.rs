@@ -37,6 +37,7 @@ fn what(event: &Event) -> String {
             Some(exit) => format!(" → exit {exit}"),
             None => format!(" → {}", shown(&step["ending"])),
         },
+        Some("called") => format!(" → {}", shown(&step["ending"])),
         Some("edited") => format!(" +{} −{}", shown(&step["added"]), shown(&step["removed"])),
         _ => String::new(),
     };
@@ -92,12 +93,18 @@ mod tests {
             ),
             event(7, false, json!({ "kind": "gap", "count": 3, "reason": "away" })),
             event(8, false, json!({ "kind": "closed", "outcome": "done" })),
+            event(
+                9,
+                false,
+                json!({ "kind": "called", "tool": "Bash", "what": "rm x", "ending": "interrupted" }),
+            ),
         ];
         assert_eq!(
             events(&list).plain(),
             "1\tt\tprompt\tMend it\n2\tt\tran\tcargo test → exit 101\n3\tt\tran\tx → unknown\n\
              4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n\
-             6\tt\tplanned\trules (passed)\n7\tt\tgap\taway (3 events)\n8\tt\tclosed\t(done)\n"
+             6\tt\tplanned\trules (passed)\n7\tt\tgap\taway (3 events)\n8\tt\tclosed\t(done)\n\
+             9\tt\tcalled\trm x → interrupted\n"
         );
     }
 }

@@ -169,7 +169,7 @@ fn work_is_found_by_its_key_in_the_project_that_its_own_was_merged_into() {
         let (moved, _) = begin(&me.project, "only here").await;
         let (_, _) = begin(&me.project, "in both").await;
         let (theirs, _) = begin(&into, "in both").await;
-        service.memories.merge_projects(&me.project, &into).await.unwrap();
+        service.journal.merge_projects(&me.project, &into).await.unwrap();
         assert_eq!(
             begin(&into, "only here").await,
             (service.journal.show(&me, &moved.id).await.unwrap().work, false)

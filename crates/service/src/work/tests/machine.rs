@@ -357,7 +357,7 @@ impl StateMachineTest for Journal {
             Act::Merge => {
                 let (from, into) = (worker(0, project).project, worker(0, project + 1).project);
                 journal.with(async move |service| {
-                    drop(service.memories.merge_projects(&from, &into).await.unwrap());
+                    drop(service.journal.merge_projects(&from, &into).await.unwrap());
                 });
                 journal.projects += 1;
             }

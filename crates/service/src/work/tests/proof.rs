@@ -150,6 +150,7 @@ impl Piece {
                 (format!("UPDATE {} SET work = work:`{}`;", self.event(inner), WorkId::random()), "deleted")
             }
             36 => of_row("title = 'another'"),
+            38 => of_row("project = 'elsewhere'"),
             37 => (
                 format!(
                     "DEFINE FIELD OVERWRITE kind ON work_event TYPE any; UPDATE {} SET kind = 7;",
@@ -221,7 +222,7 @@ async fn found(folder: &Path) -> Vec<(Option<WorkId>, &'static str)> {
 
 #[test]
 fn each_tampering_is_found_and_named() {
-    const WAYS: usize = 39;
+    const WAYS: usize = 40;
     let mut rng = seeded();
     let mut ways = 0..;
     for _ in 0..scaled(TAMPERINGS, SOME).div_ceil(AT_ONCE) {
