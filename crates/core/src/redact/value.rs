@@ -160,6 +160,7 @@ fn is_reference(value: &str) -> bool {
 
 /// An expression: `get_password()`, `request.token`, `&str`, `Option<String>`, `self.key[0]`, `token2`.
 fn is_code(value: &str, form: Form) -> bool {
+    let value = without_padding(value);
     if value.contains(['(', '[', '{', '<', '|', '=', '\\', '`'])
         || value.contains("::")
         || value.contains("->")
@@ -178,6 +179,13 @@ fn is_code(value: &str, form: Form) -> bool {
     }
     // A variable may end with a number; a whole line is more likely a setting.
     form == Form::Inline && identifier(&value) && is_wordy(value)
+}
+
+/// A value without the `=` that end base64, where it may be that.
+fn without_padding(value: &str) -> &str {
+    let head = value.trim_end_matches('=');
+    let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
+    if head.len() >= LETTERS_CHARS_MIN && head.bytes().all(is_base64) { head } else { value }
 }
 
 /// Words, short numbers and separators, as in names of variables and files.
@@ -217,6 +225,13 @@ pub(super) fn is_random(value: &str) -> bool {
     }
     value.len() >= LETTERS_CHARS_MIN
         && value.split(['_', '-', '.', '/', '+', '=']).any(|part| part.len() > 3 && !has_humps(part))
+}
+
+/// Whether a word of a sentence was drawn rather than written: letters and digits that are no word and number.
+pub(super) fn is_drawn_word(value: &str) -> bool {
+    let assigns = without_padding(value).contains(['=', ':']);
+    let is_long = value.chars().count() >= TOKEN_CHARS_MIN;
+    is_long && is_mixed(value) && !assigns && !is_wordy(value) && !is_version(value)
 }
 
 /// Whether capitals and small letters are mixed as in no word. In a name of words, such as `TheKeyOfMine`, fewer than one
