@@ -217,7 +217,9 @@ impl<'a> Name<'a> {
 
     /// `define('DB_PASSWORD', 'x')`, `.put("password", "x")`, a pair of a list.
     fn value_of_call(&self, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
-        let before = self.before().trim_end_matches(QUOTES).trim_end_matches('\\');
+        // `db.password` is one name.
+        let before = self.before().trim_end_matches(|c| is_part(c) || c == '.');
+        let before = before.trim_end_matches(QUOTES).trim_end_matches('\\');
         if !(before.ends_with('(') && cursor.eat(",")) {
             return None;
         }
