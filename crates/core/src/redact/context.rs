@@ -4,27 +4,31 @@ use std::ops::Range;
 
 use super::{
     cursor::{BLANKS_MAX, Cursor, QUOTES, VALUE_BYTES_MAX},
-    name::{self, NAME_BYTES_MAX},
+    name::{self, NAME_BYTES_MAX, Named},
     value::{Form, is_drawn_word, is_secret},
 };
 
 /// What a sentence says between a name and its verb: `the password for the staging database is …`.
 const OBJECT_BYTES_MAX: usize = 48;
+/// The block of a variable in HCL that is searched for its default.
+const BLOCK_BYTES_MAX: usize = 256;
+/// A word of so many letters and digits directly behind a name is no word of the sentence.
+const LONG_BYTES_MIN: usize = 20;
 
 /// What joins a name and its value in a sentence.
 const VERBS: &[&str] = &[
-    "is: ", "is now ", "is ", "was changed to ", "was set to ", "was ", "lautet: ", "lautet ", "ist ", "est ",
-    "es ", "é ", "è ", "-> ", "→ ", "— ", "– ",
+    "is: ", "is now ", "is ", "was changed to ", "was set to ", "was ", "lautet: ", "lautet ", "ist ",
+    "est ", "es ", "é ", "è ", "= ", "-> ", "→ ", "— ", "– ",
 ];
 /// What begins the rest of a name in a sentence.
 const OF: &[&str] = &["for ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "para ", "del "];
 /// The words before a name that its value may follow directly: `log in with user bob and password …`.
 const BEFORE_NAME: &[&str] = &[
-    "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con", "la",
-    "/", "&",
+    "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con",
+    "la", "/", "&",
 ];
 /// Names of a user's name and password together: `credentials: bob / …`.
-const PAIRS: &[&str] = &["credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
+const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
 /// The words of a statement that sets a password.
 const STATEMENT: &[&str] = &["user", "role", "login", "grant", "alter", "create"];
 
@@ -34,8 +38,10 @@ pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>,
     let end = name.range.end;
     // Most names are in prose and code without a value; this is a quick exit.
     let Some((value, form)) = name.value() else { return (None, end) };
-    let Some(named) = name::read(&text[name.range.clone()], &text[name.line_start()..name.range.start])
-    else {
+    let before = &text[name.line_start()..name.range.start];
+    // What stands beside a user's name is a password, whatever both are called together.
+    let named = (form == Form::Pair).then_some(Named::Password);
+    let Some(named) = named.or_else(|| name::read(&text[name.range.clone()], before)) else {
         return (None, end);
     };
     let credential = if name.is("authorization") { behind_scheme(text, value.clone()) } else { None };
@@ -122,7 +128,7 @@ impl<'a> Name<'a> {
                 return cursor.quoted().map(|value| (value, Form::Quoted));
             }
             let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
-            return if is_pair { cursor.second_of_pair().map(|value| (value, Form::Prose)) } else { None };
+            return if is_pair { cursor.second_of_pair().map(|value| (value, Form::Pair)) } else { None };
         }
         let begin = cursor.at;
         cursor.blanks();
@@ -144,7 +150,7 @@ impl<'a> Name<'a> {
             return Some((value, Form::Quoted));
         }
         if let Some(value) = self.value_of_pair_of_names(&cursor, sign) {
-            return Some((value, Form::Prose));
+            return Some((value, Form::Pair));
         }
         if sign == ":"
             && let Some((value, is_block)) = cursor.next_line()
@@ -184,7 +190,8 @@ impl<'a> Name<'a> {
             return Some((cursor.cell(), Form::Prose));
         }
         if closed {
-            return self.value_of_call(cursor);
+            let value = self.default_of_variable(&cursor).map(|value| (value, Form::Quoted));
+            return value.or_else(|| self.value_of_call(cursor));
         }
         if gap == 0 {
             return None;
@@ -206,6 +213,9 @@ impl<'a> Name<'a> {
         if matches!(line.trim(), "ENV" | "setenv" | "SetEnv") {
             let value = cursor.quoted().unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r']));
             return Some((value, Form::Data));
+        }
+        if line.trim() == "#define" {
+            return cursor.quoted().map(|value| (value, Form::Quoted));
         }
         if matches!(line.split_whitespace().next(), Some("var" | "const"))
             && let Some(value) = cursor.behind_type()
@@ -240,8 +250,7 @@ impl<'a> Name<'a> {
         let sets =
             ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word));
         let is_statement = |line: &str| {
-            line.split_whitespace()
-                .any(|word| STATEMENT.iter().any(|known| known.eq_ignore_ascii_case(word)))
+            line.split_whitespace().any(|word| STATEMENT.iter().any(|known| known.eq_ignore_ascii_case(word)))
         };
         if !((sets && !says_by) || is_statement(line)) {
             return None;
@@ -258,17 +267,33 @@ impl<'a> Name<'a> {
             cursor.at += VERBS.iter().filter_map(verb).min()?;
         }
         let says = VERBS.iter().any(|word| cursor.eat(word));
-        let mut before = line.split_whitespace().rev().take(2);
-        let follows =
-            before.any(|word| BEFORE_NAME.iter().any(|known| known.eq_ignore_ascii_case(word)));
-        if !says && !follows {
-            return None;
-        }
         let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];
         let value = cursor.quoted().unwrap_or_else(|| cursor.run(&ends));
         let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
         let value = value.start..value.start + words.len();
-        (says || is_drawn_word(words)).then_some((value, Form::Prose))
+        let follows = || {
+            let is_known = |word: &str| BEFORE_NAME.iter().any(|known| known.eq_ignore_ascii_case(word));
+            let mut before = line.split_whitespace().rev().take(2);
+            words.len() >= LONG_BYTES_MIN || self.is("pw") || before.any(is_known)
+        };
+        (says || (is_drawn_word(words) && follows())).then_some((value, Form::Prose))
+    }
+
+    /// The default in `variable "db_password" { default = "x" }`.
+    fn default_of_variable(&self, cursor: &Cursor<'a>) -> Option<Range<usize>> {
+        let before = self.before().trim_end_matches(|c| is_part(c) || c == '.').strip_suffix('"')?;
+        if !before.ends_with("variable ") {
+            return None;
+        }
+        let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(BLOCK_BYTES_MAX)];
+        let at = rest.split('}').next()?.find("default")?;
+        let mut behind = Cursor { text: self.text, at: cursor.at + at + "default".len() };
+        behind.blanks();
+        if !behind.eat("=") {
+            return None;
+        }
+        behind.blanks();
+        behind.quoted()
     }
 
     /// A pair such as `name: DB_PASSWORD` followed by `value: x`, as in descriptions of containers.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::value::is_drawn_word;
+
 /// The longest value that is considered, in bytes.
 pub(super) const VALUE_BYTES_MAX: usize = 1024;
 /// Blanks between a name, its sign and its value, as in tables of settings.
@@ -129,15 +131,18 @@ impl<'a> Cursor<'a> {
         (behind.is_empty() || behind.starts_with(['\n', '\r'])).then_some((word, is_block))
     }
 
-    /// The password behind a user's name: `bob / x`, `bob:x`.
+    /// The password behind a user's name: `bob / x`, `bob:x`. Without blanks it must look drawn, as a path does not.
     pub fn behind_user(&self) -> Option<Range<usize>> {
         let line = self.run(&['\n', '\r', ',', ';', '"', '\'', '`', ')']);
         let text = &self.text[line.clone()];
-        let at = [" / ", ":", "/"].iter().find_map(|sign| text.find(sign).map(|at| at + sign.len()))?;
-        let user = text[..at].trim_end_matches([' ', '/', ':']);
-        let is_user = !user.is_empty() && !user.contains([' ', '\t', '(', '{']);
-        let behind = Cursor { text: self.text, at: line.start + at };
-        is_user.then(|| behind.run(&[' ', '\t', '\n', '\r', ',', ';', '"', '\'', '`', ')']))
+        let (sign, (user, rest)) =
+            [" / ", ":", "/"].iter().find_map(|sign| Some((*sign, text.split_once(sign)?)))?;
+        if user.is_empty() || user.contains([' ', '\t', '(', '{']) {
+            return None;
+        }
+        let word = rest.split([' ', '\t']).next().unwrap_or_default();
+        let start = line.start + user.len() + sign.len();
+        (sign == " / " || (is_drawn_word(word) && !word.contains('/'))).then(|| start..start + word.len())
     }
 
     /// The bytes up to one of these signs, or to an escaped line end or quote.

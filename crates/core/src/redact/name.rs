@@ -27,7 +27,7 @@ impl Named {
 pub(super) const ANCHORS: &[&str] = &[
     "pass", "pw", "psk", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
     "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "clé", "clÉ", "parola",
-    "identified by", "creds", "zugangsdaten", "identifiants", "credencial",
+    "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
 ];
 
 /// The longest name, in bytes, that is looked at.
@@ -35,14 +35,14 @@ pub(super) const NAME_BYTES_MAX: usize = 80;
 
 const PASSWORDS: &[&str] = &[
     "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "contraseña", "contrasena",
-    "contrasenya", "senha", "motdepasse", "pwd", "psk",
+    "contrasenya", "senha", "motdepasse", "pwd", "psk", "mdp",
 ];
-const SHORT: &[&str] = &["pass", "pw", "mdp", "clave", "parola", "pword"];
+const SHORT: &[&str] = &["pass", "pw", "clave", "parola", "pword"];
 /// Words that turn a short name into that of a password: `DB_PASS`.
 const SHORT_OF: &[&str] = &[
     "db", "database", "user", "my", "mysql", "pg", "postgres", "redis", "mongo", "smtp", "imap", "mail",
-    "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn", "store", "key",
-    "trust", "become", "sudo", "vault",
+    "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn", "store",
+    "key", "trust", "become", "sudo", "vault",
 ];
 /// Words that turn `key` after them into a secret's name.
 const API_KEYS: &[&str] = &[
@@ -97,8 +97,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
             (apart || joined).then_some(Named::Password)
         }
         "by" => (words.last().map(String::as_str) == Some("identified")).then_some(Named::Password),
-        "secret" | "secreto" | "geheimnis" | "geheim" | "credential" | "credentials" | "creds"
-        | "zugangsdaten" | "identifiants" | "credenciales" => Some(Named::Secret),
+        "secret" | "secreto" | "geheimnis" | "geheim" | "credential" | "credentials" => Some(Named::Secret),
         "jeton" | "token" | "auth" | "authorization" => Some(Named::Token),
         "key" | "schlüssel" => {
             let word = words.last().cloned().or_else(outer)?;

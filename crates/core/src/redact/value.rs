@@ -15,6 +15,8 @@ pub(super) enum Form {
     Inline,
     /// In a sentence or a line of a log.
     Prose,
+    /// Beside a user's name.
+    Pair,
 }
 
 const PASSWORD_CHARS_MIN: usize = 4;
@@ -26,7 +28,7 @@ const LETTERS_CHARS_MIN: usize = 16;
 
 /// Whether `value`, which follows a name of this kind in this form, is a secret.
 pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
-    let bare = matches!(form, Form::Line | Form::Inline | Form::Prose);
+    let bare = matches!(form, Form::Line | Form::Inline | Form::Prose | Form::Pair);
     let is_call = value.ends_with(')') && value.contains('(') && value.starts_with(char::is_alphabetic);
     let is_program = if bare { is_code(value, form) } else { form == Form::Data && is_call };
     if is_program || is_placeholder(value) || is_reference(value) {
@@ -52,7 +54,7 @@ pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
 fn is_bare_password(value: &str, form: Form) -> bool {
     let chars = value.chars().count();
     if value.bytes().all(|b| b.is_ascii_digit()) {
-        return form != Form::Prose && chars >= PASSWORD_CHARS_MIN;
+        return !matches!(form, Form::Prose | Form::Pair) && chars >= PASSWORD_CHARS_MIN;
     }
     if value.chars().all(char::is_alphabetic) {
         return form == Form::Line && chars >= WORD_PASSWORD_CHARS_MIN && !is_prose(value);
@@ -61,7 +63,7 @@ fn is_bare_password(value: &str, form: Form) -> bool {
     let has_digit = value.contains(|c: char| c.is_ascii_digit());
     // `not-set` is prose; `correct-horse-battery-staple` is a secret.
     let is_chain = value.split('-').count() >= 4;
-    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Prose;
+    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && !matches!(form, Form::Prose | Form::Pair);
     chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
 }
 

@@ -36,6 +36,14 @@ const PASSWORDS: &[&str] = &[
     "a senha é VALUE",
     "credentials: bob / VALUE",
     "Zugangsdaten: bob / VALUE",
+    "Login: bob / VALUE",
+    "login: bob:VALUE",
+    "HTTPBasicAuth('bob', 'VALUE')",
+    "auth=('bob', 'VALUE')",
+    "#define PASSWORD \"VALUE\"",
+    "SET PASSWORD FOR bob = 'VALUE';",
+    "variable \"db_password\" {\n  type = string\n  default = \"VALUE\"\n}",
+    "pw VALUE",
 ];
 
 /// Where a token is.
@@ -52,8 +60,7 @@ const TOKENS: &[&str] = &[
     "refresh_token=VALUE&grant_type=x",
     ".header('X-Api-Key', 'VALUE')",
     "* **Token**: `VALUE`",
-    "HTTPBasicAuth('bob', 'VALUE')",
-    "auth=('bob', 'VALUE')",
+    "otp token VALUE",
 ];
 
 #[test]
@@ -116,6 +123,15 @@ fn what_only_looks_like_such_a_place_stays() {
         "credentials: https://host/path1",
         "https://h.example/x?key=user_id_of_the_account",
         "https://a-long-name-of-a-user@host.example/x",
+        "login: POST /api/v1/login2",
+        "login: src/auth2.rs",
+        "Login: see docs/page2",
+        "login: 2024-01-02 10:30:22",
+        "login: admin/admin1",
+        "credentials: bob / alice",
+        "the token v2 is used",
+        "variable \"db_password\" {\n  type = string\n}",
+        "#define TOKEN_H 1",
         "echo hello | sudo tee /etc/x1",
         "ENV TOKEN",
         "const token = next();",
