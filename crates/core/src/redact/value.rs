@@ -63,7 +63,8 @@ fn is_bare_password(value: &str, form: Form) -> bool {
     let has_digit = value.contains(|c: char| c.is_ascii_digit());
     // `not-set` is prose; `correct-horse-battery-staple` is a secret.
     let is_chain = value.split('-').count() >= 4;
-    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && !matches!(form, Form::Prose | Form::Pair);
+    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?'])
+        && !matches!(form, Form::Prose | Form::Pair);
     chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
 }
 
