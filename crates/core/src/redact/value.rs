@@ -51,8 +51,15 @@ pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
     }
 }
 
+/// The beginnings of values that name what is done with a password: `bcrypt12`, `sha256-crypt`, `hash_v2`.
+const HASHES: &[&str] = &["argon2", "bcrypt", "hash", "md5", "pbkdf2", "scrypt", "sha1", "sha2", "sha5"];
+
 fn is_bare_password(value: &str, form: Form) -> bool {
     let chars = value.chars().count();
+    let lower = value.to_lowercase();
+    if HASHES.iter().any(|hash| lower.starts_with(hash)) {
+        return false;
+    }
     if value.bytes().all(|b| b.is_ascii_digit()) {
         return !matches!(form, Form::Prose | Form::Pair) && chars >= PASSWORD_CHARS_MIN;
     }

@@ -134,6 +134,8 @@ fn what_only_looks_like_such_a_place_stays() {
         "#define TOKEN_H 1",
         "echo hello | sudo tee /etc/x1",
         "ENV TOKEN",
+        "password -> bcrypt$12 cost",
+        "password = hash_v2",
         "const token = next();",
         "var password string",
     ] {
