@@ -328,7 +328,9 @@ impl Arguments {
 
     /// A memory's id, under any of its names.
     pub fn memory_id(&mut self) -> Result<MemoryId> {
-        let Some(id) = self.text_of(&["id", "observation_id", "memory_id"])? else {
+        let given = self.text_of(&["id", "observation_id", "memory_id"]);
+        let given = given.map_err(|error| ArgumentError { code: Code::BadMemoryId, ..error });
+        let Some(id) = given? else {
             return Err(ArgumentError::of_memory(None, "it is missing"));
         };
         MemoryId::parse(&id).map_err(|error: IdError| ArgumentError::of_memory(Some(&id), error.to_string()))

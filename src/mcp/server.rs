@@ -261,6 +261,17 @@ fn unreadable(error: Unreadable) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
+/// Refuses a cursor: each list is one page, so none was given out.
+fn check_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty()) {
+        Some(cursor) => {
+            let problem = format!("unknown cursor `{}`; list again without it", echo(&cursor));
+            Err(ErrorData::invalid_params(problem, None))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A name from the client for a message: redacted and short.
 fn echo(name: &str) -> String {
     text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
@@ -287,9 +298,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        check_cursor(request)?;
         Ok(ListToolsResult::with_all_items(self.tools().cloned().collect())
             .with_ttl_ms(LISTS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -297,9 +309,10 @@ impl ServerHandler for Server {
 
     async fn list_prompts(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        check_cursor(request)?;
         Ok(ListPromptsResult::with_all_items(PROMPTS.clone())
             .with_ttl_ms(LISTS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
@@ -325,9 +338,10 @@ impl ServerHandler for Server {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        check_cursor(request)?;
         // Lists do not wait for the store: while it opens the list has no memories, and the client is notified of the
         // change later.
         let listed = match self.0.context().opened() {
@@ -345,9 +359,10 @@ impl ServerHandler for Server {
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        check_cursor(request)?;
         Ok(ListResourceTemplatesResult::with_all_items(TEMPLATES.clone())
             .with_ttl_ms(LISTS_TTL_MS)
             .with_cache_scope(CacheScope::Public))

@@ -16,6 +16,13 @@ const UNAVAILABLE: i32 = -32_000;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// Methods, each with the text among its parameters that it cannot do without, and what its absence is answered with.
+const NEEDED: [(&str, &str, &str); 3] = [
+    ("tools/call", "name", "\"name\" of the tool must be a string"),
+    ("prompts/get", "name", "\"name\" of the prompt must be a string"),
+    ("resources/read", "uri", "\"uri\" of the resource must be a string"),
+];
+
 /// A request's id in a normal form, for look-ups: `7` and `"7"` differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key(String);
@@ -121,18 +128,15 @@ impl FromClient {
         let Some(key) = key else {
             return invalid(INVALID_REQUEST, "\"id\" must be a string or a whole number");
         };
+        for (_, name, problem) in NEEDED.into_iter().filter(|(of, ..)| *of == method) {
+            if !param(name).is_some_and(Value::is_string) {
+                return Self::Invalid(error_line(id, INVALID_PARAMS, problem));
+            }
+        }
         let tool = param("name").and_then(Value::as_str).filter(|_| method == "tools/call");
-        if method == "tools/call" {
-            if tool.is_none() {
-                return Self::Invalid(error_line(
-                    id,
-                    INVALID_PARAMS,
-                    "\"name\" of the tool must be a string",
-                ));
-            }
-            if !matches!(param("arguments"), None | Some(Value::Null | Value::Object(_))) {
-                return Self::Invalid(error_line(id, INVALID_PARAMS, "\"arguments\" must be an object"));
-            }
+        let has_arguments = matches!(param("arguments"), None | Some(Value::Null | Value::Object(_)));
+        if method == "tools/call" && !has_arguments {
+            return Self::Invalid(error_line(id, INVALID_PARAMS, "\"arguments\" must be an object"));
         }
         let stateless = param("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
         let tool = tool.map(str::to_owned);

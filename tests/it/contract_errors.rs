@@ -26,6 +26,16 @@ fn errors_name_the_value_and_the_next_step() {
 }
 
 #[test]
+fn an_id_that_is_no_text_is_refused_with_the_next_step() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for id in [json!(["kvbtgeyfhtal"]), json!({"id": "kvbtgeyfhtal"})] {
+        let refusal = agent.refused("mem_get_observation", json!({"id": id}));
+        assert!(refusal.contains("kvbtgeyfhtal") && refusal.contains("mem_search"), "{refusal}");
+    }
+}
+
+#[test]
 fn an_offending_value_is_cut_in_the_error() {
     let home = Home::new();
     let mut agent = home.agent();

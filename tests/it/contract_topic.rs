@@ -131,3 +131,16 @@ fn a_title_or_content_is_needed() {
         assert!(refusal.contains("title") && refusal.contains("content"), "{arguments}: {refusal}");
     }
 }
+
+#[test]
+fn a_composed_and_a_decomposed_key_are_one() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let mut save = |key: &str, content: &str| {
+        agent.ok("mem_save", json!({"title": "Menu", "content": content, "topic_key": key}))
+    };
+    let first = save("cafe\u{301}/menu", "one");
+    let second = save("café/menu", "two");
+    assert_eq!(second.str("id"), first.str("id"));
+    assert_eq!(second.str("outcome"), "updated");
+}

@@ -134,6 +134,22 @@ fn an_unknown_method_gets_a_protocol_error_and_the_connection_stays() {
 }
 
 #[test]
+fn parameters_that_fit_no_request_are_refused_as_such() {
+    let home = Home::new();
+    for mut agent in [home.agent(), home.pump().modern().start()] {
+        for list in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+            let error = agent.request(list, json!({"cursor": "page-2"})).expect_err(list);
+            assert!(error.code == -32602 && error.message.contains("page-2"), "{list}: {error:?}");
+            assert!(agent.request(list, json!({"cursor": ""})).is_ok(), "{list}");
+        }
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            let error = agent.request(method, json!({})).expect_err(method);
+            assert_eq!(error.code, -32602, "{method}: {error:?}");
+        }
+    }
+}
+
+#[test]
 fn a_string_id_comes_back_as_it_was() {
     let home = Home::new();
     let mut agent = home.agent();

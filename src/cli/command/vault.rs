@@ -13,6 +13,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Note, Standing};
 use crate::platform;
 use cerebro_core::domain::MemoryId;
+use cerebro_core::text;
 use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
@@ -228,14 +229,18 @@ fn memory_of(path: &Path) -> Option<String> {
     }
 }
 
+/// Longest path segment, in characters and in bytes. File systems take at most 255 bytes.
+const SEGMENT_CHARS_MAX: usize = 100;
+const SEGMENT_BYTES_MAX: usize = 240;
+
 /// A path segment that is valid on every file system.
 fn plain(part: &str) -> String {
     let plain: String = part
         .chars()
         .map(|c| if c.is_control() || "\\:*?\"<>|".contains(c) { '-' } else { c })
-        .take(100)
+        .take(SEGMENT_CHARS_MAX)
         .collect();
-    match plain.trim_start_matches('.') {
+    match text::cut_bytes(plain.trim_start_matches('.'), SEGMENT_BYTES_MAX) {
         "" => "general".to_owned(),
         name => name.to_owned(),
     }
@@ -295,6 +300,14 @@ mod tests {
 
     fn text(root: &Path, name: &str) -> Option<String> {
         fs::read_to_string(root.join("acme/pay").join(name)).ok()
+    }
+
+    #[test]
+    fn a_project_with_a_long_name_of_wide_characters_has_a_folder() {
+        let temp = tempfile::tempdir().unwrap();
+        let memory = Memory { project: "日".repeat(200).as_str().into(), ..memory("Wide", "Text.") };
+        assert_eq!(export(temp.path(), &memory), (vec![], 1));
+        assert_eq!(export(temp.path(), &memory), (vec![], 0));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::{
     domain::limits::TOPIC_KEY_CHARS_MAX,
     redact::RedactedText,
@@ -34,7 +36,7 @@ pub enum TopicKeyError {
     },
 }
 
-/// Normalises a key: lowercase, trimmed, every run of blanks a `-`, no control characters.
+/// Normalises a key: composed (NFC), lowercase, trimmed, every run of blanks a `-`, no control characters.
 ///
 /// # Errors
 /// [`TopicKeyError`] when nothing is left or more than 120 characters are.
@@ -44,7 +46,8 @@ pub fn normalise(key: &RedactedText) -> Result<RedactedText, TopicKeyError> {
 
 fn normal(key: &str) -> Result<String, TopicKeyError> {
     let visible: String = key.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect();
-    let key = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+    let small: String = visible.to_lowercase().nfc().collect();
+    let key = small.split_whitespace().collect::<Vec<_>>().join("-");
     match key.chars().count() {
         0 => Err(TopicKeyError::Empty),
         chars if chars > TOPIC_KEY_CHARS_MAX => Err(TopicKeyError::TooLong { chars }),
@@ -219,6 +222,7 @@ mod tests {
             (" Bug/Login  Loop\n", Ok("bug/login-loop")),
             ("a\0b\u{7}", Ok("ab")),
             ("Ошибка/вход", Ok("ошибка/вход")),
+            ("Cafe\u{301}/MENU\u{308}", Ok("café/menü")),
             (" \t", Err(TopicKeyError::Empty)),
             ("\0", Err(TopicKeyError::Empty)),
         ] {

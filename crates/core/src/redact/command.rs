@@ -21,7 +21,7 @@ enum Takes {
 /// Literals, one of which occurs in every command of the table.
 pub(super) const ANCHORS: &[&str] = &[
     "curl", "mysql", "mariadb", "mongo", "sshpass", "docker", "podman", "redis-cli", "ldap", "sqlcmd", "zip",
-    "7z", "smbclient",
+    "7z", "smbclient", "echo", "printf",
 ];
 
 type Flags = &'static [(&'static str, Takes)];
@@ -45,6 +45,7 @@ fn flags(program: &str) -> Option<Flags> {
         "sqlcmd" | "zip" | "unzip" => &[("-P", Password)],
         "7z" | "7za" => &[("-p", Joined)],
         "smbclient" => &[("-U", After('%')), ("--user", After('%'))],
+        "echo" | "printf" => &[],
         _ => return None,
     })
 }
@@ -66,6 +67,11 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     // `docker run -p` takes ports.
     if matches!(program, "docker" | "podman") && words.next().is_none_or(|word| &text[word] != "login") {
         return (Vec::new(), end);
+    }
+    if matches!(program, "echo" | "printf") {
+        let found = piped(text, words);
+        let next = found.as_ref().map_or(end, |found| found.end);
+        return (found.into_iter().collect(), next);
     }
     let mut found = Vec::new();
     for _ in 0..WORDS_MAX {
@@ -92,6 +98,21 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
         }
     }
     (found, words.at)
+}
+
+/// What reads a password from its standard input.
+const READERS: &[&str] = &["sudo -S", "sudo --stdin", "--password-stdin", "passwd --stdin"];
+
+/// The password in `echo password | sudo -S …`.
+fn piped(text: &str, mut words: Words<'_>) -> Option<Range<usize>> {
+    let word = words.find(|word| !text[word.clone()].starts_with('-'))?;
+    if words.next().is_some() {
+        return None;
+    }
+    let behind = text[word.end..words.text.len()].split(['\n', ';']).next()?;
+    let (_, reader) = behind.split_once('|')?;
+    let is_read = READERS.iter().any(|known| reader.contains(known));
+    (is_read && is_secret(Named::Password, &text[word.clone()], Form::Data)).then_some(word)
 }
 
 /// Whether this word is the flag, alone or with its value; a long flag and its value are joined by `=` only.

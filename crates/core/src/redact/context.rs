@@ -3,17 +3,34 @@
 use std::ops::Range;
 
 use super::{
-    name::{self, NAME_BYTES_MAX},
-    value::{Form, is_secret},
+    cursor::{BLANKS_MAX, Cursor, QUOTES, VALUE_BYTES_MAX},
+    name::{self, NAME_BYTES_MAX, Named},
+    value::{Form, is_drawn_word, is_secret},
 };
 
-/// The longest value that is considered, in bytes.
-const VALUE_BYTES_MAX: usize = 1024;
-/// Blanks between a name, its sign and its value, as in tables of settings.
-const BLANKS_MAX: usize = 32;
-/// The longest type between a name and its value, as in `password: &'static str = "…"`.
-const TYPE_BYTES_MAX: usize = 48;
-const QUOTES: [char; 3] = ['"', '\'', '`'];
+/// What a sentence says between a name and its verb: `the password for the staging database is …`.
+const OBJECT_BYTES_MAX: usize = 48;
+/// The block of a variable in HCL that is searched for its default.
+const BLOCK_BYTES_MAX: usize = 256;
+/// A word of so many letters and digits directly behind a name is no word of the sentence.
+const LONG_BYTES_MIN: usize = 20;
+
+/// What joins a name and its value in a sentence.
+const VERBS: &[&str] = &[
+    "is: ", "is now ", "is ", "was changed to ", "was set to ", "was ", "lautet: ", "lautet ", "ist ",
+    "est ", "es ", "é ", "è ", "= ", "-> ", "→ ", "— ", "– ",
+];
+/// What begins the rest of a name in a sentence.
+const OF: &[&str] = &["for ", "FOR ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "para ", "del "];
+/// The words before a name that its value may follow directly: `log in with user bob and password …`.
+const BEFORE_NAME: &[&str] = &[
+    "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con",
+    "la", "/", "&",
+];
+/// Names of a user's name and password together: `credentials: bob / …`.
+const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
+/// The words of a statement that sets a password.
+const STATEMENT: &[&str] = &["user", "role", "login", "grant", "alter", "create"];
 
 /// The secret whose name is at this anchor, its kind, and where the next name may begin.
 pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>, &'static str)>, usize) {
@@ -21,8 +38,10 @@ pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>,
     let end = name.range.end;
     // Most names are in prose and code without a value; this is a quick exit.
     let Some((value, form)) = name.value() else { return (None, end) };
-    let Some(named) = name::read(&text[name.range.clone()], &text[name.line_start()..name.range.start])
-    else {
+    let before = &text[name.line_start()..name.range.start];
+    // What stands beside a user's name is a password, whatever both are called together.
+    let named = (form == Form::Pair).then_some(Named::Password);
+    let Some(named) = named.or_else(|| name::read(&text[name.range.clone()], before)) else {
         return (None, end);
     };
     let credential = if name.is("authorization") { behind_scheme(text, value.clone()) } else { None };
@@ -91,9 +110,13 @@ impl<'a> Name<'a> {
             return None;
         }
         let mut cursor = Cursor { text: self.text, at: self.range.end };
+        cursor.emphasis();
+        // An array of C: `char password[] = "…"`.
+        cursor.eat("[]");
         let closed = cursor.quote().is_some();
         if closed {
             cursor.eat("]");
+            cursor.emphasis();
         } else if cursor.eat(">") {
             let value = cursor.run(&['<', '\n']);
             let is_element = self.before().ends_with('<') && self.text[value.end..].starts_with("</");
@@ -101,7 +124,11 @@ impl<'a> Name<'a> {
         } else if cursor.eat("(") {
             let sets = self.before().ends_with('.')
                 || ["set", "with"].iter().any(|verb| self.text[self.range.clone()].starts_with(verb));
-            return if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
+            if sets {
+                return cursor.quoted().map(|value| (value, Form::Quoted));
+            }
+            let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
+            return if is_pair { cursor.second_of_pair().map(|value| (value, Form::Pair)) } else { None };
         }
         let begin = cursor.at;
         cursor.blanks();
@@ -117,9 +144,19 @@ impl<'a> Name<'a> {
         let Some(sign) = signs.into_iter().find(|sign| cursor.eat(sign)) else {
             return self.value_without_sign(cursor, closed, gap);
         };
+        cursor.emphasis();
         let tight = !cursor.blanks() && gap == 0;
         if let Some(value) = cursor.quoted() {
             return Some((value, Form::Quoted));
+        }
+        if let Some(value) = self.value_of_pair_of_names(&cursor, sign) {
+            return Some((value, Form::Pair));
+        }
+        if sign == ":"
+            && let Some((value, is_block)) = cursor.next_line()
+        {
+            let is_value = is_block || is_drawn_word(&self.text[value.clone()]);
+            return is_value.then_some((value, Form::Line));
         }
         if sign == ":"
             && let Some(value) = cursor.behind_type()
@@ -127,6 +164,15 @@ impl<'a> Name<'a> {
             return Some((value, Form::Quoted));
         }
         Some(self.bare(&cursor, sign, tight))
+    }
+
+    /// `credentials: bob / x`, `auth=('bob', 'x')`.
+    fn value_of_pair_of_names(&self, cursor: &Cursor<'a>, sign: &str) -> Option<Range<usize>> {
+        if sign == ":" && PAIRS.iter().any(|name| self.is(name)) {
+            return cursor.behind_user();
+        }
+        let mut behind = Cursor { text: self.text, at: cursor.at };
+        if self.is("auth") && behind.eat("(") { behind.second_of_pair() } else { None }
     }
 
     /// `--password x`, `login u password x`, `WITH PASSWORD 'x'`, `password is x`, `name: PASSWORD, value: x`.
@@ -139,10 +185,17 @@ impl<'a> Name<'a> {
         if let Some(value) = self.value_of_pair(&mut cursor) {
             return Some((value, Form::Quoted));
         }
-        if closed || gap == 0 {
+        let line = &self.text[self.line_start()..self.range.start];
+        if line.trim_start().starts_with('|') && cursor.eat("|") {
+            return Some((cursor.cell(), Form::Prose));
+        }
+        if closed {
+            let value = self.default_of_variable(&cursor).map(|value| (value, Form::Quoted));
+            return value.or_else(|| self.value_of_call(cursor));
+        }
+        if gap == 0 {
             return None;
         }
-        let line = &self.text[self.line_start()..self.range.start];
         // More blanks than one are those of a table of flags.
         if self.dashes > 0
             && gap == 1
@@ -157,24 +210,90 @@ impl<'a> Name<'a> {
         if self.is_login() {
             return Some((cursor.run(&[' ', '\t', '\n', '\r']), Form::Data));
         }
-        let verb = line.split_whitespace().next_back().unwrap_or_default();
-        if cursor.rest().starts_with('\'')
-            && ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word))
-        {
+        if matches!(line.trim(), "ENV" | "setenv" | "SetEnv") {
+            let value = cursor.quoted().unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r']));
+            return Some((value, Form::Data));
+        }
+        if line.trim() == "#define" {
             return cursor.quoted().map(|value| (value, Form::Quoted));
         }
-        for word in ["is ", "ist ", "est ", "es ", "lautet ", "was "] {
-            if cursor.eat(word) {
-                let quoted = cursor.quoted().map(|value| (value, Form::Prose));
-                let unquoted = |cursor: &Cursor<'_>| {
-                    (cursor.run(&[' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'']), Form::Prose)
-                };
-                let (value, form) = quoted.unwrap_or_else(|| unquoted(&cursor));
-                let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
-                return Some((value.start..value.start + words.len(), form));
-            }
+        if matches!(line.split_whitespace().next(), Some("var" | "const"))
+            && let Some(value) = cursor.behind_type()
+        {
+            return Some((value, Form::Quoted));
         }
-        None
+        self.value_of_statement(line, cursor.at).or_else(|| self.value_of_sentence(line, cursor))
+    }
+
+    /// `define('DB_PASSWORD', 'x')`, `.put("password", "x")`, a pair of a list.
+    fn value_of_call(&self, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        // `db.password` is one name.
+        let before = self.before().trim_end_matches(|c| is_part(c) || c == '.');
+        let before = before.trim_end_matches(QUOTES).trim_end_matches('\\');
+        if !(before.ends_with('(') && cursor.eat(",")) {
+            return None;
+        }
+        cursor.blanks();
+        // What else two texts side by side may be: a list of names, or labels.
+        cursor.quoted().map(|value| (value, Form::Prose))
+    }
+
+    /// `WITH PASSWORD 'x'`, `ALTER ROLE bob PASSWORD 'x'`, `CREATE USER bob IDENTIFIED BY 'x'`.
+    fn value_of_statement(&self, line: &str, at: usize) -> Option<(Range<usize>, Form)> {
+        let mut cursor = Cursor { text: self.text, at };
+        let says_by = cursor.eat("BY ") || cursor.eat("by ") || self.is("identified by");
+        let may_open: &[char] = if says_by { &['\'', '"'] } else { &['\''] };
+        if !cursor.rest().starts_with(may_open) {
+            return None;
+        }
+        let verb = line.split_whitespace().next_back().unwrap_or_default();
+        let sets =
+            ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word));
+        let is_statement = |line: &str| {
+            line.split_whitespace().any(|word| STATEMENT.iter().any(|known| known.eq_ignore_ascii_case(word)))
+        };
+        if !((sets && !says_by) || is_statement(line)) {
+            return None;
+        }
+        cursor.quoted().map(|value| (value, Form::Quoted))
+    }
+
+    /// `password is x`, `the password for staging is x`, `with the password x`.
+    fn value_of_sentence(&self, line: &str, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        if OF.iter().any(|word| cursor.rest().starts_with(word)) {
+            let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
+            let rest = rest.split(['\n', '\r', '.', ',', ';']).next().unwrap_or_default();
+            let verb = |word: &&str| rest.find(&format!(" {word}")).map(|at| at + 1);
+            cursor.at += VERBS.iter().filter_map(verb).min()?;
+        }
+        let says = VERBS.iter().any(|word| cursor.eat(word));
+        let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];
+        let value = cursor.quoted().unwrap_or_else(|| cursor.run(&ends));
+        let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
+        let value = value.start..value.start + words.len();
+        let follows = || {
+            let is_known = |word: &str| BEFORE_NAME.iter().any(|known| known.eq_ignore_ascii_case(word));
+            let mut before = line.split_whitespace().rev().take(2);
+            words.len() >= LONG_BYTES_MIN || self.is("pw") || before.any(is_known)
+        };
+        (says || (is_drawn_word(words) && follows())).then_some((value, Form::Prose))
+    }
+
+    /// The default in `variable "db_password" { default = "x" }`.
+    fn default_of_variable(&self, cursor: &Cursor<'a>) -> Option<Range<usize>> {
+        let before = self.before().trim_end_matches(|c| is_part(c) || c == '.').strip_suffix('"')?;
+        if !before.ends_with("variable ") {
+            return None;
+        }
+        let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(BLOCK_BYTES_MAX)];
+        let at = rest.split('}').next()?.find("default")?;
+        let mut behind = Cursor { text: self.text, at: cursor.at + at + "default".len() };
+        behind.blanks();
+        if !behind.eat("=") {
+            return None;
+        }
+        behind.blanks();
+        behind.quoted()
     }
 
     /// A pair such as `name: DB_PASSWORD` followed by `value: x`, as in descriptions of containers.
@@ -226,6 +345,13 @@ impl<'a> Name<'a> {
         let behind = self.text[line.end..].trim_start_matches([' ', '\t']);
         let ends_line = behind.is_empty() || behind.starts_with(['\n', '\r', '#']);
         let is_line = self.starts_line() && ends_line;
+        let begins_form = assigned
+            && self.text[line.clone()].split('&').nth(1).is_some_and(|next| {
+                next.split_once('=').is_some_and(|(name, _)| name.chars().all(is_part) && !name.is_empty())
+            });
+        if begins_form && name.contains(char::is_lowercase) {
+            return (cursor.run(&[' ', '\t', '\n', '\r', '&', '"', '\'', '`']), Form::Data);
+        }
         let is_variable = assigned && !name.contains(char::is_lowercase);
         let is_flag = assigned && self.dashes > 0;
         let is_header = sign == ":" && name.contains('-');
@@ -284,94 +410,4 @@ fn behind_scheme(text: &str, value: Range<usize>) -> Option<Range<usize>> {
     let credential = credential.split([' ', '\t', ',', ';', '\\']).next()?;
     let start = value.start + scheme.len() + 1;
     is_scheme.then(|| start..start + credential.len())
-}
-
-/// A place in a text that moves on.
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn eat(&mut self, sign: &str) -> bool {
-        let is_here = self.rest().starts_with(sign);
-        self.at += if is_here { sign.len() } else { 0 };
-        is_here
-    }
-
-    /// Skips blanks in the line. Returns whether there were any.
-    fn blanks(&mut self) -> bool {
-        let count = self.rest().bytes().take(BLANKS_MAX).take_while(|b| matches!(b, b' ' | b'\t')).count();
-        self.at += count;
-        count > 0
-    }
-
-    /// Skips a quote, escaped or not, and returns it as it is there.
-    fn quote(&mut self) -> Option<&'a str> {
-        let rest = self.rest();
-        let slashes = rest.bytes().take(4).take_while(|b| *b == b'\\').count();
-        if !rest[slashes..].starts_with(QUOTES) {
-            return None;
-        }
-        self.at += slashes + 1;
-        Some(&rest[..=slashes])
-    }
-
-    /// The text between the quotes that begin here, on one line; a prefix such as `r` or `f` may come before them.
-    fn quoted(&self) -> Option<Range<usize>> {
-        let mut cursor = Cursor { text: self.text, at: self.at };
-        let rest = cursor.rest();
-        let is_sign =
-            |b: &u8| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F' | b'U' | b'@' | b'$');
-        cursor.at += rest.bytes().take(2).take_while(is_sign).count();
-        let quote = cursor.quote()?;
-        let start = cursor.at;
-        let inner = &self.text[start..self.text.floor_char_boundary(start + VALUE_BYTES_MAX)];
-        let mut escaped = false;
-        for (i, c) in inner.char_indices() {
-            let closes = inner[i..].starts_with(quote) && (quote.len() > 1 || !escaped);
-            if closes {
-                return Some(start..start + i);
-            }
-            if c == '\n' || c == '\r' {
-                return None;
-            }
-            escaped = c == '\\' && !escaped;
-        }
-        None
-    }
-
-    /// The text between quotes after a type and `=`.
-    fn behind_type(&self) -> Option<Range<usize>> {
-        let rest = &self.rest()[..self.rest().floor_char_boundary(TYPE_BYTES_MAX)];
-        let sign = rest.find('=')?;
-        let kind = &rest[..sign];
-        let is_type = kind.chars().all(|c| {
-            c.is_ascii_alphanumeric()
-                || matches!(c, '_' | '&' | '\'' | '<' | '>' | '[' | ']' | '.' | '?' | ' ' | '|' | ':')
-        });
-        let mut behind = Cursor { text: self.text, at: self.at + sign + 1 };
-        behind.blanks();
-        if is_type { behind.quoted() } else { None }
-    }
-
-    /// The bytes up to one of these signs, or to an escaped line end or quote.
-    fn run(&self, ends: &[char]) -> Range<usize> {
-        let rest = &self.text[self.at..self.text.floor_char_boundary(self.at + VALUE_BYTES_MAX)];
-        let mut chars = rest.char_indices().peekable();
-        while let Some((i, c)) = chars.next() {
-            let escape = c == '\\'
-                && chars
-                    .peek()
-                    .is_some_and(|(_, next)| matches!(next, 'n' | 'r' | 't' | '"' | '\'' | '\n' | '\r'));
-            if escape || ends.contains(&c) {
-                return self.at..self.at + i;
-            }
-        }
-        self.at..self.at + rest.len()
-    }
 }

@@ -8,9 +8,12 @@
 //! second redaction finds nothing new. All work is linear in the text.
 
 mod anchors;
+mod before;
 mod command;
 mod context;
 mod cookie;
+mod cursor;
+mod guard;
 mod name;
 mod redacted;
 mod rules;

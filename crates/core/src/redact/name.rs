@@ -25,8 +25,9 @@ impl Named {
 
 /// Parts of names, in any case, that make a name worth a look.
 pub(super) const ANCHORS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
+    "pass", "pw", "psk", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
     "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "clé", "clÉ", "parola",
+    "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
 ];
 
 /// The longest name, in bytes, that is looked at.
@@ -34,13 +35,14 @@ pub(super) const NAME_BYTES_MAX: usize = 80;
 
 const PASSWORDS: &[&str] = &[
     "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "contraseña", "contrasena",
-    "contrasenya", "senha", "motdepasse", "pwd",
+    "contrasenya", "senha", "motdepasse", "pwd", "psk", "mdp",
 ];
-const SHORT: &[&str] = &["pass", "pw", "mdp", "clave", "parola", "pword"];
+const SHORT: &[&str] = &["pass", "pw", "clave", "parola", "pword"];
 /// Words that turn a short name into that of a password: `DB_PASS`.
 const SHORT_OF: &[&str] = &[
     "db", "database", "user", "my", "mysql", "pg", "postgres", "redis", "mongo", "smtp", "imap", "mail",
-    "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn",
+    "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn", "store",
+    "key", "trust", "become", "sudo", "vault",
 ];
 /// Words that turn `key` after them into a secret's name.
 const API_KEYS: &[&str] = &[
@@ -84,7 +86,9 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
     let outer = || word_before(before);
     match last {
         _ if SHORT.contains(&last) => {
-            let is_password = words.last().is_some_and(|word| SHORT_OF.contains(&word.as_str()));
+            let is_password = words.last().is_some_and(|word| SHORT_OF.contains(&word.as_str()))
+                // `openssl rsa -passin pass:…`
+                || ["-passin ", "-passout ", "-pass "].iter().any(|flag| before.ends_with(flag));
             Some(if is_password { Named::Password } else { Named::Short })
         }
         "passe" => {
@@ -92,6 +96,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
             let joined = words.join(" ").ends_with("mot de");
             (apart || joined).then_some(Named::Password)
         }
+        "by" => (words.last().map(String::as_str) == Some("identified")).then_some(Named::Password),
         "secret" | "secreto" | "geheimnis" | "geheim" | "credential" | "credentials" => Some(Named::Secret),
         "jeton" | "token" | "auth" | "authorization" => Some(Named::Token),
         "key" | "schlüssel" => {
@@ -188,6 +193,7 @@ mod tests {
             ("the API ", "key", Named::Key),
             ("", "X-Api-Key", Named::Key),
             ("clé ", "API", Named::Key),
+            ("CREATE USER a ", "IDENTIFIED BY", Named::Password),
             ("", "authToken", Named::Token),
             ("", "GH_TOKEN", Named::Token),
             ("", "_authToken", Named::Token),

@@ -2,6 +2,7 @@
 
 mod bars;
 mod lines;
+mod places;
 
 use proptest::prelude::*;
 
@@ -61,10 +62,19 @@ fn tokens() -> Vec<(&'static str, String)> {
     add("linear-key", "lin_api_", letters(40));
     for prefix in [
         "dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_", "nvapi-", "HRKU-",
-        "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_", "sq0atp-",
+        "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_", "fo1_",
+        "sq0atp-", "rpa_", "xkeysib-", "sqp_", "CLOJARS_",
     ] {
         add("api-key", prefix, letters(48));
     }
+    add("api-key", "EAAA", letters(29) + "_" + letters(30).as_str());
+    add("api-key", "dt0c01.", capitals(24) + "." + capitals(64).as_str());
+    add("api-key", "sk.eyJ", letters(40) + "." + letters(22).as_str());
+    add("api-key", "ops_eyJ", letters(200));
+    add("azure-key", "aB38Q~", letters(20) + "_.~" + letters(11).as_str());
+    add("google-key", "1//0", letters(50) + "-_" + letters(40).as_str());
+    add("gitlab-token", "glagent-", letters(50));
+    add("slack-token", "xoxc-", format!("123456789012-{}", hex(64)));
     add("sentry-token", "sntrys_", letters(60) + "+/_=" + letters(20).as_str());
     add("sentry-token", "sntryu_", hex(64));
     add("mailgun-key", "key-", hex(32));
@@ -103,6 +113,8 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
     );
     add("azure-key", "AccountName=a;AccountKey=", letters(86) + "==", ";EndpointSuffix=x");
     add("discord-token", "token ", format!("MTA{}.{}.{}", letters(21), letters(6), letters(38)), "\n");
+    add("api-key", "(", format!("pat{}.{}", letters(14), hex(64)), ")");
+    add("api-key", "key ", format!("{}-us12", hex(32)), "\n");
     add("mailgun-key", "(", format!("{}-{}-{}", hex(32), hex(8), hex(8)), ")");
     add("url-password", &format!("https://{}:", hex(32)), letters(30), "@o1.ingest.sentry.io/2");
     add("password", "curl -u bob:", "hunter2".to_owned(), " https://h");
@@ -205,6 +217,18 @@ fn a_secret_is_found_in_a_path_and_not_in_base64() {
     }
     let sentence = format!("Use Cookie: sid={} for this", letters(24));
     assert_eq!(redact(&sentence).text, "Use Cookie: sid=[REDACTED:cookie] for this");
+}
+
+#[test]
+fn both_halves_of_a_pair_of_keys_are_redacted() {
+    for between in [":", "\n", ", ", " / ", " + ", " | "] {
+        let (key, secret) = (format!("AKIA{}", capitals(16)), format!("{}/{}", letters(19), letters(20)));
+        let done = redact(&format!("{key}{between}{secret}")).text.into_owned();
+        assert!(
+            !done.contains(&key) && !done.contains(&secret[..20]) && done.starts_with("[REDACTED:aws-key]"),
+            "{done}"
+        );
+    }
 }
 
 #[test]

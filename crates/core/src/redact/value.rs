@@ -15,6 +15,8 @@ pub(super) enum Form {
     Inline,
     /// In a sentence or a line of a log.
     Prose,
+    /// Beside a user's name.
+    Pair,
 }
 
 const PASSWORD_CHARS_MIN: usize = 4;
@@ -26,7 +28,7 @@ const LETTERS_CHARS_MIN: usize = 16;
 
 /// Whether `value`, which follows a name of this kind in this form, is a secret.
 pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
-    let bare = matches!(form, Form::Line | Form::Inline | Form::Prose);
+    let bare = matches!(form, Form::Line | Form::Inline | Form::Prose | Form::Pair);
     let is_call = value.ends_with(')') && value.contains('(') && value.starts_with(char::is_alphabetic);
     let is_program = if bare { is_code(value, form) } else { form == Form::Data && is_call };
     if is_program || is_placeholder(value) || is_reference(value) {
@@ -49,10 +51,17 @@ pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
     }
 }
 
+/// The beginnings of values that name what is done with a password: `bcrypt12`, `sha256-crypt`, `hash_v2`.
+const HASHES: &[&str] = &["argon2", "bcrypt", "hash", "md5", "pbkdf2", "scrypt", "sha1", "sha2", "sha5"];
+
 fn is_bare_password(value: &str, form: Form) -> bool {
     let chars = value.chars().count();
+    let lower = value.to_lowercase();
+    if HASHES.iter().any(|hash| lower.starts_with(hash)) {
+        return false;
+    }
     if value.bytes().all(|b| b.is_ascii_digit()) {
-        return form != Form::Prose && chars >= PASSWORD_CHARS_MIN;
+        return !matches!(form, Form::Prose | Form::Pair) && chars >= PASSWORD_CHARS_MIN;
     }
     if value.chars().all(char::is_alphabetic) {
         return form == Form::Line && chars >= WORD_PASSWORD_CHARS_MIN && !is_prose(value);
@@ -61,7 +70,8 @@ fn is_bare_password(value: &str, form: Form) -> bool {
     let has_digit = value.contains(|c: char| c.is_ascii_digit());
     // `not-set` is prose; `correct-horse-battery-staple` is a secret.
     let is_chain = value.split('-').count() >= 4;
-    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Prose;
+    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?'])
+        && !matches!(form, Form::Prose | Form::Pair);
     chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
 }
 
@@ -160,6 +170,7 @@ fn is_reference(value: &str) -> bool {
 
 /// An expression: `get_password()`, `request.token`, `&str`, `Option<String>`, `self.key[0]`, `token2`.
 fn is_code(value: &str, form: Form) -> bool {
+    let value = without_padding(value);
     if value.contains(['(', '[', '{', '<', '|', '=', '\\', '`'])
         || value.contains("::")
         || value.contains("->")
@@ -178,6 +189,13 @@ fn is_code(value: &str, form: Form) -> bool {
     }
     // A variable may end with a number; a whole line is more likely a setting.
     form == Form::Inline && identifier(&value) && is_wordy(value)
+}
+
+/// A value without the `=` that end base64, where it may be that.
+fn without_padding(value: &str) -> &str {
+    let head = value.trim_end_matches('=');
+    let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
+    if head.len() >= LETTERS_CHARS_MIN && head.bytes().all(is_base64) { head } else { value }
 }
 
 /// Words, short numbers and separators, as in names of variables and files.
@@ -217,6 +235,13 @@ pub(super) fn is_random(value: &str) -> bool {
     }
     value.len() >= LETTERS_CHARS_MIN
         && value.split(['_', '-', '.', '/', '+', '=']).any(|part| part.len() > 3 && !has_humps(part))
+}
+
+/// Whether a word of a sentence was drawn rather than written: letters and digits that are no word and number.
+pub(super) fn is_drawn_word(value: &str) -> bool {
+    let assigns = without_padding(value).contains(['=', ':']);
+    let is_long = value.chars().count() >= TOKEN_CHARS_MIN;
+    is_long && is_mixed(value) && !assigns && !is_wordy(value) && !is_version(value)
 }
 
 /// Whether capitals and small letters are mixed as in no word. In a name of words, such as `TheKeyOfMine`, fewer than one

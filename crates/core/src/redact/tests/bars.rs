@@ -73,8 +73,15 @@ impl Draw {
         }
     }
 
+    /// A password that no word of a sentence looks like.
+    pub(super) fn strong_password(&mut self) -> String {
+        let count = 8 + self.next() % 12;
+        let letters = self.letters("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", count);
+        format!("{letters}{}x{}", self.letters("2345", 1), self.letters("6789", 1))
+    }
+
     /// A token as services make them.
-    fn token(&mut self) -> String {
+    pub(super) fn token(&mut self) -> String {
         let count = 20 + self.next() % 30;
         match self.next() % 3 {
             0 => self.letters("0123456789abcdef", 32),

@@ -1,0 +1,144 @@
+//! Secrets in places of their own: the statements, programs and sentences in which people write them.
+
+use super::bars::Draw;
+use super::{hex, letters};
+use crate::redact::redact;
+
+/// Where a password is; `VALUE` stands for it.
+const PASSWORDS: &[&str] = &[
+    "ALTER ROLE bob PASSWORD 'VALUE';",
+    "CREATE USER 'bob'@'%' IDENTIFIED BY 'VALUE';",
+    "ALTER USER bob IDENTIFIED WITH mysql_native_password BY 'VALUE';",
+    "ENV DB_PASSWORD VALUE\n",
+    "define('DB_PASSWORD', 'VALUE');",
+    "var dbPassword string = \"VALUE\"",
+    "static const char password[] = \"VALUE\";",
+    "ConvertTo-SecureString \"VALUE\" -AsPlainText -Force",
+    "echo 'VALUE' | sudo -S ls",
+    "echo VALUE | docker login -u bob --password-stdin",
+    "openssl rsa -passin pass:VALUE -in k",
+    "keytool -list -storepass VALUE",
+    "PW=VALUE",
+    "wpa_psk=\"VALUE\"",
+    "**Passwort:** VALUE",
+    "- **Password**: `VALUE`",
+    "| key | value |\n|---|---|\n| password | VALUE |\n",
+    "| `db_password` | `VALUE` |",
+    "password -> VALUE",
+    "password → VALUE",
+    "password: |\n  VALUE\nport: 5432\n",
+    "System.setProperty(\"db.password\", \"VALUE\");",
+    "password=VALUE&grant_type=password",
+    "The password is: VALUE.",
+    "Log in as bob with the password VALUE, then go on",
+    "mot de passe : VALUE",
+    "the password for the staging database is VALUE",
+    "a senha é VALUE",
+    "credentials: bob / VALUE",
+    "Zugangsdaten: bob / VALUE",
+    "Login: bob / VALUE",
+    "login: bob:VALUE",
+    "HTTPBasicAuth('bob', 'VALUE')",
+    "auth=('bob', 'VALUE')",
+    "#define PASSWORD \"VALUE\"",
+    "SET PASSWORD FOR bob = 'VALUE';",
+    "variable \"db_password\" {\n  type = string\n  default = \"VALUE\"\n}",
+    "pw VALUE",
+];
+
+/// Where a token is.
+const TOKENS: &[&str] = &[
+    "git clone https://VALUE@github.com/a/b.git",
+    "https://h.example/x?user=bob&sig=VALUE",
+    "https://h.example/x?key=VALUE",
+    "use the token VALUE for it",
+    "INFO using api key VALUE",
+    "SECRET_KEY_BASE = VALUE=",
+    "token:\n  VALUE\n",
+    "localStorage.setItem('token', 'VALUE')",
+    "std::env::set_var(\"API_KEY\", \"VALUE\");",
+    "refresh_token=VALUE&grant_type=x",
+    ".header('X-Api-Key', 'VALUE')",
+    "* **Token**: `VALUE`",
+    "otp token VALUE",
+];
+
+#[test]
+fn almost_all_secrets_in_places_of_their_own_are_redacted() {
+    let mut draw = Draw(9);
+    let mut missed = Vec::new();
+    for (places, is_password) in [(PASSWORDS, true), (TOKENS, false)] {
+        for place in places {
+            let mut found = 0;
+            for _ in 0..100 {
+                // Numbers and signs of a password make it drawn; `hunter2` may be a word of a sentence.
+                let value = if is_password { draw.strong_password() } else { draw.token() };
+                let done = redact(&place.replace("VALUE", &value)).text.into_owned();
+                found += usize::from(!done.contains(&value));
+            }
+            if found < 95 {
+                missed.push(format!("{found} of 100: {place}"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn hashes_of_passwords_are_redacted() {
+    for hash in [
+        format!("$2b$12${}", &letters(60)[..53]),
+        format!("$6${}${}", letters(8), &letters(90)[..86]),
+        format!("$apr1${}${}", letters(8), letters(22)),
+        format!("$argon2id$v=19$m=65536,t=3,p=4${}${}", letters(22), letters(43)),
+    ] {
+        assert_eq!(redact(&format!("bob:{hash}:x")).text, "bob:[REDACTED:password-hash]:x");
+    }
+    for text in ["awk '{print $1$2}'", "$1$", "$2b$10$short", "\"$5\" costs $6", &format!("{} x", hex(40))] {
+        assert_eq!(redact(text).text, text);
+    }
+}
+
+#[test]
+fn what_only_looks_like_such_a_place_stays() {
+    for line in [
+        "| token | the token to use |",
+        "| password | string | required |",
+        "**Token:** see the vault",
+        "**Password**: required",
+        "the password for the database is stored in the vault",
+        "each memory is identified by 'slug'",
+        "users are identified by \"name\"",
+        "with the token sha256",
+        "the token E0502 is unknown",
+        "and the password field2",
+        "token -> String",
+        "self.password->len()",
+        "assert_eq!(find(\"password\", \"name\"), None);",
+        "t('password', 'Password')",
+        "token:\n  type: string",
+        "secret:\n  - name1",
+        "password:\n",
+        "credentials: see docs/auth.md",
+        "credentials: https://host/path1",
+        "https://h.example/x?key=user_id_of_the_account",
+        "https://a-long-name-of-a-user@host.example/x",
+        "login: POST /api/v1/login2",
+        "login: src/auth2.rs",
+        "Login: see docs/page2",
+        "login: 2024-01-02 10:30:22",
+        "login: admin/admin1",
+        "credentials: bob / alice",
+        "the token v2 is used",
+        "variable \"db_password\" {\n  type = string\n}",
+        "#define TOKEN_H 1",
+        "echo hello | sudo tee /etc/x1",
+        "ENV TOKEN",
+        "password -> bcrypt$12 cost",
+        "password = hash_v2",
+        "const token = next();",
+        "var password string",
+    ] {
+        assert_eq!(redact(line).text, line);
+    }
+}
