@@ -322,7 +322,7 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
     if let Some(given) = session {
         what.session = Some(known_session(call, given).await?);
     }
-    let forgotten = call.service.forget(&call.caller, &call.session, &what, dry_run).await?;
+    let forgotten = call.service.forget(&call.caller, &what, dry_run).await?;
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .answering(forgotten.into()))
 }

@@ -142,7 +142,7 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
     };
-    let noted = call.service.memories.take_note(&call.caller, &call.session, note, dry_run).await?;
+    let noted = call.service.memories.take_note(&call.caller, note, dry_run).await?;
     let outcome = noted.outcome.as_str();
     let (id, revision) = noted.memory.unzip();
     let answer = Noted { outcome: outcome.into(), id: id.map(Text::of), revision };

@@ -20,7 +20,6 @@ impl Service {
     pub async fn forget(
         &self,
         caller: &Caller,
-        session: &SessionId,
         what: &Forget,
         dry_run: bool,
     ) -> Result<Forgotten, ServiceError> {
@@ -28,7 +27,7 @@ impl Service {
         if let Some(meant) = &what.session {
             what.sub_agents.extend(self.history.sub_agents(meant).await?);
         }
-        self.forget_meant(caller, session, (&what).into(), dry_run).await
+        self.forget_meant(caller, (&what).into(), dry_run).await
     }
 
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
@@ -37,21 +36,24 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub(crate) async fn forget_again(&self, carried: &Carried) -> Result<Forgotten, ServiceError> {
-        let caller = Caller { project: Project::general(), agent: agent_name("cerebro"), person: true };
-        let forgotten =
-            self.forget_meant(&caller, &SessionId::random(), Meant::Carried(carried), false).await?;
+        let caller = Caller {
+            project: Project::general(),
+            agent: agent_name("cerebro"),
+            person: true,
+            session: SessionId::random(),
+        };
+        let forgotten = self.forget_meant(&caller, Meant::Carried(carried), false).await?;
         Ok(Forgotten { documents: self.forget_documents(carried).await?, ..forgotten })
     }
 
     async fn forget_meant(
         &self,
         caller: &Caller,
-        session: &SessionId,
         what: Meant<'_>,
         dry_run: bool,
     ) -> Result<Forgotten, ServiceError> {
         let forgotten = self.history.forget(what, dry_run).await?;
-        let reported = self.memories.forget_reported(caller, session, what, dry_run).await?;
+        let reported = self.memories.forget_reported(caller, what, dry_run).await?;
         let events = self.journal.forget(what, dry_run).await?;
         Ok(Forgotten { prompts: reported.prompts, summaries: reported.summaries, events, ..forgotten })
     }

@@ -33,7 +33,6 @@ type Present = BTreeMap<MemoryId, (u32, String, String)>;
 struct Twice<'a> {
     service: &'a Service,
     caller: Caller,
-    session: SessionId,
     keep: u32,
     rng: StdRng,
     texts: usize,
@@ -47,11 +46,11 @@ impl<'a> Twice<'a> {
     fn new(service: &'a Service, seed: u64, keep: u32) -> Self {
         let project = Project::parse(&format!("seed-{seed}")).unwrap();
         // Purges are a person's.
-        let caller = Caller { project, agent: agent_name("test"), person: true };
         let session = SessionId::parse(&format!("s-{seed}")).unwrap();
+        let caller = Caller { project, agent: agent_name("test"), person: true, session };
         let rng = StdRng::seed_from_u64(seed);
         let (now, deleted) = (Present::new(), Present::new());
-        Self { service, caller, session, keep, rng, texts: 0, now, deleted, then: Vec::new() }
+        Self { service, caller, keep, rng, texts: 0, now, deleted, then: Vec::new() }
     }
 
     fn text(&mut self) -> (String, String) {
@@ -90,7 +89,6 @@ impl<'a> Twice<'a> {
             scope: Scope::Project(self.caller.project.clone()),
             topic_key,
             tags: Vec::new(),
-            session: self.session.clone(),
             supersedes: Vec::new(),
             valid: Validity::default(),
             nature: None,
@@ -105,8 +103,7 @@ impl<'a> Twice<'a> {
         let Some(id) = self.any() else { return };
         let (title, content) = self.text();
         let patch = Patch { title: Some(title.clone()), content: Some(content.clone()), ..Patch::default() };
-        let updated =
-            self.service.memories.update(&self.caller, &self.session, &id, patch).await.unwrap().memory;
+        let updated = self.service.memories.update(&self.caller, &id, patch).await.unwrap().memory;
         self.put(id, updated.revision, title, content);
     }
 
@@ -125,7 +122,7 @@ impl<'a> Twice<'a> {
 
     async fn delete(&mut self, hard: bool) {
         let Some(id) = self.any() else { return };
-        self.service.memories.delete(&self.caller, &self.session, &id, hard).await.unwrap();
+        self.service.memories.delete(&self.caller, &id, hard).await.unwrap();
         let gone = self.now.remove(&id).unwrap();
         if hard {
             self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
@@ -139,7 +136,7 @@ impl<'a> Twice<'a> {
             return;
         };
         // Another memory may have its topic by now: then it stays deleted.
-        if self.service.memories.restore(&self.caller, &self.session, &id).await.is_ok() {
+        if self.service.memories.restore(&self.caller, &id).await.is_ok() {
             let back = self.deleted.remove(&id).unwrap();
             self.now.insert(id, back);
         }
@@ -149,7 +146,7 @@ impl<'a> Twice<'a> {
         let (Some(newer), Some(older)) = (self.any(), self.any()) else { return };
         let patch = Patch { supersedes: vec![older], ..Patch::default() };
         // Refused where it goes in a circle, which changes nothing.
-        let _ = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        let _ = self.service.memories.update(&self.caller, &newer, patch).await;
     }
 
     async fn compare(&mut self) {

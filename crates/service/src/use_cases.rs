@@ -86,7 +86,12 @@ pub(crate) fn with_vectors(
 }
 
 pub(crate) fn caller() -> Caller {
-    Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
+    Caller {
+        project: Project::parse("demo").unwrap(),
+        agent: agent_name("test"),
+        person: false,
+        session: session("s1"),
+    }
 }
 
 pub(crate) async fn save(service: &Service, title: &str) -> Saved {
@@ -97,7 +102,6 @@ pub(crate) async fn save(service: &Service, title: &str) -> Saved {
         scope: Scope::Project(caller().project),
         topic_key: None,
         tags: Vec::new(),
-        session: session("s1"),
         supersedes: Vec::new(),
         valid: Validity::default(),
         nature: None,

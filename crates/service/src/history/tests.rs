@@ -504,13 +504,16 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
     });
 }
 
+fn caller() -> Caller {
+    Caller { project: project(), agent: agent_name("test"), person: false, session: session("live") }
+}
+
 /// What a search of memories gives, to the bit.
 async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
-    let caller = Caller { project: project(), agent: agent_name("test"), person: false };
     let mut all = Vec::new();
     for query in ["walrus number7", "what does reply say of prompt 12", "tusk", "number3 number4"] {
         let request = SearchRequest { query: query.to_owned(), limit: 50, ..SearchRequest::default() };
-        let found = service.recall.search(&caller, request).await.unwrap();
+        let found = service.recall.search(&caller(), request).await.unwrap();
         all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
     }
     all
@@ -519,7 +522,6 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
 #[test]
 fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
     with_service(async |service| {
-        let caller = Caller { project: project(), agent: agent_name("test"), person: false };
         for n in 0..40 {
             let request = SaveRequest {
                 title: format!("Walrus {n}"),
@@ -528,14 +530,13 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 scope: Scope::Project(project()),
                 topic_key: None,
                 tags: Vec::new(),
-                session: session("live"),
                 supersedes: Vec::new(),
                 valid: Validity::default(),
                 nature: None,
                 trigger: None,
                 door: Door::EXPLICIT,
             };
-            service.memories.save(&caller, request).await.unwrap();
+            service.memories.save(&caller(), request).await.unwrap();
         }
         let before = order(&service).await;
         assert!(before.iter().all(|hits| !hits.is_empty()));

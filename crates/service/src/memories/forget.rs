@@ -33,7 +33,6 @@ impl Memories {
     pub(crate) async fn forget_reported(
         &self,
         caller: &Caller,
-        session: &SessionId,
         what: Meant<'_>,
         dry_run: bool,
     ) -> Result<Reported, ServiceError> {
@@ -59,7 +58,7 @@ impl Memories {
                 }
                 if let (false, Summary::OfCompaction(memory)) = (dry_run, summary) {
                     // This takes it from the session, too.
-                    self.delete(caller, session, &memory, true).await?;
+                    self.delete(caller, &memory, true).await?;
                 }
             }
             if !dry_run && !buried.is_empty() {

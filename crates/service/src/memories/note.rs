@@ -1,7 +1,7 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, ScopeName, SessionId, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, ScopeName, Validity};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -45,7 +45,6 @@ impl Memories {
     pub async fn take_note(
         &self,
         caller: &Caller,
-        session: &SessionId,
         note: NoteRequest,
         dry_run: bool,
     ) -> Result<Noted, ServiceError> {
@@ -54,15 +53,14 @@ impl Memories {
             None => None,
         };
         match known {
-            Some(memory) => self.take_change(caller, session, memory, note, dry_run).await,
-            None => self.take_new(caller, session, note, dry_run).await,
+            Some(memory) => self.take_change(caller, memory, note, dry_run).await,
+            None => self.take_new(caller, note, dry_run).await,
         }
     }
 
     async fn take_new(
         &self,
         caller: &Caller,
-        session: &SessionId,
         note: NoteRequest,
         dry_run: bool,
     ) -> Result<Noted, ServiceError> {
@@ -84,7 +82,6 @@ impl Memories {
                     scope: note.scope.unwrap_or_default().of(project),
                     topic_key: note.topic_key.of(None),
                     tags: note.tags.unwrap_or_default(),
-                    session: session.clone(),
                     supersedes: Vec::new(),
                     valid: Validity::default(),
                     nature: None,
@@ -99,7 +96,6 @@ impl Memories {
     async fn take_change(
         &self,
         caller: &Caller,
-        session: &SessionId,
         memory: Memory,
         note: NoteRequest,
         dry_run: bool,
@@ -132,7 +128,7 @@ impl Memories {
             door: DOOR,
             ..Patch::default()
         };
-        let updated = self.update(caller, session, &memory.id, patch).await?;
+        let updated = self.update(caller, &memory.id, patch).await?;
         let outcome = if updated.changed { SaveOutcome::Updated } else { SaveOutcome::Unchanged };
         Ok(Noted { outcome, memory: Some((updated.memory.id, updated.memory.revision)) })
     }

@@ -7,7 +7,7 @@ use crate::{
     memories::supersede::supersede,
 };
 use cerebro_core::domain::{
-    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
@@ -36,8 +36,6 @@ pub struct SaveRequest {
     pub topic_key: Option<String>,
     /// Words to filter by.
     pub tags: Vec<String>,
-    /// The session it is saved in.
-    pub session: SessionId,
     /// Memories whose place it takes.
     pub supersedes: Vec<MemoryId>,
     /// The period in which it is true.
@@ -169,7 +167,7 @@ impl Memories {
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
         let revised = (outcome == SaveOutcome::Updated).then_some(&memory);
-        self.feedback.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
+        self.feedback.note_corrected(caller, superseded.iter().chain(revised));
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
             if !is_alone || prepared.near.is_none() {
@@ -261,7 +259,7 @@ impl Memories {
             }
             hygiene::Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
-                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                self.sessions.ensure_session(write, caller, home).await?;
                 let replaced =
                     Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
                 let memory = self.revise(write, old, |memory| {
@@ -281,7 +279,7 @@ impl Memories {
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
             hygiene::Decision::Create => {
-                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                self.sessions.ensure_session(write, caller, home).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
         };
@@ -411,8 +409,7 @@ impl Decision for SaveDraft<'_> {
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
-        let session = &prepared.draft.session;
-        let superseded = supersede(write, caller, session, &written.memory, &others).await?;
+        let superseded = supersede(write, caller, &written.memory, &others).await?;
         Ok(Done { written, superseded, is_alone })
     }
 }
@@ -438,7 +435,7 @@ fn draft(fields: &mut Fields, caller: &Caller, request: SaveRequest) -> Result<D
             tags: fields.tags(&request.tags)?,
         },
         agent: caller.agent.clone(),
-        session: request.session,
+        session: caller.session.clone(),
         valid: checked_validity(request.valid)?,
         nature: request.nature.or(trigger.is_some().then_some(Nature::Prospective)),
         trigger,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, SessionId, Validity, WorkId};
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, Validity, WorkId};
 use cerebro_core::redact::redact_text;
 use cerebro_core::text;
 use cerebro_ledger::{Entry, Step};
@@ -27,7 +27,6 @@ impl Journal {
     pub async fn offer(
         &self,
         caller: &Caller,
-        session: &SessionId,
         actor: &Actor,
         id: &WorkId,
     ) -> Result<Vec<MemoryId>, ServiceError> {
@@ -48,7 +47,7 @@ impl Journal {
         let known: BTreeSet<&str> = tied.iter().map(|memory| memory.content.trim()).collect();
         let mut taken = Vec::new();
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
-            let saved = match self.memories.save(caller, remembered(text, session, &stored.work)).await {
+            let saved = match self.memories.save(caller, remembered(text, &stored.work)).await {
                 Ok(saved) => saved.memory,
                 // Nobody decided on this text now, so the guard may refuse it.
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
@@ -64,12 +63,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Memories::delete`](crate::Memories::delete).
-    pub async fn purge_memory(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-    ) -> Result<DeleteOutcome, ServiceError> {
+    pub async fn purge_memory(&self, caller: &Caller, id: &MemoryId) -> Result<DeleteOutcome, ServiceError> {
         self.memories.may_purge(caller, id)?;
         let works = self.base.store.edges().works_of(id, TIED_MAX).await?;
         let texts = match self.base.store.memories().by_id(id).await? {
@@ -84,7 +78,7 @@ impl Journal {
             }
         }
         let had_findings = !findings.is_empty();
-        let outcome = self.memories.purge(caller, session, id, findings).await?;
+        let outcome = self.memories.purge(caller, id, findings).await?;
         if had_findings {
             self.held.forget();
             self.drop_unnamed_artifacts().await?;
@@ -126,7 +120,7 @@ impl Journal {
 }
 
 /// A finding as a memory.
-fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> SaveRequest {
+fn remembered(text: &str, work: &cerebro_ledger::Work) -> SaveRequest {
     let line = redact_text(text).value.one_line();
     let title = text::cut_chars(&line, TITLE_CHARS_MAX).into_owned();
     SaveRequest {
@@ -136,7 +130,6 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         scope: Scope::Project(work.project.clone()),
         topic_key: None,
         tags: Vec::new(),
-        session: session.clone(),
         supersedes: Vec::new(),
         valid: Validity::default(),
         nature: None,
