@@ -337,8 +337,8 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} can be imported at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
-    let dry_run = call.arguments.flag(&["dry_run"])?;
-    let imported = call.service.import(&lines, dry_run).await?;
+    let run = call.arguments.run()?;
+    let imported = call.service.import(&lines, run).await?;
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };
     let answer = portable::Imported {
         created: imported.created as u64,

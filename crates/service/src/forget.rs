@@ -1,6 +1,6 @@
 //! Forgetting past sessions: what transcripts and hooks recorded of them. Memories that an agent or a person saved stay.
 
-use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, SessionId};
+use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, Run, SessionId};
 
 use crate::{
     Caller, Forget, Forgotten, Service, ServiceError, agent_name,
@@ -13,21 +13,16 @@ const PAGE: usize = 200;
 impl Service {
     /// Destroys the exchanges that meet all conditions, and with them what hooks reported of these sessions: prompts,
     /// summaries, and the texts of events in the journal. It works page by page: if it is stopped half-way, it can be
-    /// repeated. With `dry_run` it only counts.
+    /// repeated. A dry run only counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; [`ServiceError::PurgeForbidden`] for an agent; a failing store.
-    pub async fn forget(
-        &self,
-        caller: &Caller,
-        what: &Forget,
-        dry_run: bool,
-    ) -> Result<Forgotten, ServiceError> {
+    pub async fn forget(&self, caller: &Caller, what: &Forget, run: Run) -> Result<Forgotten, ServiceError> {
         let mut what = what.clone();
         if let Some(meant) = &what.session {
             what.sub_agents.extend(self.history.sub_agents(meant).await?);
         }
-        self.forget_meant(caller, (&what).into(), dry_run).await
+        self.forget_meant(caller, (&what).into(), run).await
     }
 
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
@@ -42,7 +37,7 @@ impl Service {
             person: true,
             session: SessionId::random(),
         };
-        let forgotten = self.forget_meant(&caller, Meant::Carried(carried), false).await?;
+        let forgotten = self.forget_meant(&caller, Meant::Carried(carried), Run::Real).await?;
         Ok(Forgotten { documents: self.forget_documents(carried).await?, ..forgotten })
     }
 
@@ -50,11 +45,11 @@ impl Service {
         &self,
         caller: &Caller,
         what: Meant<'_>,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Forgotten, ServiceError> {
-        let forgotten = self.history.forget(what, dry_run).await?;
-        let reported = self.memories.forget_reported(caller, what, dry_run).await?;
-        let events = self.journal.forget(what, dry_run).await?;
+        let forgotten = self.history.forget(what, run).await?;
+        let reported = self.memories.forget_reported(caller, what, run).await?;
+        let events = self.journal.forget(what, run).await?;
         Ok(Forgotten { prompts: reported.prompts, summaries: reported.summaries, events, ..forgotten })
     }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 use cerebro_core::domain::{
     EndReason, EventKind, FullExchange, HistoryTombstone, Kind, Memory, MemoryId, Origin, Project, Prompt,
-    Revision, Scope, Session, SessionId, Timestamp, WorkId,
+    Revision, Run, Scope, Session, SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
@@ -220,18 +220,16 @@ impl Service {
         Ok(ExportPage { lines, next, is_torn: false })
     }
 
-    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. With `dry_run` nothing is
-    /// written; a line that needs one of an earlier batch is then refused.
+    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. In a dry run, a line that needs one of an earlier batch is then refused.
     ///
     /// # Errors
     /// A failing store. A line that cannot be imported is named in the answer instead.
-    pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
+    pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
         let import = Import { lines, journal: self.journal.known_journal(lines).await? };
-        if dry_run {
-            return self.base.store.dry_run(&import).await;
+        let imported = self.base.store.transact_as(run, &import).await?;
+        if run == Run::Real {
+            self.recall.evidence.imported().await?;
         }
-        let imported = self.base.store.transact(&import).await?;
-        self.recall.evidence.imported().await?;
         Ok(imported)
     }
 }

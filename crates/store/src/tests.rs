@@ -6,7 +6,7 @@ use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
 use cerebro_core::domain::{
-    Body, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
+    Body, Kind, Memory, MemoryId, Project, Run, Scope, Session, SessionId, Timestamp, Validity,
 };
 use cerebro_core::redact::RedactedText;
 
@@ -117,7 +117,7 @@ fn a_dry_run_decides_and_leaves_no_trace() {
         let store = open(dir.path()).await;
         let memory = memory(None);
         let decision = Unconditional(|write: &mut Write<'_>| write.create_memory(&memory));
-        store.dry_run(&decision).await.unwrap();
+        store.transact_as(Run::Dry, &decision).await.unwrap();
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap(), None);
         assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
         store.transact(&decision).await.unwrap();
@@ -138,16 +138,16 @@ fn a_write_can_tell_whether_anything_was_committed_since_a_moment() {
         let look = Unconditional(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
         for _ in 0..2 {
             let before = store.announced();
-            store.dry_run(&look).await.unwrap();
+            store.transact_as(Run::Dry, &look).await.unwrap();
             assert_eq!(seen.load(Ordering::SeqCst), before);
             put(&store, memory(None)).await.unwrap();
-            store.dry_run(&look).await.unwrap();
+            store.transact_as(Run::Dry, &look).await.unwrap();
             assert_eq!(seen.load(Ordering::SeqCst), before + 1);
         }
         store.close().await.unwrap();
         // What an earlier process committed, this one's follower has not heard.
         let store = open(dir.path()).await;
-        store.dry_run(&look).await.unwrap();
+        store.transact_as(Run::Dry, &look).await.unwrap();
         assert_eq!((store.announced(), seen.load(Ordering::SeqCst)), (0, 2));
         store.close().await.unwrap();
     });

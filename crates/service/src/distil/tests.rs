@@ -6,7 +6,7 @@ use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Timestamp,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
 };
 use cerebro_core::redact::redact_text;
 
@@ -146,7 +146,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
             service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
         let end = exchanges.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(
             (forgotten.exchanges, &forgotten.purged, &forgotten.kept),
             (2, &memories[..1].to_vec(), &memories[1..2].to_vec())
@@ -163,7 +163,7 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         assert_eq!((count_of(EventKind::CandidateRetracted), count_of(EventKind::MemoryPurged)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.history.forget(&forget, false).await.unwrap();
+        service.history.forget(&forget, Run::Real).await.unwrap();
         assert!(!live(&memories[2]).await);
         assert_eq!(service.base.store.candidates().of_session(&past.id).await.unwrap(), []);
         assert_eq!(service.base.store.distil_runs().of(std::slice::from_ref(&past.id)).await.unwrap(), []);
@@ -192,7 +192,7 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
         // One that somebody deleted could be restored with all that it said.
         service.memories.delete(&caller(), &handbooks[1], false).await.unwrap();
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept), (2, vec![]));
         for id in [&memories[1], &memories[2], &handbooks[0], &handbooks[1]] {
             assert!(found(id).await.purged, "{id}");
@@ -215,7 +215,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         }
         // What a forgotten text is told by goes, wherever it stands.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
-        service.history.forget(&forget, false).await.unwrap();
+        service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
     });
 }
@@ -295,7 +295,7 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
         assert_eq!(rendered(&service).await.len(), 1, "the summary");
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept.len()), (2, 2), "{forgotten:?}");
         assert!(forgotten.kept.contains(&own.id) && forgotten.kept.contains(&memories[0]));
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");

@@ -1,7 +1,7 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, ScopeName, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Run, ScopeName, Validity};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -36,8 +36,7 @@ pub struct Noted {
 }
 
 impl Memories {
-    /// Reads a note into its memory: a change makes a new revision, and a note without a memory makes a new one. With
-    /// `dry_run`, nothing is written, and the answer says what would be done.
+    /// Reads a note into its memory: a change makes a new revision, and a note without a memory makes a new one.
     ///
     /// # Errors
     /// [`ServiceError::RevisionMismatch`] when the memory was revised since the note was written and the
@@ -46,25 +45,20 @@ impl Memories {
         &self,
         caller: &Caller,
         note: NoteRequest,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Noted, ServiceError> {
         let known = match &note.id {
             Some(id) => self.base.store.memories().by_id(id).await?,
             None => None,
         };
         match known {
-            Some(memory) => self.take_change(caller, memory, note, dry_run).await,
-            None => self.take_new(caller, note, dry_run).await,
+            Some(memory) => self.take_change(caller, memory, note, run).await,
+            None => self.take_new(caller, note, run).await,
         }
     }
 
-    async fn take_new(
-        &self,
-        caller: &Caller,
-        note: NoteRequest,
-        dry_run: bool,
-    ) -> Result<Noted, ServiceError> {
-        if dry_run {
+    async fn take_new(&self, caller: &Caller, note: NoteRequest, run: Run) -> Result<Noted, ServiceError> {
+        if run.is_dry() {
             let mut fields = Fields::default();
             fields.title(&note.title)?;
             fields.content(&note.content)?;
@@ -98,7 +92,7 @@ impl Memories {
         caller: &Caller,
         memory: Memory,
         note: NoteRequest,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Noted, ServiceError> {
         if memory.purged {
             return Err(ServiceError::Purged(memory.id));
@@ -113,7 +107,7 @@ impl Memories {
         if let Some(expected) = note.revision.filter(|expected| *expected != memory.revision) {
             return Err(ServiceError::RevisionMismatch { id: memory.id, expected, present: memory.revision });
         }
-        if dry_run {
+        if run.is_dry() {
             return Ok(Noted { outcome: SaveOutcome::Updated, memory: Some((memory.id, memory.revision)) });
         }
         let patch = Patch {
