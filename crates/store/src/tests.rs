@@ -234,6 +234,38 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
 }
 
 #[test]
+fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let writer = session("s");
+        put_sessions(&store, vec![writer.clone()]).await.unwrap();
+        // The memories of one transaction have one moment.
+        let made: Vec<Memory> = (0..6)
+            .map(|n| {
+                let mut made = Memory { session: Some(writer.id.clone()), ..memory(None) };
+                made.content = text(&format!("Content {n}."));
+                made
+            })
+            .collect();
+        change(&store, |write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
+        let since =
+            async |limit| store.memories().written_since(&writer.id, Timestamp::MIN, limit).await.unwrap();
+        let mut written: Vec<Memory> = since(6).await.into_iter().map(|(memory, _)| memory).collect();
+        let left = written.split_off(4);
+        for memory in &mut written {
+            memory.deleted_at = Some(moment(9));
+        }
+        change(&store, |write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
+            .await
+            .unwrap();
+        let found: Vec<Memory> = since(2).await.into_iter().map(|(memory, _)| memory).collect();
+        assert_eq!(found, left);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
 fn a_store_keeps_its_id_and_no_two_have_the_same() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     run(async {
