@@ -243,7 +243,7 @@ impl Server {
         if result.is_error != Some(true) {
             return Ok(OperationAnswer { text, facts });
         }
-        let code = facts["code"].as_str().and_then(Code::named);
+        let code = facts["code"].as_str().and_then(Code::parse);
         let of_the_id = [
             Code::BadMemoryId,
             Code::NoMemory,

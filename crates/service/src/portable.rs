@@ -51,27 +51,6 @@ pub struct Imported {
     pub skipped: Vec<(usize, String)>,
 }
 
-/// The parts of an export, in the order in which an import needs them.
-const PARTS: [Table; 17] = [
-    Table::Session,
-    Table::Memory,
-    Table::Revision,
-    Table::Prompt,
-    Table::CreatedIn,
-    Table::Follows,
-    Table::Supersedes,
-    Table::HistoryTombstone,
-    Table::PastSession,
-    Table::Exchange,
-    Table::Candidate,
-    Table::Work,
-    Table::WorkEvent,
-    Table::Artifact,
-    Table::WorkedIn,
-    Table::Document,
-    Table::Chunk,
-];
-
 /// Most rows of one page of a part.
 fn page_max(table: Table) -> usize {
     if table == Table::Artifact { ARTIFACTS_MAX } else { PAGE_MAX }
@@ -93,8 +72,8 @@ impl Service {
         if cursor.is_none() {
             lines.push(header());
         }
-        let rows = self.page(PARTS[part], after.as_deref()).await?;
-        let whole = rows.len() < page_max(PARTS[part]);
+        let rows = self.page(Table::ALL[part], after.as_deref()).await?;
+        let whole = rows.len() < page_max(Table::ALL[part]);
         let (mut bytes, mut last, found) = (0, None, rows.len());
         for (key, line) in rows {
             let line = written(&line);
@@ -108,7 +87,7 @@ impl Service {
         let taken = lines.len() - usize::from(cursor.is_none());
         let next = if whole && taken == found {
             part += 1;
-            (part < PARTS.len()).then(|| format!("{part}:{begun}:"))
+            (part < Table::ALL.len()).then(|| format!("{part}:{begun}:"))
         } else {
             last.map(|last| format!("{part}:{begun}:{last}"))
         };
@@ -270,7 +249,7 @@ fn written(line: &Line) -> String {
 /// The part, the events when the export began, and the row before the page.
 fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
     let mut fields = cursor.splitn(3, ':');
-    let part: usize = fields.next()?.parse().ok().filter(|part| *part < PARTS.len())?;
+    let part: usize = fields.next()?.parse().ok().filter(|part| *part < Table::ALL.len())?;
     let begun = fields.next()?.parse().ok()?;
     let after = fields.next()?;
     Some((part, begun, (!after.is_empty()).then(|| after.to_owned())))
@@ -462,10 +441,10 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
 }
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
-    if line.name == Table::Supersedes.name() {
+    if line.name == Table::Supersedes.as_str() {
         return supersession(write, line).await;
     }
-    if line.name == Table::WorkedIn.name() {
+    if line.name == Table::WorkedIn.as_str() {
         return working(write, line).await;
     }
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
@@ -473,7 +452,7 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     if write.session(&to).await?.is_none() {
         return Err(format!("session `{to}` of an edge is not here").into());
     }
-    if line.name == Table::CreatedIn.name() {
+    if line.name == Table::CreatedIn.as_str() {
         let Ok(from) = MemoryId::parse(&line.from) else { return Err(bad_end().into()) };
         let Some(memory) = write.memory(&from).await? else {
             return Err(format!("memory `{from}` of an edge is not here").into());
@@ -484,7 +463,7 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         write.import_writing(&memory, to, line.at);
         return Ok(true);
     }
-    if line.name == Table::Follows.name() {
+    if line.name == Table::Follows.as_str() {
         let Ok(from) = session_id(&line.from) else { return Err(bad_end().into()) };
         if write.session(&from).await?.is_none() {
             return Err(format!("session `{from}` of an edge is not here").into());

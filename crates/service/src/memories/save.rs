@@ -12,7 +12,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
-use cerebro_core::taint;
+use cerebro_core::{named, taint};
 use cerebro_search::lexical::Index;
 use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
@@ -48,28 +48,17 @@ pub struct SaveRequest {
     pub door: Door,
 }
 
-/// What a save did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaveOutcome {
-    /// A new memory.
-    Created,
-    /// A new revision of the topic's memory.
-    Updated,
-    /// The same text was saved a moment ago.
-    Duplicate,
-    /// The memory had this text already.
-    Unchanged,
-}
-
-impl SaveOutcome {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Duplicate => "duplicate",
-            Self::Unchanged => "unchanged",
-        }
+named! {
+    /// What a save did.
+    pub enum SaveOutcome {
+        /// A new memory.
+        Created = "created",
+        /// A new revision of the topic's memory.
+        Updated = "updated",
+        /// The same text was saved a moment ago.
+        Duplicate = "duplicate",
+        /// The memory had this text already.
+        Unchanged = "unchanged",
     }
 }
 

@@ -14,7 +14,7 @@ use cerebro_core::domain::{
     Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
-use cerebro_core::taint;
+use cerebro_core::{named, taint};
 use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
 /// Most prompts that are named because they contain the text of a purged memory.
@@ -100,25 +100,15 @@ pub struct Updated {
     pub redacted: usize,
 }
 
-/// What a delete did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeleteOutcome {
-    /// Hidden; a person can restore it.
-    Deleted,
-    /// It was hidden or purged before.
-    AlreadyDeleted,
-    /// Its text is gone for good.
-    Purged,
-}
-
-impl DeleteOutcome {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::AlreadyDeleted => "already_deleted",
-            Self::Purged => "purged",
-        }
+named! {
+    /// What a delete did.
+    pub enum DeleteOutcome {
+        /// Hidden; a person can restore it.
+        Deleted = "deleted",
+        /// It was hidden or purged before.
+        AlreadyDeleted = "already_deleted",
+        /// Its text is gone for good.
+        Purged = "purged",
     }
 }
 
