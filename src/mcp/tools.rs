@@ -372,7 +372,7 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     let outcome = if hard {
         call.service.journal.purge_memory(&call.caller, &id).await?
     } else {
-        call.service.memories.delete(&call.caller, &id, false).await?
+        call.service.memories.delete(&call.caller, &id).await?
     };
     let outcome = outcome.as_str();
     if hard {

@@ -122,11 +122,13 @@ impl<'a> Twice<'a> {
 
     async fn delete(&mut self, hard: bool) {
         let Some(id) = self.any() else { return };
-        self.service.memories.delete(&self.caller, &id, hard).await.unwrap();
+        let memories = &self.service.memories;
         let gone = self.now.remove(&id).unwrap();
         if hard {
+            memories.purge(&self.caller, &id, Vec::new()).await.unwrap();
             self.then.iter_mut().for_each(|(_, then)| drop(then.remove(&id)));
         } else {
+            memories.delete(&self.caller, &id).await.unwrap();
             self.deleted.insert(id, gone);
         }
     }

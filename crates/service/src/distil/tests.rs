@@ -126,7 +126,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         );
 
         // A purge takes the words of the candidate along.
-        service.memories.delete(&caller(), &memory.id, true).await.unwrap();
+        service.memories.purge(&caller(), &memory.id, Vec::new()).await.unwrap();
         let (purged, _) = service.distilling.candidate(&first.id).await.unwrap();
         assert_eq!((purged.text.as_str(), purged.state), ("", CandidateState::Rejected));
     });
@@ -190,7 +190,7 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
         assert!(!second.is_live() && !second.purged, "{second:?}");
 
         // One that somebody deleted could be restored with all that it said.
-        service.memories.delete(&caller(), &handbooks[1], false).await.unwrap();
+        service.memories.delete(&caller(), &handbooks[1]).await.unwrap();
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
         let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept), (2, vec![]));
@@ -343,7 +343,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
         let (_, memories, waiting) = arranged(&service).await;
         service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         let before = rendered(&service).await;
-        service.memories.delete(&caller(), &memories[1], true).await.unwrap();
+        service.memories.purge(&caller(), &memories[1], Vec::new()).await.unwrap();
         let after = rendered(&service).await;
         assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
         assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
@@ -357,7 +357,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
 fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.memories.delete(&caller(), &memories[0], false).await.unwrap();
+        service.memories.delete(&caller(), &memories[0]).await.unwrap();
         let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
         // Of all projects, what has no topic there is shown, and not saved for all to find.

@@ -60,7 +60,7 @@ impl Memories {
                 }
                 if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
                     // This takes it from the session, too.
-                    self.delete(caller, &memory, true).await?;
+                    self.purge(caller, &memory, Vec::new()).await?;
                 }
             }
             if run == Run::Real && !buried.is_empty() {

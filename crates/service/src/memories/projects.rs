@@ -184,8 +184,7 @@ mod tests {
             };
             let lines: Vec<String> = (0..=BATCH).map(|_| copy()).collect();
             assert_eq!(service.import(&lines, Run::Real).await.unwrap().created, lines.len());
-            let session = said.session.unwrap();
-            service.memories.delete(&caller(), &session, &said.id, false).await.unwrap();
+            service.memories.delete(&caller(), &said.id).await.unwrap();
 
             let other = Project::parse("other").unwrap();
             let merged = service.memories.merge_projects(&other, &caller().project).await.unwrap();

@@ -198,25 +198,20 @@ impl Memories {
         Ok(Updated { memory, changed, superseded, new_project, noted, redacted: fields.redacted() })
     }
 
-    /// Hides a memory, or with `hard` destroys its text and revisions.
+    /// Hides a memory.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
-    pub async fn delete(
-        &self,
-        caller: &Caller,
-        id: &MemoryId,
-        hard: bool,
-    ) -> Result<DeleteOutcome, ServiceError> {
-        if hard {
-            return self.purge(caller, id, Vec::new()).await;
-        }
+    /// [`ServiceError::NoMemory`]
+    pub async fn delete(&self, caller: &Caller, id: &MemoryId) -> Result<DeleteOutcome, ServiceError> {
         let Edited { memory, changed, corrected, .. } = self.edit(caller, id, Edit::Delete).await?;
         self.feedback.note_corrected(caller, corrected.then_some(&memory));
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
     }
 
     /// Destroys the text and the revisions of a memory, and in the same transaction the findings of work with its text.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
     pub(crate) async fn purge(
         &self,
         caller: &Caller,

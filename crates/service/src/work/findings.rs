@@ -62,7 +62,7 @@ impl Journal {
     /// Purges a memory and the findings with its text: what the work found out is what the memory says.
     ///
     /// # Errors
-    /// As [`Memories::delete`](crate::Memories::delete).
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
     pub async fn purge_memory(&self, caller: &Caller, id: &MemoryId) -> Result<DeleteOutcome, ServiceError> {
         self.memories.may_purge(caller, id)?;
         let works = self.base.store.edges().works_of(id, TIED_MAX).await?;
