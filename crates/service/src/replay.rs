@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use super::use_cases::with_service;
 use super::*;
-use cerebro_core::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp, Validity};
+use cerebro_core::domain::{MemoryId, Project, Scope, SessionId, Timestamp};
 
 /// How many histories are compared, each of a project of its own; `CEREBRO_SEEDS=100` asks for more.
 const SEEDS: u64 = 8;
@@ -82,18 +82,10 @@ impl<'a> Twice<'a> {
         let (title, content) = self.text();
         // Few topics, so that their memories are revised.
         let topic_key = self.rng.random_bool(0.3).then(|| format!("topic/{}", self.rng.random_range(0..3)));
+        let scope = Scope::Project(self.caller.project.clone());
         let request = SaveRequest {
-            title: title.clone(),
-            content: content.clone(),
-            kind: Kind::manual(),
-            scope: Scope::Project(self.caller.project.clone()),
             topic_key,
-            tags: Vec::new(),
-            supersedes: Vec::new(),
-            valid: Validity::default(),
-            nature: None,
-            trigger: None,
-            door: Door::EXPLICIT,
+            ..SaveRequest::new(title.clone(), content.clone(), scope, Door::EXPLICIT)
         };
         let saved = self.service.memories.save(&self.caller, request).await.unwrap().memory;
         self.put(saved.id, saved.revision, title, content);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::*;
 use crate::use_cases::{exported, with_service};
 use crate::*;
-use cerebro_core::domain::{EventKind, Kind, Nature, Project, Scope, SessionId, Validity};
+use cerebro_core::domain::{EventKind, Nature, Project, Scope, SessionId};
 use cerebro_core::truth::Action;
 use cerebro_store::{CycleState, StepOutcome};
 
@@ -46,17 +46,9 @@ async fn save(
     tags: &[&str],
 ) -> MemoryId {
     let request = SaveRequest {
-        title: title.to_owned(),
-        content: content.to_owned(),
-        kind: Kind::manual(),
-        scope: Scope::Project(caller().project),
-        topic_key: None,
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        supersedes: Vec::new(),
-        valid: Validity::default(),
         nature,
-        trigger: None,
-        door: Door::EXPLICIT,
+        ..SaveRequest::new(title, content, Scope::Project(caller().project), Door::EXPLICIT)
     };
     service.memories.save(&caller(), request).await.unwrap().memory.id
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use cerebro_core::distil;
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, Validity,
+    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope,
 };
 use cerebro_store::{Decision, Write};
 
@@ -51,18 +51,11 @@ impl Distilling {
         candidate: &Candidate,
         project: &Project,
     ) -> Result<save::Prepared, ServiceError> {
+        let (title, text) = (candidate.title.to_string(), candidate.text.to_string());
         let request = SaveRequest {
-            title: candidate.title.to_string(),
-            content: candidate.text.to_string(),
             kind: Kind::parse(candidate.kind.memory_type()).unwrap_or_else(Kind::manual),
-            scope: Scope::Project(project.clone()),
-            topic_key: None,
             tags: vec![TAG.to_owned()],
-            supersedes: Vec::new(),
-            valid: Validity::default(),
-            nature: None,
-            trigger: None,
-            door: Door::EXPLICIT,
+            ..SaveRequest::new(title, text, Scope::Project(project.clone()), Door::EXPLICIT)
         };
         self.memories.prepare_save(caller, request, Origin::Transcript).await
     }

@@ -8,9 +8,7 @@ use crate::{
     use_cases::{exported, run},
     *,
 };
-use cerebro_core::domain::{
-    Event, EventKind, ExchangeId, Kind, Run, Scope, SourceState, Timestamp, Validity,
-};
+use cerebro_core::domain::{Event, EventKind, ExchangeId, Run, Scope, SourceState, Timestamp};
 use cerebro_core::recall::Match;
 use cerebro_transcript::{
     self as transcript,
@@ -525,19 +523,9 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
 fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
     with_service(async |service| {
         for n in 0..40 {
-            let request = SaveRequest {
-                title: format!("Walrus {n}"),
-                content: format!("The walrus number{n} has a tusk; reply {} of prompt {n}.", n * 3),
-                kind: Kind::manual(),
-                scope: Scope::Project(project()),
-                topic_key: None,
-                tags: Vec::new(),
-                supersedes: Vec::new(),
-                valid: Validity::default(),
-                nature: None,
-                trigger: None,
-                door: Door::EXPLICIT,
-            };
+            let content = format!("The walrus number{n} has a tusk; reply {} of prompt {n}.", n * 3);
+            let scope = Scope::Project(project());
+            let request = SaveRequest::new(format!("Walrus {n}"), content, scope, Door::EXPLICIT);
             service.memories.save(&caller(), request).await.unwrap();
         }
         let before = order(&service).await;

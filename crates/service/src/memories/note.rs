@@ -1,7 +1,7 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Run, ScopeName, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Run, ScopeName};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -66,24 +66,14 @@ impl Memories {
             return Ok(Noted { outcome: SaveOutcome::Created, memory: None });
         }
         let project = note.project.unwrap_or_else(|| caller.project.clone());
-        let saved = self
-            .save(
-                caller,
-                SaveRequest {
-                    title: note.title,
-                    content: note.content,
-                    kind: note.kind.unwrap_or_else(Kind::manual),
-                    scope: note.scope.unwrap_or_default().of(project),
-                    topic_key: note.topic_key.of(None),
-                    tags: note.tags.unwrap_or_default(),
-                    supersedes: Vec::new(),
-                    valid: Validity::default(),
-                    nature: None,
-                    trigger: None,
-                    door: DOOR,
-                },
-            )
-            .await?;
+        let scope = note.scope.unwrap_or_default().of(project);
+        let request = SaveRequest {
+            kind: note.kind.unwrap_or_else(Kind::manual),
+            topic_key: note.topic_key.of(None),
+            tags: note.tags.unwrap_or_default(),
+            ..SaveRequest::new(note.title, note.content, scope, DOOR)
+        };
+        let saved = self.save(caller, request).await?;
         Ok(Noted { outcome: saved.outcome, memory: Some((saved.memory.id, saved.memory.revision)) })
     }
 

@@ -48,6 +48,25 @@ pub struct SaveRequest {
     pub door: Door,
 }
 
+impl SaveRequest {
+    /// To save a text about which nothing else is said.
+    pub fn new(title: impl Into<String>, content: impl Into<String>, scope: Scope, door: Door) -> Self {
+        Self {
+            title: title.into(),
+            content: content.into(),
+            kind: Kind::manual(),
+            scope,
+            topic_key: None,
+            tags: Vec::new(),
+            supersedes: Vec::new(),
+            valid: Validity::default(),
+            nature: None,
+            trigger: None,
+            door,
+        }
+    }
+}
+
 named! {
     /// What a save did.
     pub enum SaveOutcome {

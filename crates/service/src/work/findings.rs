@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, Validity, WorkId};
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, WorkId};
 use cerebro_core::redact::redact_text;
 use cerebro_core::text;
 use cerebro_ledger::{Entry, Step};
@@ -124,18 +124,9 @@ fn remembered(text: &str, work: &cerebro_ledger::Work) -> SaveRequest {
     let line = redact_text(text).value.one_line();
     let title = text::cut_chars(&line, TITLE_CHARS_MAX).into_owned();
     SaveRequest {
-        title,
-        content: text.to_owned(),
         kind: Kind::parse("discovery").unwrap_or_else(Kind::manual),
-        scope: Scope::Project(work.project.clone()),
-        topic_key: None,
-        tags: Vec::new(),
-        supersedes: Vec::new(),
-        valid: Validity::default(),
-        nature: None,
-        trigger: None,
         // The origin is an agent, whoever closes the work.
-        door: Door::Brought(Origin::Agent),
+        ..SaveRequest::new(title, text, Scope::Project(work.project.clone()), Door::Brought(Origin::Agent))
     }
 }
 
