@@ -23,12 +23,9 @@ impl Journal {
     /// A failing store.
     pub(crate) async fn forget(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut purged = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.works().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            for (_, stored) in page {
+        let mut pages = self.base.store.works().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for stored in page {
                 purged += self.forget_in(what, stored, run).await?;
             }
         }
