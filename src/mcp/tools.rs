@@ -9,7 +9,7 @@ use super::{
     call::{Answer, AnswerTo, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{follow_ups, gone, gone_line, marked_entry, match_name, shown_project},
+    rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
 use crate::answer::{Text, memories, of};
 use crate::edits;
@@ -494,7 +494,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
 }
 
 fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply {
-    let label = match_name(found.matched);
+    let label = found.matched.as_str();
     let parts: Vec<HitParts<'_>> = found.hits.iter().map(|hit| hit_parts(hit, found, is_framed)).collect();
     let searched = found.project.as_ref().map_or("all projects", Project::as_str);
     let heading = match parts.len() {
