@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::{
     backup::{BackupRequest, Target},
     distil::tests::{accepted, caller, distilled},
-    history::tests::session,
     use_cases::run,
     *,
 };
