@@ -199,7 +199,8 @@ impl Service {
         Ok(ExportPage { lines, next, is_torn: false })
     }
 
-    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. In a dry run, a line that needs one of an earlier batch is then refused.
+    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. In a dry run, a line that
+    /// needs one of an earlier batch is refused.
     ///
     /// # Errors
     /// A failing store. A line that cannot be imported is named in the answer instead.
