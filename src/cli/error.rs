@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn no_hint_speaks_of_tools() {
-        for &code in Code::ALL {
+        for code in Code::ALL {
             let refusal = Refusal { code: Some(code), message: String::new(), data: Value::Null };
             let hint = hint(&refusal).unwrap_or_default();
             assert!(

@@ -11,6 +11,9 @@ use super::table::{self, Shown, Table};
 use cerebro_core::text;
 
 /// Where a command's results go, and in what form.
+///
+/// A command says its result in both forms: for programs with [`Output::json`], and for people with the other methods.
+/// With `--json`, what is for people is left out; without it, what is for programs.
 #[derive(Debug)]
 pub struct Output {
     json: bool,
@@ -25,7 +28,8 @@ impl Output {
         Self { json, screen: Screen::at_hand() }
     }
 
-    /// Writes an answer as JSON if that was asked for, and says whether it did.
+    /// Writes an answer as JSON if that was asked for. Returns whether it was, for a command that has more to do for people
+    /// than to write.
     ///
     /// # Errors
     /// When standard output does not take it.
@@ -47,7 +51,9 @@ impl Output {
             self.note(nothing);
             return Ok(());
         }
-        self.write(&self.screen.as_ref().map_or_else(|| table.plain(), |screen| table.drawn(screen)))
+        self.write_for_people(|| {
+            self.screen.as_ref().map_or_else(|| table.plain(), |screen| table.drawn(screen))
+        })
     }
 
     /// Writes facts, one per line, and leaves out those without a value. Off a terminal, a tab separates name and
@@ -56,7 +62,7 @@ impl Output {
     /// # Errors
     /// When standard output does not take it.
     pub fn facts(&self, facts: &[(&str, String)]) -> Result<()> {
-        self.write(&fact_lines(facts, self.screen.as_ref().map(|screen| screen.width)))
+        self.write_for_people(|| fact_lines(facts, self.screen.as_ref().map(|screen| screen.width)))
     }
 
     /// A moment as facts show it.
@@ -71,11 +77,13 @@ impl Output {
     /// When standard output does not take it.
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        if self.is_terminal() {
-            self.write(&format!("{}{end}", text::strip_hidden(text)))
-        } else {
-            self.write(&format!("{text}{end}"))
-        }
+        self.write_for_people(|| {
+            if self.is_terminal() {
+                format!("{}{end}", text::strip_hidden(text))
+            } else {
+                format!("{text}{end}")
+            }
+        })
     }
 
     /// Writes what was done to a memory: a sentence on a terminal, id and outcome elsewhere.
@@ -86,11 +94,15 @@ impl Output {
         if self.is_terminal() {
             self.text(&format!("{outcome} {id}{detail}"))
         } else {
-            self.write(&format!("{id}\t{outcome}\n"))
+            self.write_for_people(|| format!("{id}\t{outcome}\n"))
         }
     }
 
-    /// Writes bytes as they are.
+    fn write_for_people(&self, text: impl FnOnce() -> String) -> Result<()> {
+        if self.json { Ok(()) } else { self.write(&text()) }
+    }
+
+    /// Writes bytes as they are, with `--json` too: a script, or the lines of an export.
     ///
     /// # Errors
     /// When standard output does not take them; a reader that has gone is a quiet error.

@@ -248,7 +248,7 @@ impl Refusal {
         let texts = result.content.iter().filter_map(|block| block.as_text());
         let texts: Vec<_> = texts.map(|text| text.text.as_str()).collect();
         Self {
-            code: structured["code"].as_str().and_then(Code::named),
+            code: structured["code"].as_str().and_then(Code::parse),
             message: texts.join("\n"),
             data: structured["data"].clone(),
         }

@@ -25,38 +25,39 @@ use cerebro_core::taint;
 use cerebro_ledger::{Kind, SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
 use cerebro_service::work::{Actor, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported};
-use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
+use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.
 const CONTEXT_BYTES_MIN: usize = 256;
 /// Most recent memories in the context.
 const CONTEXT_MEMORIES: usize = 20;
 
-/// The agent for which the hook acts.
-fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
+/// Makes the agent for which the hook acts the call's caller.
+fn act_for_agent(call: &mut Call) -> Result<(), ArgumentError> {
     let agent = call.arguments.needed("agent")?;
-    Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
+    (call.caller.agent, call.caller.person) = (agent_name(&agent), false);
+    Ok(())
 }
 
 /// Saves the last message of a session as its summary, if there is no better one.
 pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let message = call.arguments.needed("content")?;
     // The watch is recorded under the session of the agent's server, which may have another id.
-    if !call.service.feedback.note_answer(&call.session, &message)
+    if !call.service.feedback.note_answer(&call.caller.session, &message)
         && let Some(session) = call.connection.session_of_server()
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    let kept = call.service.memories.note_last_message(&caller, &call.session, &message).await?;
+    let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
     Ok(noted(kept).answering(Kept { kept }))
 }
 
 /// Saves the summary of a session that a compaction wrote.
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
-    let kept = call.service.memories.note_compaction(&caller, &call.session, &summary).await?;
+    let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
     Ok(noted(kept).answering(Kept { kept }))
 }
 
@@ -66,7 +67,7 @@ fn noted(kept: bool) -> Reply {
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
 pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let request = ContextRequest {
         project: None,
         scope: None,
@@ -76,8 +77,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
             HOOK_OUTPUT_BYTES_MAX,
             CONTEXT_BYTES_MIN..=HOOK_OUTPUT_BYTES_MAX,
         )?,
-        session: call.session.clone(),
-        follow_ups: follow_ups(caller.person),
+        follow_ups: follow_ups(call.caller.person),
     };
     let in_hand = match call.arguments.text("transcript")? {
         Some(transcript) => call.service.intake.in_hand(PathBuf::from(transcript)).await,
@@ -88,7 +88,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
-    let gathered = call.service.recall.context(&caller, &request).await?;
+    let gathered = call.service.recall.context(&call.caller, &request).await?;
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
@@ -98,7 +98,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
 
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
 pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> {
-    caller(call)?;
+    act_for_agent(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
     call.service.intake.note_transcript(path);
     Ok(Reply::saying("noted").answering(Nothing {}))
@@ -106,17 +106,17 @@ pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> 
 
 /// A prompt shows that its session is live, so it also starts or resumes the session.
 pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let content = call.arguments.needed("content")?;
     let request = StartRequest {
-        id: call.session.clone(),
+        id: call.caller.session.clone(),
         project: None,
         directory: call.arguments.text("directory")?,
         agent: None,
         parent: None,
     };
-    call.service.sessions.start(&caller, request).await?;
-    let saved = call.service.memories.save_prompt(&caller, &call.session, None, &content).await?;
+    call.service.sessions.start(&call.caller, request).await?;
+    let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
     call.redacted += saved.redacted;
     let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
     Ok(Reply::saying("prompt kept").answering(answer))
@@ -125,8 +125,8 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
 /// Ends the session. If it does not exist because it wrote nothing, that is not an error.
 pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
     // Checks the argument, as all calls of a hook do, although the session already has its agent.
-    caller(call)?;
-    let said = match call.service.sessions.end(None, &call.session, EndReason::Ended).await {
+    act_for_agent(call)?;
+    let said = match call.service.sessions.end(None, &call.caller.session, EndReason::Ended).await {
         Ok(_) => "session ended",
         Err(ServiceError::NoSession(_)) => "no such session",
         Err(error) => return Err(error.into()),
@@ -139,7 +139,7 @@ const STEPS_MAX: usize = 64;
 
 /// Adds steps to the journal. Malformed ones are ignored, because nobody reads the errors of an agent's hook.
 pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let directory = call.arguments.text("directory")?;
     let commit = call.arguments.text("commit")?;
     let once = call.arguments.text("once")?;
@@ -151,10 +151,10 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
         .collect();
     if let Some(transcript) = call.arguments.text("transcript")? {
-        call.service.intake.remember_transcript(&call.session, PathBuf::from(transcript));
+        call.service.intake.remember_transcript(&call.caller.session, PathBuf::from(transcript));
     }
-    call.connection.hook_ran(&call.session);
-    let actor = work::actor(call, &caller, directory);
+    call.connection.hook_ran(&call.caller.session);
+    let actor = work::actor(call, directory);
     let own = call.service.journal.of_session(&actor).await?;
     if own.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
@@ -171,9 +171,9 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     });
     let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
     if is_over {
-        call.service.journal.close_if_over(&caller, &actor).await?;
+        call.service.journal.close_if_over(&call.caller, &actor).await?;
         // Nobody is at work in it any more.
-        call.context.presence().forget_hooks(&call.session);
+        call.context.presence().forget_hooks(&call.caller.session);
     }
     let recorded = Some(appended.recorded as u64);
     Ok(Reply::saying("noted").answering(Recorded { recorded }))
@@ -233,12 +233,12 @@ fn is_of_hooks(step: &Step) -> bool {
 /// The unfinished work: of this session after a compaction, otherwise of an abandoned session. The first answer names
 /// the files to examine; with their contents, the second one says what has changed since.
 pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
-    let caller = caller(call)?;
+    act_for_agent(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();
     let named = call.arguments.work_id("work")?;
     let commit = call.arguments.text("commit")?;
     let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
-    let actor = work::actor(call, &caller, None);
+    let actor = work::actor(call, None);
     let mut left = Vec::new();
     for id in unfinished(call, &actor, &source).await? {
         let shown = call.service.journal.show(&actor, &id).await?;

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, ScopeName, SessionId, Timestamp, WorkId,
+    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Run, ScopeName, SessionId, Timestamp,
+    WorkId,
     limits::{CONTENT_BYTES_MAX, ECHO_CHARS_MAX},
 };
 use cerebro_core::redact;
@@ -295,6 +296,11 @@ impl Arguments {
             "false" | "0" | "no" | "off" | "" => Ok(false),
             _ => Err(ArgumentError::new(name, Some(&given), "it must be true or false")),
         }
+    }
+
+    /// A real run, or with `dry_run` a dry one.
+    pub fn run(&mut self) -> Result<Run> {
+        self.flag(&["dry_run"]).map(Run::dry_if)
     }
 
     /// A list of texts; also as one string, in JSON or with commas. `None` when it is not given.

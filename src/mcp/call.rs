@@ -8,15 +8,13 @@ use super::{
     reply::Reply,
 };
 use crate::answer::Ask;
-use cerebro_core::domain::{Project, SessionId, Timestamp};
+use cerebro_core::domain::{Project, Timestamp};
 use cerebro_service::{Caller, Service};
 
 /// One call under way.
 pub(super) struct Call {
     pub service: Service,
     pub caller: Caller,
-    /// The session of the call, unless the call names another.
-    pub session: SessionId,
     pub arguments: Arguments,
     pub connection: Connection,
     pub context: Context,
@@ -62,10 +60,12 @@ impl Call {
         Ok(Some(self.project()?).filter(|_| !all))
     }
 
-    /// The session that the call names, otherwise [`Self::session`].
-    pub(super) fn session_argument(&mut self) -> Result<SessionId, Fault> {
-        let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
-        self.connection.uses(&self.service, &session);
-        Ok(session)
+    /// Moves the call to the session that it names, if it names one.
+    pub(super) fn take_session(&mut self) -> Result<(), Fault> {
+        if let Some(session) = self.arguments.session_id("session_id")? {
+            self.connection.uses(&self.service, &session);
+            self.caller.session = session;
+        }
+        Ok(())
     }
 }

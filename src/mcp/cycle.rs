@@ -29,7 +29,7 @@ pub(super) async fn unarchive(call: &mut Call) -> AnswerTo<of::Unarchive> {
 
 async fn set_archived(call: &mut Call, archived: bool) -> Result<Updated, Fault> {
     let id = call.arguments.memory_id()?;
-    Ok(call.service.memories.archive(&call.caller, &call.session, &id, archived).await?)
+    Ok(call.service.memories.archive(&call.caller, &id, archived).await?)
 }
 
 /// Plans a consolidation; changes no memory.

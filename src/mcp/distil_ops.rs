@@ -191,7 +191,7 @@ pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
         Proposal::Arrangement(id) => return handbook_ops::accept(call, &id).await,
         Proposal::Candidate(id) => id,
     };
-    let decided = call.service.distilling.accept_candidate(&call.caller, &call.session, &id).await?;
+    let decided = call.service.distilling.accept_candidate(&call.caller, &id).await?;
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
     Ok(decision(&decided, outcome))
 }

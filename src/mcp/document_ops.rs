@@ -22,7 +22,7 @@ const PAGE: usize = 100;
 pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let project = call.project()?;
     let arguments = &mut call.arguments;
-    let dry_run = arguments.flag(&["dry_run"])?;
+    let run = arguments.run()?;
     let hash = arguments.needed("hash")?;
     if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ArgumentError::new("hash", Some(&hash), "it must be a SHA-256 in hex").into());
@@ -36,7 +36,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let bytes = arguments.count("bytes")?.unwrap_or(0) as u64;
     let path = arguments.needed("path")?;
     let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
-    let done = call.service.documents.ingest(read, dry_run).await?;
+    let done = call.service.documents.ingest(read, run).await?;
     call.redacted += done.redacted;
     Ok(outcome(&done))
 }

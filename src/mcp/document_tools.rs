@@ -16,7 +16,7 @@ use super::{
 };
 use crate::answer::of;
 use crate::reading::{Reader, images_beside, saw_image};
-use cerebro_core::domain::limits::ECHO_CHARS_MAX;
+use cerebro_core::domain::{Run, limits::ECHO_CHARS_MAX};
 use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_service::DocumentRead;
@@ -71,7 +71,7 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
         loaded_by: Vec::new(),
         reading,
     };
-    let done = call.service.documents.ingest(read, false).await?;
+    let done = call.service.documents.ingest(read, Run::Real).await?;
     call.redacted += done.redacted;
     Ok(outcome(&done))
 }

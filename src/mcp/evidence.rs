@@ -7,7 +7,6 @@ use super::{
     call::Call,
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
-    rows::match_name,
 };
 use cerebro_core::domain::{ChunkId, Origin, Project, Scope, Taint};
 use cerebro_core::text;
@@ -98,7 +97,7 @@ pub(super) fn found_reply(
     project: Option<&Project>,
     is_framed: bool,
 ) -> Reply {
-    let label = match_name(found.matched);
+    let label = found.matched.as_str();
     let ids: Vec<String> = found.hits.iter().map(|hit| of.id_of(hit.id)).collect();
     let parts = found.hits.iter().zip(&ids).zip(marks).map(|((hit, id), marks)| HitParts {
         id,

@@ -51,7 +51,7 @@ impl Fault {
 
     fn result(self, words: &str) -> CallToolResult {
         let mut result = CallToolResult::error(vec![ContentBlock::text(words.to_owned())]);
-        let mut structured = json!({ "error": words, "code": self.code.name(), "message": self.message });
+        let mut structured = json!({ "error": words, "code": self.code.as_str(), "message": self.message });
         if !self.data.is_empty() {
             structured["data"] = Value::Object(self.data);
         }

@@ -21,7 +21,7 @@ pub(super) async fn say(call: &mut Call) -> AnswerTo<of::Feedback> {
             return Err(ArgumentError::new("verdict", Some(other), problem).into());
         }
     };
-    let is_new = call.service.feedback.note_said(&call.caller, &call.session, &id, source);
+    let is_new = call.service.feedback.note_said(&call.caller, &id, source);
     let (outcome, words) = if is_new {
         ("noted", "noted; it does not change the ranking")
     } else {

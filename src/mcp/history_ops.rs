@@ -318,11 +318,11 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
         text: arguments.text("text")?,
         ..Forget::default()
     };
-    let dry_run = arguments.flag(&["dry_run"])?;
+    let run = arguments.run()?;
     if let Some(given) = session {
         what.session = Some(known_session(call, given).await?);
     }
-    let forgotten = call.service.forget(&call.caller, &call.session, &what, dry_run).await?;
+    let forgotten = call.service.forget(&call.caller, &what, run).await?;
     Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .answering(forgotten.into()))
 }

@@ -124,7 +124,7 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
     for name in ["project", "type"] {
         arguments.redact_name(name);
     }
-    let dry_run = arguments.flag(&["dry_run"])?;
+    let run = arguments.run()?;
     let id = match arguments.text("id")? {
         Some(id) => {
             Some(MemoryId::parse(&id).map_err(|e| ArgumentError::new("id", Some(&id), e.to_string()))?)
@@ -142,7 +142,7 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
     };
-    let noted = call.service.memories.take_note(&call.caller, &call.session, note, dry_run).await?;
+    let noted = call.service.memories.take_note(&call.caller, note, run).await?;
     let outcome = noted.outcome.as_str();
     let (id, revision) = noted.memory.unzip();
     let answer = Noted { outcome: outcome.into(), id: id.map(Text::of), revision };

@@ -40,7 +40,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
     let reply = match request.as_of {
         Some(_) => reply,
         None => {
-            call.service.feedback.note_read(&call.caller, &call.session, &found.memory.id);
+            call.service.feedback.note_read(&call.caller, &found.memory.id);
             let reply = match call.service.recall.source_mark(&found.memory.id).await? {
                 Some(mark) => reply.line("").line(mark.text()).fact(mark.name, mark.json()),
                 None => reply,
@@ -66,8 +66,7 @@ async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
 
 /// Adds the pieces of work from which a memory comes, if any.
 async fn with_works(call: &Call, id: &MemoryId, reply: Reply) -> Result<Reply, ServiceError> {
-    let works =
-        call.service.journal.works_of_memory(&work::actor(call, &call.caller, None).owner, id).await?;
+    let works = call.service.journal.works_of_memory(&work::actor(call, None).owner, id).await?;
     if works.is_empty() {
         return Ok(reply);
     }

@@ -64,7 +64,7 @@ pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
 
 pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
     let id = call.arguments.memory_id()?;
-    let updated = call.service.memories.restore(&call.caller, &call.session, &id).await?;
+    let updated = call.service.memories.restore(&call.caller, &id).await?;
     Ok(changed(&updated, "restored"))
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn unpin(call: &mut Call) -> AnswerTo<of::Unpin> {
 
 async fn set_pin(call: &mut Call, pinned: bool) -> Result<Updated, Fault> {
     let id = call.arguments.memory_id()?;
-    Ok(call.service.memories.pin(&call.caller, &call.session, &id, pinned).await?)
+    Ok(call.service.memories.pin(&call.caller, &id, pinned).await?)
 }
 
 pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply<Changed> {
@@ -337,8 +337,8 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} can be imported at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
-    let dry_run = call.arguments.flag(&["dry_run"])?;
-    let imported = call.service.import(&lines, dry_run).await?;
+    let run = call.arguments.run()?;
+    let imported = call.service.import(&lines, run).await?;
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };
     let answer = portable::Imported {
         created: imported.created as u64,

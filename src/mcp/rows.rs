@@ -6,7 +6,6 @@ use super::reply::{agent, moment};
 use crate::answer::{Text, memories, sessions};
 use cerebro_core::domain::{Memory, Project, Scope, Session};
 use cerebro_core::operation::Operation;
-use cerebro_core::recall::Match;
 use cerebro_core::text;
 use cerebro_service::{Entry, FollowUps, Mark};
 use cerebro_store::Tombstone;
@@ -14,15 +13,6 @@ use cerebro_store::Tombstone;
 /// The name of a memory's project in replies.
 pub(super) fn shown_project(scope: &Scope) -> &str {
     scope.project().map_or("personal", Project::as_str)
-}
-
-/// The label of how well the best hit answers.
-pub(super) fn match_name(matched: Match) -> &'static str {
-    match matched {
-        Match::Strong => "strong",
-        Match::Partial => "partial",
-        Match::None => "none",
-    }
 }
 
 /// The next steps for the reader of a context: commands for a person, tools for an agent.

@@ -182,9 +182,9 @@ impl Server {
         self.0.uses(&service, &session);
         // The worker pauses for clients that work, not for those that watch.
         let _busy = (operation.attention() == Attention::Full).then(|| service.busy());
-        let caller = Caller { project: self.0.project().clone(), agent, person: self.0.is_person() };
-        let mut call =
-            Call { service, caller, session, arguments, connection: self.0.clone(), context, redacted: 0 };
+        let (project, person) = (self.0.project().clone(), self.0.is_person());
+        let caller = Caller { project, agent, person, session };
+        let mut call = Call { service, caller, arguments, connection: self.0.clone(), context, redacted: 0 };
         let answer = answer(&mut call).await;
         // A write to a home that is gone must not be acknowledged.
         if let Err(gone) = call.context.control().check_home() {
@@ -243,7 +243,7 @@ impl Server {
         if result.is_error != Some(true) {
             return Ok(OperationAnswer { text, facts });
         }
-        let code = facts["code"].as_str().and_then(Code::named);
+        let code = facts["code"].as_str().and_then(Code::parse);
         let of_the_id = [
             Code::BadMemoryId,
             Code::NoMemory,

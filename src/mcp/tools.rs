@@ -9,7 +9,7 @@ use super::{
     call::{Answer, AnswerTo, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
-    rows::{follow_ups, gone, gone_line, marked_entry, match_name, shown_project},
+    rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
 use crate::answer::{Text, memories, of};
 use crate::edits;
@@ -57,7 +57,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
     let is_silent = folder.is_some() && found.is_none();
     let project = named.or(found);
     let request = StartRequest {
-        id: call.arguments.session_id("id")?.unwrap_or_else(|| call.session.clone()),
+        id: call.arguments.session_id("id")?.unwrap_or_else(|| call.caller.session.clone()),
         project,
         directory,
         agent: call.arguments.text("agent")?,
@@ -91,11 +91,12 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn session_end(call: &mut Call) -> Answer {
-    let id = call.session_argument()?;
+    call.take_session()?;
+    let id = call.caller.session.clone();
     let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
     let summarised = match &summary {
         Some(summary) => {
-            let done = call.service.memories.summarise(&call.caller, &id, summary).await;
+            let done = call.service.memories.summarise(&call.caller, summary).await;
             Some(done.map_err(|error| error.about("summary"))?)
         }
         None => None,
@@ -115,7 +116,8 @@ pub(super) async fn session_end(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn session_summary(call: &mut Call) -> Answer {
-    let id = call.session_argument()?;
+    call.take_session()?;
+    let id = call.caller.session.clone();
     let content = call.arguments.content()?;
     let mut parts: Vec<String> = content.into_iter().filter(|part| !part.trim().is_empty()).collect();
     if let Some(goal) = call.arguments.text("goal")?.filter(|goal| !goal.trim().is_empty()) {
@@ -137,7 +139,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
             "there is nothing to store; give content, or goal, discoveries, accomplished, next_steps, files";
         return Err(ArgumentError::new("content", None, problem).into());
     }
-    let done = call.service.memories.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
+    let done = call.service.memories.summarise(&call.caller, &parts.join("\n\n")).await?;
     call.redacted += done.redacted;
     Ok(Reply::saying(format!(
         "summary of session `{id}` is memory `{}` ({}) in project {}",
@@ -157,7 +159,6 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::Context> {
         scope: call.arguments.scope()?,
         limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
         max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, 1..=CONTEXT_BYTES_MAX)?,
-        session: call.session.clone(),
         follow_ups: follow_ups(call.caller.person),
     };
     let gathered = call.service.recall.context(&call.caller, &request).await?;
@@ -212,7 +213,6 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         },
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
-        session: call.session_argument()?,
         supersedes,
         evidence,
         valid,
@@ -220,6 +220,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         trigger,
         door: Door::Explicit { revive },
     };
+    call.take_session()?;
     let saved = call.service.memories.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
     if matches!(saved.outcome, SaveOutcome::Created | SaveOutcome::Updated) {
@@ -322,7 +323,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, evidence, valid_from, valid_until, kind, trigger, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
-    let updated = call.service.memories.update(&call.caller, &call.session, &id, patch).await?;
+    let updated = call.service.memories.update(&call.caller, &id, patch).await?;
     call.redacted += updated.redacted;
     let outcome = if updated.changed { "updated" } else { "unchanged" };
     let project = shown_project(&updated.memory.scope);
@@ -373,9 +374,9 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
     let copies = if hard { Vec::new() } else { call.service.memories.archived_copies(&id).await? };
     let prompts = if hard { call.service.memories.prompts_with(&id).await? } else { Vec::new() };
     let outcome = if hard {
-        call.service.journal.purge_memory(&call.caller, &call.session, &id).await?
+        call.service.journal.purge_memory(&call.caller, &id).await?
     } else {
-        call.service.memories.delete(&call.caller, &call.session, &id, false).await?
+        call.service.memories.delete(&call.caller, &id).await?
     };
     let outcome = outcome.as_str();
     if hard {
@@ -477,7 +478,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     if request.as_of.is_none() {
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
         freshness::mark(call, &ids, &mut found.marks).await?;
-        call.service.feedback.note_shown(&call.caller, &call.session, &request.query, &ids);
+        call.service.feedback.note_shown(&call.caller, &request.query, &ids);
     }
     let mut reply = found_reply(&found, &request, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
@@ -498,7 +499,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
 }
 
 fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply {
-    let label = match_name(found.matched);
+    let label = found.matched.as_str();
     let parts: Vec<HitParts<'_>> = found.hits.iter().map(|hit| hit_parts(hit, found, is_framed)).collect();
     let searched = found.project.as_ref().map_or("all projects", Project::as_str);
     let heading = match parts.len() {
@@ -665,8 +666,8 @@ fn entry_line(entry: &Entry, marks: &[Mark]) -> String {
 pub(super) async fn save_prompt(call: &mut Call) -> Answer {
     let content = call.arguments.needed_content()?;
     let project = call.arguments.project()?;
-    let session = call.session_argument()?;
-    let saved = call.service.memories.save_prompt(&call.caller, &session, project, &content).await?;
+    call.take_session()?;
+    let saved = call.service.memories.save_prompt(&call.caller, project, &content).await?;
     call.redacted += saved.redacted;
     let outcome = if saved.created { "created" } else { "unchanged" };
     let prompt = &saved.prompt;

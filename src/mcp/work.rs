@@ -27,7 +27,7 @@ use cerebro_service::work::{
     Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
     WorkFinding, WorkQuery,
 };
-use cerebro_service::{Caller, Retention, ServiceError};
+use cerebro_service::{Retention, ServiceError};
 
 /// How long examining the files of a piece of work may take.
 const LOOK_MAX: Duration = Duration::from_millis(500);
@@ -44,12 +44,13 @@ const DAYS_MAX: usize = 36_500;
 const HTTP_OWNER: &str = "http";
 
 /// The caller as an actor of the journal.
-pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> Actor {
+pub(super) fn actor(call: &Call, directory: Option<String>) -> Actor {
+    let caller = &call.caller;
     let owner = if call.connection.is_remote() { HTTP_OWNER } else { LOCAL_OWNER };
     Actor {
         owner: owner.to_owned(),
         agent: caller.agent.clone(),
-        session: Some(call.session.clone()),
+        session: Some(caller.session.clone()),
         project: caller.project.clone(),
         directory,
     }
@@ -57,7 +58,7 @@ pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> 
 
 fn person(call: &Call) -> Actor {
     // A command has no session and cannot hold work.
-    Actor { session: None, ..actor(call, &call.caller, None) }
+    Actor { session: None, ..actor(call, None) }
 }
 
 /// The piece of work, by its id or an unambiguous beginning of it.
@@ -335,7 +336,7 @@ pub(super) async fn close(call: &mut Call) -> AnswerTo<of::WorkClose> {
     };
     let text = call.arguments.text("text")?;
     let actor = person(call);
-    let (work, taken) = closed(call, &call.caller, &actor, &id, CloseWork { outcome, text }).await?;
+    let (work, taken) = closed(call, &actor, &id, CloseWork { outcome, text }).await?;
     let answer =
         work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() };
     Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title)).answering(answer))
@@ -344,13 +345,12 @@ pub(super) async fn close(call: &mut Call) -> AnswerTo<of::WorkClose> {
 /// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
 pub(super) async fn closed(
     call: &Call,
-    caller: &Caller,
     actor: &Actor,
     id: &WorkId,
     close: CloseWork,
 ) -> Result<(Work, Vec<String>), ServiceError> {
     let work = call.service.journal.close(actor, id, close).await?;
-    let taken = call.service.journal.offer(caller, &call.session, actor, id).await?;
+    let taken = call.service.journal.offer(&call.caller, actor, id).await?;
     Ok((work, taken.iter().map(ToString::to_string).collect()))
 }
 

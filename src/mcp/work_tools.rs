@@ -37,7 +37,7 @@ pub(super) const EVENTS: [&str; 18] = [
 ];
 
 fn caller(call: &Call) -> Actor {
-    actor(call, &call.caller, None)
+    actor(call, None)
 }
 
 /// Turns the error of a journal that does not answer in time, or cannot be written, into an answer that says so, because
@@ -129,7 +129,7 @@ async fn added(call: &mut Call) -> Answer {
             let outcome = if event == "done" { Outcome::Done } else { Outcome::Abandoned };
             let was_closed = call.service.journal.show(&actor, &work).await?.work.outcome == Some(outcome);
             let close = CloseWork { outcome, text };
-            let (closed, taken) = closed(call, &call.caller, &actor, &work, close).await?;
+            let (closed, taken) = closed(call, &actor, &work, close).await?;
             return Ok(Reply::saying(format!("closed work `{work}`"))
                 .lines(taken.iter().map(|id| format!("remembered: `{id}`")))
                 .fact("work", work.as_str())

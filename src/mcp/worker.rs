@@ -123,14 +123,11 @@ pub(super) fn line(worker: &Worker) -> String {
 
 pub(super) async fn jobs(call: &mut Call) -> AnswerTo<of::Jobs> {
     let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
-    let state = match call.arguments.text("state")?.as_deref() {
-        None | Some("dead") => JobState::Dead,
-        Some("queued") => JobState::Queued,
-        Some("leased") => JobState::Leased,
-        Some(other) => {
-            let problem = "it must be `queued`, `leased` or `dead`";
-            return Err(ArgumentError::new("state", Some(other), problem).into());
-        }
+    let state = match call.arguments.text("state")? {
+        None => JobState::Dead,
+        Some(name) => JobState::parse(&name).ok_or_else(|| {
+            ArgumentError::new("state", Some(&name), "it must be `queued`, `leased` or `dead`")
+        })?,
     };
     let (counts, _) = call.service.worker.job_counts().await?;
     let jobs = call.service.worker.jobs(state, limit).await?;

@@ -171,7 +171,7 @@ pub fn unavailable(request: &Request, code: Code, text: &str, is_retryable: bool
     }
     let mut result = json!({
         "content": [{"type": "text", "text": text}],
-        "structuredContent": {"error": text, "code": code.name(), "message": text, "retryable": is_retryable},
+        "structuredContent": {"error": text, "code": code.as_str(), "message": text, "retryable": is_retryable},
         "isError": true,
     });
     if request.stateless {

@@ -7,6 +7,7 @@ use super::piece::{Content, Format, Part, Piece, PieceError, Target};
 use super::record::{Record, digest};
 use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, plan_setup, plan_unsetup};
 use crate::hook::Agent as HookAgent;
+use cerebro_core::domain::Run;
 
 /// The name of the record of installed skills.
 pub const SKILLS_RECORD: &str = "skills";
@@ -55,18 +56,18 @@ fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     Ok(record.file(path).zip(text).is_some_and(|(recorded, text)| recorded.digest != digest(&text)))
 }
 
-/// Writes a skill and records it in the home; with `is_dry` only returns what would change.
+/// Writes a skill and records it in the home; a dry run only returns what would change.
 ///
 /// # Errors
 /// [`PieceError::Foreign`] if Cerebro did not write the file of that name, [`PieceError::Edited`] if somebody changed
 /// it; a file that cannot be written.
-pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
+pub fn install(folder: &Path, path: &Path, text: &str, run: Run) -> Result<Vec<Change>, SetupError> {
     let record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {
         return Err(SetupError::piece(path, PieceError::Edited));
     }
     let changes = plan_setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
-    if !is_dry {
+    if run == Run::Real {
         apply_setup(&changes, record, folder, SKILLS_RECORD)?;
     }
     Ok(changes)
@@ -80,7 +81,7 @@ pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<V
 pub fn remove(
     folder: &Path,
     only: Option<&Path>,
-    is_dry: bool,
+    run: Run,
 ) -> Result<(Vec<Change>, Vec<PathBuf>), SetupError> {
     let Some(mut record) = Record::read(folder, SKILLS_RECORD)? else { return Ok((Vec::new(), Vec::new())) };
     let mut targets = Vec::new();
@@ -93,7 +94,7 @@ pub fn remove(
         }
     }
     let changes = plan_unsetup(&targets, Some(&record))?;
-    if !is_dry {
+    if run == Run::Real {
         // A file that a person changed belongs to that person.
         record.files.retain(|recorded| !edited.contains(&recorded.path));
         apply_unsetup(&changes, record, folder, SKILLS_RECORD)?;
@@ -127,15 +128,15 @@ mod tests {
     fn a_skill_is_put_once_and_taken_out_to_the_byte() {
         let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let file = home.path().join(".claude/skills/x/SKILL.md");
-        let changes = install(folder.path(), &file, TEXT, false).unwrap();
+        let changes = install(folder.path(), &file, TEXT, Run::Real).unwrap();
         assert!(changes.iter().any(Change::is_any));
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.starts_with("---\n# written by `cerebro ") && text.ends_with("# X\n"), "{text}");
         assert!(
-            !install(folder.path(), &file, TEXT, false).unwrap().iter().any(Change::is_any),
+            !install(folder.path(), &file, TEXT, Run::Real).unwrap().iter().any(Change::is_any),
             "twice is once"
         );
-        let (changes, edited) = remove(folder.path(), None, false).unwrap();
+        let (changes, edited) = remove(folder.path(), None, Run::Real).unwrap();
         assert_eq!((changes.len(), edited.len()), (1, 0));
         assert!(!home.path().join(".claude").exists(), "the folders that were made for it go, too");
     }
@@ -145,7 +146,7 @@ mod tests {
         let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         assert_eq!(naming(folder.path(), &["m1"]).unwrap(), Vec::<PathBuf>::new());
         let file = home.path().join("skills/x/SKILL.md");
-        install(folder.path(), &file, &format!("{TEXT}Memory `m1`; exchanges `x1`.\n"), false).unwrap();
+        install(folder.path(), &file, &format!("{TEXT}Memory `m1`; exchanges `x1`.\n"), Run::Real).unwrap();
         assert_eq!(naming(folder.path(), &["m0", "m1"]).unwrap(), std::slice::from_ref(&file));
         assert_eq!(naming(folder.path(), &["m"]).unwrap(), Vec::<PathBuf>::new());
         std::fs::remove_file(&file).unwrap();
@@ -158,15 +159,15 @@ mod tests {
         let own = home.path().join("own/SKILL.md");
         std::fs::create_dir_all(own.parent().unwrap()).unwrap();
         std::fs::write(&own, "mine").unwrap();
-        let refused = install(folder.path(), &own, TEXT, false);
+        let refused = install(folder.path(), &own, TEXT, Run::Real);
         assert!(matches!(refused, Err(SetupError::Piece { error: PieceError::Foreign, .. })), "{refused:?}");
         let ours = home.path().join("ours/SKILL.md");
-        install(folder.path(), &ours, TEXT, false).unwrap();
+        install(folder.path(), &ours, TEXT, Run::Real).unwrap();
         let changed = std::fs::read_to_string(&ours).unwrap() + "and mine\n";
         std::fs::write(&ours, &changed).unwrap();
-        let refused = install(folder.path(), &ours, TEXT, false);
+        let refused = install(folder.path(), &ours, TEXT, Run::Real);
         assert!(matches!(refused, Err(SetupError::Piece { error: PieceError::Edited, .. })), "{refused:?}");
-        let (changes, edited) = remove(folder.path(), None, false).unwrap();
+        let (changes, edited) = remove(folder.path(), None, Run::Real).unwrap();
         assert_eq!((changes.len(), edited), (0, vec![ours.clone()]));
         assert_eq!(std::fs::read_to_string(&ours).unwrap(), changed);
         assert_eq!(std::fs::read_to_string(&own).unwrap(), "mine");

@@ -1,14 +1,13 @@
 //! Completions, the service and complete removal; and what the program tells a person who has just installed it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::support::{Finished, Home, PROGRAM, Value, finish, json};
+use crate::support::{Finished, Home, PROGRAM, Value, finish, json, tree};
 
 /// A search path without agents and without a service manager.
 const BARE_PATH: &str = "/no/such/folder";
@@ -16,28 +15,6 @@ const BARE_PATH: &str = "/no/such/folder";
 /// Runs the program with a search path on which no other program is found.
 fn run(home: &Home, args: &[&str]) -> Finished {
     finish(home.command().args(args).env("PATH", BARE_PATH))
-}
-
-/// Every file and folder below a folder, with its content.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        let data = if path.is_dir() {
-            found.extend(tree(&path));
-            Vec::new()
-        } else {
-            fs::read(&path).unwrap()
-        };
-        found.insert(path, data);
-    }
-    found
-}
-
-fn write(home: &Home, file: &str, text: &str) -> PathBuf {
-    let path = home.user().join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    path
 }
 
 /// Our unit file.
@@ -59,7 +36,7 @@ fn completions_are_installed_and_removed_without_a_trace() {
     ] {
         let printed = run(&home, &["completions", shell]).success();
         assert!(printed.contains("unsetup") && printed.contains("written by `cerebro"), "{shell}");
-        let foreign = write(&home, file, "# mine\n");
+        let foreign = home.write(file, "# mine\n");
         assert_eq!(run(&home, &["completions", shell, "--install"]).code(), 1, "{shell}");
         assert_eq!(fs::read_to_string(&foreign).unwrap(), "# mine\n");
         fs::remove_dir_all(home.user().join(file.split('/').next().unwrap())).unwrap();
@@ -77,7 +54,7 @@ fn completions_are_installed_and_removed_without_a_trace() {
 #[test]
 fn bash_reads_its_completions() {
     let home = Home::new();
-    let script = write(&home, "script", &run(&home, &["completions", "bash"]).success());
+    let script = home.write("script", &run(&home, &["completions", "bash"]).success());
     let complete = format!(
         "source '{}' && COMP_WORDS=(cerebro uns) COMP_CWORD=1 && _cerebro cerebro uns cerebro && echo ${{COMPREPLY[@]}}",
         script.display()
@@ -221,7 +198,7 @@ fn every_agent_that_is_found_is_set_up_after_its_changes_were_shown() {
     for folder in [".codex", ".cursor"] {
         fs::create_dir_all(home.user().join(folder)).unwrap();
     }
-    write(&home, ".gemini/settings.json", "{ malformed\n");
+    home.write(".gemini/settings.json", "{ malformed\n");
     let before = tree(&home.user());
     let asked = run(&home, &["setup", "--all"]);
     assert_eq!(asked.code(), 2, "{asked:?}");
@@ -267,18 +244,18 @@ fn the_bare_command_greets_a_person_and_not_a_hook() {
 fn an_upgrade_is_checked_against_what_the_user_names_and_nothing_else() {
     let home = Home::new();
     let check = |from: &str| run(&home, &["upgrade", "--check", "--from", from, "--json"]);
-    let newer = write(&home, "server.json", "{\"name\": \"x/cerebro\", \"version\": \"99.0.0\"}");
+    let newer = home.write("server.json", "{\"name\": \"x/cerebro\", \"version\": \"99.0.0\"}");
     let checked = check(newer.to_str().unwrap());
     assert_eq!(checked.code(), 1, "{checked:?}");
     assert!(checked.stdout.contains("\"is_newer\":true"), "{checked:?}");
-    let own = write(&home, "VERSION", concat!("v", env!("CARGO_PKG_VERSION"), "\n"));
+    let own = home.write("VERSION", concat!("v", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(check(own.to_str().unwrap()).json()["is_newer"], json!(false));
     for (from, words) in [
         ("/no/such/file", "cannot read"),
         (home.user().join("empty").to_str().unwrap(), "names no version"),
         ("http://example.org/version", "not encrypted"),
     ] {
-        write(&home, "empty", "");
+        home.write("empty", "");
         let refused = check(from);
         assert_eq!(refused.code(), 1, "{refused:?}");
         assert!(refused.stderr.contains(words), "{refused:?}");

@@ -24,18 +24,12 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn write(home: &Home, path: &str, text: &str) {
-    let path = home.user().join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
 #[test]
 fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
     let home = Home::new();
-    write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": true}}\n");
-    write(&home, ".codex/config.toml", "[plugins.\"cerebro@cerebro\"]\nenabled = true\n");
-    write(&home, ".gemini/extensions/cerebro/gemini-extension.json", "{\"name\": \"cerebro\"}\n");
+    home.write(".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": true}}\n");
+    home.write(".codex/config.toml", "[plugins.\"cerebro@cerebro\"]\nenabled = true\n");
+    home.write(".gemini/extensions/cerebro/gemini-extension.json", "{\"name\": \"cerebro\"}\n");
     let before = files(&home.user());
     for (agent, removal) in [
         ("claude-code", "claude plugin uninstall"),
@@ -56,7 +50,7 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
     assert!(listed.contains("claude-code"), "{listed}");
 
     // With the package turned off, the host is set up as usual, and restored by unsetup.
-    write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": false}}\n");
+    home.write(".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": false}}\n");
     let answer = home.json(&["setup", "claude-code"]);
     assert_ne!(answer["files"], json!([]), "{answer}");
     home.run(&["unsetup", "claude-code"]).success();

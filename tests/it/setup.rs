@@ -1,11 +1,10 @@
 //! `cerebro setup` and `cerebro unsetup`: what they write into agents' files, and that they remove it again.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{Finished, Home, PROGRAM, TOOLS, Value, finish, json, skip};
+use crate::support::{Finished, Home, PROGRAM, TOOLS, Value, finish, json, skip, tree};
 
 /// An agent, the file with its servers below the user's home, and the keys of Cerebro's entry in it.
 const AGENTS: [(&str, &str, &[&str]); 8] = [
@@ -46,29 +45,6 @@ fn entry(home: &Home, file: &str, keys: &[&str]) -> Value {
     keys.iter().fold(whole, |value, key| value[*key].clone())
 }
 
-/// Every file, link and folder below the user's home, with what it holds and its permissions.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    let mut found = BTreeMap::new();
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        let data = if path.is_dir() {
-            found.extend(tree(&path));
-            Vec::new()
-        } else {
-            fs::read(&path).unwrap()
-        };
-        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode();
-        found.insert(path, (mode, data));
-    }
-    found
-}
-
-fn write(home: &Home, file: &str, text: &str) -> PathBuf {
-    let path = home.user().join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    path
-}
-
 #[test]
 fn a_fresh_home_gets_an_entry_that_connects_and_loses_it_again() {
     for (agent, file, keys) in AGENTS {
@@ -94,10 +70,10 @@ fn existing_settings_stay_byte_for_byte() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
         let text = existing(file, keys);
-        let path = write(&home, file, &text);
+        let path = home.write(file, &text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let note = if agent == "claude-code" { ".claude/CLAUDE.md" } else { ".codex/AGENTS.md" };
-        write(&home, note, "# Mine\n\nNo newline at the end");
+        home.write(note, "# Mine\n\nNo newline at the end");
         let before = tree(&home.user());
         setup(&home, &[agent, "--allow"]).success();
         let with = fs::read_to_string(&path).unwrap();
@@ -133,7 +109,7 @@ fn line_ends_and_a_byte_order_mark_stay_too() {
 fn setup_is_idempotent_and_other_options_replace_the_first() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
-        write(&home, file, &existing(file, keys));
+        home.write(file, &existing(file, keys));
         setup(&home, &[agent]).success();
         let once = tree(&home.user());
         setup(&home, &[agent, "--yes"]).success();
@@ -151,7 +127,7 @@ fn setup_is_idempotent_and_other_options_replace_the_first() {
 fn permissions_stay_until_unsetup_takes_them_out() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
-        write(&home, file, &existing(file, keys));
+        home.write(file, &existing(file, keys));
         setup(&home, &[agent]).success();
         let without = tree(&home.user());
         setup(&home, &[agent, "--allow"]).success();
@@ -197,7 +173,7 @@ fn shared_folders_are_removed_with_the_last_agent() {
     assert!(!home.data().join("setup/opencode.json").exists(), "a record of nothing is left");
     // A folder into which the user has put something stays.
     setup(&home, &["opencode"]).success();
-    write(&home, ".config/mine", "text");
+    home.write(".config/mine", "text");
     home.run(&["unsetup", "opencode"]).success();
     assert_eq!(tree(&home.user()).len(), before.len() + 2, "{:?}", tree(&home.user()).keys());
 }
@@ -206,7 +182,7 @@ fn shared_folders_are_removed_with_the_last_agent() {
 fn a_dry_run_shows_the_difference_and_writes_nothing() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
-        write(&home, file, &existing(file, keys));
+        home.write(file, &existing(file, keys));
         let before = tree(&home.user());
         let shown = setup(&home, &[agent, "--dry-run"]).success();
         assert!(shown.contains("--- ") && shown.contains("+++ ") && shown.contains("@@"), "{shown}");
@@ -226,7 +202,7 @@ fn a_malformed_file_is_left_alone_and_so_are_the_others() {
     for (agent, file, _) in AGENTS {
         let home = Home::new();
         let bad = if file.ends_with(".toml") { "a = 1\nb = [\n" } else { "{\n  \"a\": 1\n  \"b\": 2\n}\n" };
-        write(&home, file, bad);
+        home.write(file, bad);
         let before = tree(&home.user());
         let refused = setup(&home, &[agent]);
         assert_eq!(refused.code(), 1, "{agent}: {refused:?}");
@@ -241,11 +217,11 @@ fn a_malformed_file_is_left_alone_and_so_are_the_others() {
         assert!(!stderr.contains("no entry"), "{agent}: {stderr}");
     }
     let home = Home::new();
-    write(&home, ".cursor/mcp.json", "{ \"mcpServers\": [] }");
+    home.write(".cursor/mcp.json", "{ \"mcpServers\": [] }");
     let refused = setup(&home, &["cursor"]);
     assert!(refused.stderr.contains("`mcpServers` is not an object"), "{refused:?}");
     let home = Home::new();
-    write(&home, ".config/opencode/plugins/cerebro.ts", "// somebody else's\n");
+    home.write(".config/opencode/plugins/cerebro.ts", "// somebody else's\n");
     let refused = setup(&home, &["opencode"]);
     assert!(refused.stderr.contains("was not written by Cerebro"), "{refused:?}");
 }
@@ -270,7 +246,7 @@ fn changes_by_the_user_survive() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();
         let text = existing(file, keys);
-        let path = write(&home, file, &text);
+        let path = home.write(file, &text);
         setup(&home, &[agent, "--allow"]).success();
         let change = |text: &str| text.replace("dark", "light").replace("\"x\"", "\"y\"");
         fs::write(&path, change(&fs::read_to_string(&path).unwrap())).unwrap();
@@ -284,8 +260,8 @@ fn changes_by_the_user_survive() {
 #[test]
 fn an_agents_rewriting_of_its_file_does_not_keep_the_entry() {
     let home = Home::new();
-    let path = write(&home, ".claude.json", "{\"mcpServers\":{\"cerebro\":{\"command\":\"mine\"}},\"n\":1}");
-    write(&home, ".claude/settings.json", "{\"permissions\":{\"allow\":[\"mcp__cerebro__mem_save\"]}}");
+    let path = home.write(".claude.json", "{\"mcpServers\":{\"cerebro\":{\"command\":\"mine\"}},\"n\":1}");
+    home.write(".claude/settings.json", "{\"permissions\":{\"allow\":[\"mcp__cerebro__mem_save\"]}}");
     setup(&home, &["claude-code", "--allow"]).success();
     assert_ne!(entry(&home, ".claude.json", &["mcpServers", "cerebro", "command"]), "mine");
     let settings = home.user().join(".claude/settings.json");
@@ -385,7 +361,7 @@ fn hooks_of_an_earlier_version_are_replaced_and_taken_out() {
     // Once as an upgrade that has the record of the first set-up, once with the record lost.
     for is_recorded in [true, false] {
         let home = Home::new();
-        let path = write(&home, ".claude/settings.json", text);
+        let path = home.write(".claude/settings.json", text);
         if is_recorded {
             setup(&home, &["claude-code"]).success();
         }
@@ -413,7 +389,7 @@ fn hooks_of_an_earlier_version_are_replaced_and_taken_out() {
 #[test]
 fn gemini_may_use_all_tools_unasked_but_the_one_that_deletes() {
     let home = Home::new();
-    let path = write(&home, ".gemini/settings.json", "{\"tools\": {\"allowed\": [\"mine\"]}}\n");
+    let path = home.write(".gemini/settings.json", "{\"tools\": {\"allowed\": [\"mine\"]}}\n");
     setup(&home, &["gemini-cli", "--allow"]).success();
     // An earlier version trusted the server, which lets every tool through.
     let mut value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -442,7 +418,7 @@ fn the_long_instructions_of_an_earlier_version_are_replaced_and_taken_out() {
     let block = format!("<!-- cerebro:begin -->\n{}\n<!-- cerebro:end -->\n", long.trim());
     for is_recorded in [true, false] {
         let home = Home::new();
-        let path = write(&home, ".claude/CLAUDE.md", "# Mine\n");
+        let path = home.write(".claude/CLAUDE.md", "# Mine\n");
         if is_recorded {
             setup(&home, &["claude-code"]).success();
         }
@@ -486,7 +462,7 @@ fn opencodes_plugin_caches_a_context_but_not_an_empty_one() {
     setup(&home, &["opencode"]).success();
     let plugin = home.folder("plugin").join("cerebro.mjs");
     fs::copy(home.user().join(".config/opencode/plugins/cerebro.ts"), &plugin).unwrap();
-    let driver = write(&home, "driver.mjs", OPENCODE);
+    let driver = home.write("driver.mjs", OPENCODE);
     let mut node = std::process::Command::new("node");
     node.args([driver.as_path(), &plugin, Path::new(PROGRAM), home.data()]).current_dir(home.work());
     let [first, second, third]: [Vec<String>; 3] =

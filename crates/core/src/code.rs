@@ -5,94 +5,64 @@
 
 use std::fmt;
 
-/// Builds [`Code`] from one row per code: its variant, its name on the wire and its meaning.
-macro_rules! codes {
-    ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)+) => {
-        /// The kind of a failure. Its name on the wire is [`Self::name`] and never changes.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Code {
-            $($(#[doc = $meaning])+ $variant,)+
-        }
-
-        impl Code {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name on the wire.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-
-            /// The code of that name; `None` for a code of a later version.
-            // Two codes of one name do not compile.
-            #[deny(unreachable_patterns)]
-            pub fn named(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-codes! {
-    /// An argument breaks a bound or a form. Data: `argument`, `value`.
-    InvalidArgument "invalid_argument";
-    /// The id of a memory is missing or malformed. Data: `argument`, `value`.
-    BadMemoryId "bad_memory_id";
-    /// There is no memory of that id. Data: `id`.
-    NoMemory "no_memory";
-    /// The memory is deleted, where a live one is needed. Data: `id`.
-    MemoryDeleted "memory_deleted";
-    /// The memory's text is gone for good. Data: `id`.
-    MemoryPurged "memory_purged";
-    /// The memory was revised in between. Data: `id`, `expected_revision`, `revision`.
-    RevisionMismatch "revision_mismatch";
-    /// Another live memory has the topic key. Data: `topic_key`, `holder`, `title`.
-    TopicTaken "topic_taken";
-    /// The same text was corrected, superseded, deleted or purged before. Data: `id`, `why`, `at`, `replaced_by`.
-    Corrected "corrected";
-    /// Only people may purge. Data: `id`.
-    PurgeForbidden "purge_forbidden";
-    /// There is no session of that id. Data: `session_id`.
-    NoSession "no_session";
-    /// There is no piece of work of that id. Data: `work`.
-    NoWork "no_work";
-    /// Nothing belongs to the project. Data: `project`.
-    EmptyProject "empty_project";
-    /// The settings name no model.
-    NoModel "no_model";
-    /// The live endpoint is open already. Data: `address`.
-    StudioOpen "studio_open";
-    /// The search index is still being built.
-    IndexBusy "index_busy";
-    /// The search index failed.
-    IndexFailed "index_failed";
-    /// No backup could be made.
-    BackupFailed "backup_failed";
-    /// The keys of the journal of work cannot be used.
-    JournalFailed "journal_failed";
-    /// The journal of work does not answer in time; what was asked may still be done.
-    JournalBusy "journal_busy";
-    /// The store is still being opened.
-    StoreOpening "store_opening";
-    /// The store failed, or cannot be opened.
-    StoreFailed "store_failed";
-    /// The folder of the memory is gone or was replaced.
-    HomeGone "home_gone";
-    /// The daemon is about to end.
-    DaemonLeaving "daemon_leaving";
-    /// The daemon ended during the call, which may have been executed.
-    Interrupted "interrupted";
-    /// The daemon did not answer in time; the call may have been executed, or may still be running.
-    Unanswered "unanswered";
-    /// No daemon can be reached; the call was not executed.
-    Unreachable "unreachable";
-    /// A fault of the program.
-    Internal "internal";
+named! {
+    /// The kind of a failure. Its name on the wire is [`Self::as_str`] and never changes.
+    pub enum Code {
+        /// An argument breaks a bound or a form. Data: `argument`, `value`.
+        InvalidArgument = "invalid_argument",
+        /// The id of a memory is missing or malformed. Data: `argument`, `value`.
+        BadMemoryId = "bad_memory_id",
+        /// There is no memory of that id. Data: `id`.
+        NoMemory = "no_memory",
+        /// The memory is deleted, where a live one is needed. Data: `id`.
+        MemoryDeleted = "memory_deleted",
+        /// The memory's text is gone for good. Data: `id`.
+        MemoryPurged = "memory_purged",
+        /// The memory was revised in between. Data: `id`, `expected_revision`, `revision`.
+        RevisionMismatch = "revision_mismatch",
+        /// Another live memory has the topic key. Data: `topic_key`, `holder`, `title`.
+        TopicTaken = "topic_taken",
+        /// The same text was corrected, superseded, deleted or purged before. Data: `id`, `why`, `at`, `replaced_by`.
+        Corrected = "corrected",
+        /// Only people may purge. Data: `id`.
+        PurgeForbidden = "purge_forbidden",
+        /// There is no session of that id. Data: `session_id`.
+        NoSession = "no_session",
+        /// There is no piece of work of that id. Data: `work`.
+        NoWork = "no_work",
+        /// Nothing belongs to the project. Data: `project`.
+        EmptyProject = "empty_project",
+        /// The settings name no model.
+        NoModel = "no_model",
+        /// The live endpoint is open already. Data: `address`.
+        StudioOpen = "studio_open",
+        /// The search index is still being built.
+        IndexBusy = "index_busy",
+        /// The search index failed.
+        IndexFailed = "index_failed",
+        /// No backup could be made.
+        BackupFailed = "backup_failed",
+        /// The keys of the journal of work cannot be used.
+        JournalFailed = "journal_failed",
+        /// The journal of work does not answer in time; what was asked may still be done.
+        JournalBusy = "journal_busy",
+        /// The store is still being opened.
+        StoreOpening = "store_opening",
+        /// The store failed, or cannot be opened.
+        StoreFailed = "store_failed",
+        /// The folder of the memory is gone or was replaced.
+        HomeGone = "home_gone",
+        /// The daemon is about to end.
+        DaemonLeaving = "daemon_leaving",
+        /// The daemon ended during the call, which may have been executed.
+        Interrupted = "interrupted",
+        /// The daemon did not answer in time; the call may have been executed, or may still be running.
+        Unanswered = "unanswered",
+        /// No daemon can be reached; the call was not executed.
+        Unreachable = "unreachable",
+        /// A fault of the program.
+        Internal = "internal",
+    }
 }
 
 impl Code {
@@ -133,7 +103,7 @@ impl Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        out.write_str(self.as_str())
     }
 }
 
@@ -143,10 +113,10 @@ mod tests {
 
     #[test]
     fn every_code_is_found_by_its_name() {
-        for &code in Code::ALL {
-            assert_eq!(Code::named(code.name()), Some(code));
-            assert!(code.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(code));
+            assert!(code.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
         }
-        assert_eq!(Code::named("of_a_later_version"), None);
+        assert_eq!(Code::parse("of_a_later_version"), None);
     }
 }

@@ -20,6 +20,8 @@ macro_rules! named {
             }
 
             /// The value of a stored name.
+            // Two values of one name do not compile.
+            #[deny(unreachable_patterns)]
             pub fn parse(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$variant),)+ _ => None }
             }

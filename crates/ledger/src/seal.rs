@@ -201,15 +201,6 @@ impl Log {
         let path = self.tree.prove_inclusion(index).as_bytes().chunks_exact(32).map(bytes).collect();
         Some((leaf, Inclusion { index: index as u64, size: self.size(), path }))
     }
-
-    /// The consistency proof that the tree began as it was with `old` leaves.
-    pub fn prove_growth(&self, old: u64) -> Option<Vec<[u8; 32]>> {
-        let additions = usize::try_from(self.size().checked_sub(old)?).ok()?;
-        if old == 0 || additions == 0 {
-            return Some(Vec::new());
-        }
-        Some(self.tree.prove_consistency(additions).as_bytes().chunks_exact(32).map(bytes).collect())
-    }
 }
 
 impl Inclusion {
@@ -219,19 +210,6 @@ impl Inclusion {
         let Ok(proof) = ct_merkle::InclusionProof::try_from_bytes(self.path.concat()) else { return false };
         root.verify_inclusion(&leaf, self.index, &proof).is_ok()
     }
-}
-
-/// Whether a tree is an extension of an older one.
-pub fn grew(old: (u64, &[u8; 32]), new: (u64, &[u8; 32]), path: &[[u8; 32]]) -> bool {
-    if old.0 == 0 {
-        return true;
-    }
-    if old.0 == new.0 {
-        return old.1 == new.1;
-    }
-    let root = |(size, root): (u64, &[u8; 32])| RootHash::<sha2_tree::Sha256>::new((*root).into(), size);
-    let Ok(proof) = ct_merkle::ConsistencyProof::try_from_bytes(path.concat()) else { return false };
-    root(new).verify_consistency(&root(old), &proof).is_ok()
 }
 
 fn bytes(slice: impl AsRef<[u8]>) -> [u8; 32] {

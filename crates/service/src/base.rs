@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cerebro_core::domain::{Origin, Project, Timestamp};
+use cerebro_core::domain::{Origin, Project, SessionId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::Store;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -12,7 +12,7 @@ use crate::{settings::Settings, tasks::Tasks};
 /// Returns the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
 pub type Clock = fn() -> Timestamp;
 
-/// Who calls: facts of the connection, not of the call.
+/// Who makes a call, and in which session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The connection's own project.
@@ -21,6 +21,8 @@ pub struct Caller {
     pub agent: RedactedText,
     /// A person at the command line, who may do more than agents.
     pub person: bool,
+    /// The session that the call belongs to: the one that it names, otherwise its connection's.
+    pub session: SessionId,
 }
 
 impl Caller {

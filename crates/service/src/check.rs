@@ -1,27 +1,18 @@
 //! One check of the doctor and what it found. Capabilities make the checks of what they own.
 
-/// What a check found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// It holds.
-    Sound,
-    /// It does not hold.
-    Failed,
-    /// It did not hold and was repaired.
-    Repaired,
-    /// It could not be checked.
-    Unknown,
-}
+use cerebro_core::named;
 
-impl Health {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sound => "ok",
-            Self::Failed => "fault",
-            Self::Repaired => "fixed",
-            Self::Unknown => "unknown",
-        }
+named! {
+    /// What a check found.
+    pub enum Health {
+        /// It holds.
+        Sound = "ok",
+        /// It does not hold.
+        Failed = "fault",
+        /// It did not hold and was repaired.
+        Repaired = "fixed",
+        /// It could not be checked.
+        Unknown = "unknown",
     }
 }
 

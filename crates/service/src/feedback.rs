@@ -142,50 +142,45 @@ impl Feedback {
     }
 
     /// Notes what a search showed in a session. Does nothing for a person.
-    pub fn note_shown(&self, caller: &Caller, session: &SessionId, question: &str, hits: &[MemoryId]) {
+    pub fn note_shown(&self, caller: &Caller, question: &str, hits: &[MemoryId]) {
         if caller.person || hits.is_empty() {
             return;
         }
         let (question, now) = (redact_text(question).value, self.base.now());
-        let (new, signs) = self.book.watched(session, &caller.project, |watch| {
+        let (new, signs) = self.book.watched(&caller.session, &caller.project, |watch| {
             let new = hits.iter().filter(|id| !watch.has_shown(id)).count();
             (new, watch.searched(now, &question, hits))
         });
         self.book.count(&caller.project, |counts| counts.shown += new as u64);
-        self.store_signs(session, signs);
+        self.store_signs(&caller.session, signs);
     }
 
     /// Notes that a memory was read in full in a session. Does nothing for a person.
-    pub fn note_read(&self, caller: &Caller, session: &SessionId, id: &MemoryId) {
+    pub fn note_read(&self, caller: &Caller, id: &MemoryId) {
         if !caller.person {
-            let sign = self.book.with(session, |watch| watch.read(id)).flatten();
-            self.store_signs(session, sign.into_iter().collect());
+            let sign = self.book.with(&caller.session, |watch| watch.read(id)).flatten();
+            self.store_signs(&caller.session, sign.into_iter().collect());
         }
     }
 
     /// Notes that memories were updated, superseded or deleted in a session. Does nothing for a person.
-    pub(super) fn note_corrected<'a>(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        memories: impl IntoIterator<Item = &'a Memory>,
-    ) {
+    pub(super) fn note_corrected<'a>(&self, caller: &Caller, memories: impl IntoIterator<Item = &'a Memory>) {
         if !caller.person {
             let corrected = |watch: &mut Watch| {
                 memories.into_iter().filter_map(|memory| watch.corrected(&memory.id)).collect()
             };
-            self.store_signs(session, self.book.with(session, corrected).unwrap_or_default());
+            self.store_signs(&caller.session, self.book.with(&caller.session, corrected).unwrap_or_default());
         }
     }
 
     /// Notes an agent's rating of a memory that was shown in its session. Does nothing for a person. Returns whether it
     /// is new.
-    pub fn note_said(&self, caller: &Caller, session: &SessionId, id: &MemoryId, source: Source) -> bool {
+    pub fn note_said(&self, caller: &Caller, id: &MemoryId, source: Source) -> bool {
         if caller.person {
             return false;
         }
-        let sign = self.book.with(session, |watch| watch.rated(id, source)).flatten();
-        self.store_signs(session, sign.into_iter().collect());
+        let sign = self.book.with(&caller.session, |watch| watch.rated(id, source)).flatten();
+        self.store_signs(&caller.session, sign.into_iter().collect());
         sign.is_some()
     }
 

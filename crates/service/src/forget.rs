@@ -1,6 +1,6 @@
 //! Forgetting past sessions: what transcripts and hooks recorded of them. Memories that an agent or a person saved stay.
 
-use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, SessionId};
+use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, Run, SessionId};
 
 use crate::{
     Caller, Forget, Forgotten, Service, ServiceError, agent_name,
@@ -13,22 +13,16 @@ const PAGE: usize = 200;
 impl Service {
     /// Destroys the exchanges that meet all conditions, and with them what hooks reported of these sessions: prompts,
     /// summaries, and the texts of events in the journal. It works page by page: if it is stopped half-way, it can be
-    /// repeated. With `dry_run` it only counts.
+    /// repeated. A dry run only counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; [`ServiceError::PurgeForbidden`] for an agent; a failing store.
-    pub async fn forget(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        what: &Forget,
-        dry_run: bool,
-    ) -> Result<Forgotten, ServiceError> {
+    pub async fn forget(&self, caller: &Caller, what: &Forget, run: Run) -> Result<Forgotten, ServiceError> {
         let mut what = what.clone();
         if let Some(meant) = &what.session {
             what.sub_agents.extend(self.history.sub_agents(meant).await?);
         }
-        self.forget_meant(caller, session, (&what).into(), dry_run).await
+        self.forget_meant(caller, (&what).into(), run).await
     }
 
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
@@ -37,22 +31,25 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub(crate) async fn forget_again(&self, carried: &Carried) -> Result<Forgotten, ServiceError> {
-        let caller = Caller { project: Project::general(), agent: agent_name("cerebro"), person: true };
-        let forgotten =
-            self.forget_meant(&caller, &SessionId::random(), Meant::Carried(carried), false).await?;
+        let caller = Caller {
+            project: Project::general(),
+            agent: agent_name("cerebro"),
+            person: true,
+            session: SessionId::random(),
+        };
+        let forgotten = self.forget_meant(&caller, Meant::Carried(carried), Run::Real).await?;
         Ok(Forgotten { documents: self.forget_documents(carried).await?, ..forgotten })
     }
 
     async fn forget_meant(
         &self,
         caller: &Caller,
-        session: &SessionId,
         what: Meant<'_>,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Forgotten, ServiceError> {
-        let forgotten = self.history.forget(what, dry_run).await?;
-        let reported = self.memories.forget_reported(caller, session, what, dry_run).await?;
-        let events = self.journal.forget(what, dry_run).await?;
+        let forgotten = self.history.forget(what, run).await?;
+        let reported = self.memories.forget_reported(caller, what, run).await?;
+        let events = self.journal.forget(what, run).await?;
         Ok(Forgotten { prompts: reported.prompts, summaries: reported.summaries, events, ..forgotten })
     }
 

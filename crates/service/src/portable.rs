@@ -12,7 +12,7 @@ use crate::{
 };
 use cerebro_core::domain::{
     EndReason, EventKind, ExchangeId, FullExchange, HistoryTombstone, Kind, Memory, MemoryId, Origin,
-    Project, Prompt, Revision, Scope, Session, SessionId, Timestamp, WorkId,
+    Project, Prompt, Revision, Run, Scope, Session, SessionId, Timestamp, WorkId,
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
@@ -51,28 +51,6 @@ pub struct Imported {
     pub skipped: Vec<(usize, String)>,
 }
 
-/// The parts of an export, in the order in which an import needs them.
-const PARTS: [Table; 18] = [
-    Table::Session,
-    Table::Memory,
-    Table::Revision,
-    Table::Prompt,
-    Table::CreatedIn,
-    Table::Follows,
-    Table::Supersedes,
-    Table::HistoryTombstone,
-    Table::PastSession,
-    Table::Exchange,
-    Table::Candidate,
-    Table::Cites,
-    Table::Work,
-    Table::WorkEvent,
-    Table::Artifact,
-    Table::WorkedIn,
-    Table::Document,
-    Table::Chunk,
-];
-
 /// Most rows of one page of a part.
 fn page_max(table: Table) -> usize {
     if table == Table::Artifact { ARTIFACTS_MAX } else { PAGE_MAX }
@@ -94,8 +72,8 @@ impl Service {
         if cursor.is_none() {
             lines.push(header());
         }
-        let rows = self.page(PARTS[part], after.as_deref()).await?;
-        let whole = rows.len() < page_max(PARTS[part]);
+        let rows = self.page(Table::ALL[part], after.as_deref()).await?;
+        let whole = rows.len() < page_max(Table::ALL[part]);
         let (mut bytes, mut last, found) = (0, None, rows.len());
         for (key, line) in rows {
             let line = written(&line);
@@ -109,7 +87,7 @@ impl Service {
         let taken = lines.len() - usize::from(cursor.is_none());
         let next = if whole && taken == found {
             part += 1;
-            (part < PARTS.len()).then(|| format!("{part}:{begun}:"))
+            (part < Table::ALL.len()).then(|| format!("{part}:{begun}:"))
         } else {
             last.map(|last| format!("{part}:{begun}:{last}"))
         };
@@ -224,18 +202,17 @@ impl Service {
         Ok(ExportPage { lines, next, is_torn: false })
     }
 
-    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. With `dry_run` nothing is
-    /// written; a line that needs one of an earlier batch is then refused.
+    /// Imports a batch of lines in one transaction. What is in the store already stays as it is. In a dry run, a line that
+    /// needs one of an earlier batch is refused.
     ///
     /// # Errors
     /// A failing store. A line that cannot be imported is named in the answer instead.
-    pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
+    pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
         let import = Import { lines, journal: self.journal.known_journal(lines).await? };
-        if dry_run {
-            return self.base.store.dry_run(&import).await;
+        let imported = self.base.store.transact_as(run, &import).await?;
+        if run == Run::Real {
+            self.recall.evidence.imported().await?;
         }
-        let imported = self.base.store.transact(&import).await?;
-        self.recall.evidence.imported().await?;
         Ok(imported)
     }
 }
@@ -276,7 +253,7 @@ fn written(line: &Line) -> String {
 /// The part, the events when the export began, and the row before the page.
 fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
     let mut fields = cursor.splitn(3, ':');
-    let part: usize = fields.next()?.parse().ok().filter(|part| *part < PARTS.len())?;
+    let part: usize = fields.next()?.parse().ok().filter(|part| *part < Table::ALL.len())?;
     let begun = fields.next()?.parse().ok()?;
     let after = fields.next()?;
     Some((part, begun, (!after.is_empty()).then(|| after.to_owned())))
@@ -468,13 +445,13 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
 }
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
-    if line.name == Table::Supersedes.name() {
+    if line.name == Table::Supersedes.as_str() {
         return supersession(write, line).await;
     }
-    if line.name == Table::WorkedIn.name() {
+    if line.name == Table::WorkedIn.as_str() {
         return working(write, line).await;
     }
-    if line.name == Table::Cites.name() {
+    if line.name == Table::Cites.as_str() {
         return citing(write, line).await;
     }
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
@@ -482,7 +459,7 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     if write.session(&to).await?.is_none() {
         return Err(format!("session `{to}` of an edge is not here").into());
     }
-    if line.name == Table::CreatedIn.name() {
+    if line.name == Table::CreatedIn.as_str() {
         let Ok(from) = MemoryId::parse(&line.from) else { return Err(bad_end().into()) };
         let Some(memory) = write.memory(&from).await? else {
             return Err(format!("memory `{from}` of an edge is not here").into());
@@ -493,7 +470,7 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         write.import_writing(&memory, to, line.at);
         return Ok(true);
     }
-    if line.name == Table::Follows.name() {
+    if line.name == Table::Follows.as_str() {
         let Ok(from) = session_id(&line.from) else { return Err(bad_end().into()) };
         if write.session(&from).await?.is_none() {
             return Err(format!("session `{from}` of an edge is not here").into());

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use super::use_cases::with_service;
 use super::*;
-use cerebro_core::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp, Validity};
+use cerebro_core::domain::{MemoryId, Project, Scope, SessionId, Timestamp};
 
 /// How many histories are compared, each of a project of its own; `CEREBRO_SEEDS=100` asks for more.
 const SEEDS: u64 = 8;
@@ -43,7 +43,6 @@ struct Moment {
 struct Twice<'a> {
     service: &'a Service,
     caller: Caller,
-    session: SessionId,
     keep: u32,
     rng: StdRng,
     texts: usize,
@@ -59,12 +58,12 @@ impl<'a> Twice<'a> {
     fn new(service: &'a Service, seed: u64, keep: u32) -> Self {
         let project = Project::parse(&format!("seed-{seed}")).unwrap();
         // Purges are a person's.
-        let caller = Caller { project, agent: agent_name("test"), person: true };
         let session = SessionId::parse(&format!("s-{seed}")).unwrap();
+        let caller = Caller { project, agent: agent_name("test"), person: true, session };
         let rng = StdRng::seed_from_u64(seed);
         let (now, deleted) = (Present::new(), Present::new());
         let (supersessions, then) = (Vec::new(), Vec::new());
-        Self { service, caller, session, keep, rng, texts: 0, now, deleted, supersessions, then }
+        Self { service, caller, keep, rng, texts: 0, now, deleted, supersessions, then }
     }
 
     fn text(&mut self) -> (String, String) {
@@ -97,20 +96,10 @@ impl<'a> Twice<'a> {
         let (title, content) = self.text();
         // Few topics, so that their memories are revised.
         let topic_key = self.rng.random_bool(0.3).then(|| format!("topic/{}", self.rng.random_range(0..3)));
+        let scope = Scope::Project(self.caller.project.clone());
         let request = SaveRequest {
-            title: title.clone(),
-            content: content.clone(),
-            kind: Kind::manual(),
-            scope: Scope::Project(self.caller.project.clone()),
             topic_key,
-            tags: Vec::new(),
-            session: self.session.clone(),
-            supersedes: Vec::new(),
-            evidence: None,
-            valid: Validity::default(),
-            nature: None,
-            trigger: None,
-            door: Door::EXPLICIT,
+            ..SaveRequest::new(title.clone(), content.clone(), scope, Door::EXPLICIT)
         };
         let saved = self.service.memories.save(&self.caller, request).await.unwrap().memory;
         self.put(saved.id, saved.revision, title, content);
@@ -120,8 +109,7 @@ impl<'a> Twice<'a> {
         let Some(id) = self.any() else { return };
         let (title, content) = self.text();
         let patch = Patch { title: Some(title.clone()), content: Some(content.clone()), ..Patch::default() };
-        let updated =
-            self.service.memories.update(&self.caller, &self.session, &id, patch).await.unwrap().memory;
+        let updated = self.service.memories.update(&self.caller, &id, patch).await.unwrap().memory;
         self.put(id, updated.revision, title, content);
     }
 
@@ -140,15 +128,17 @@ impl<'a> Twice<'a> {
 
     async fn delete(&mut self, hard: bool) {
         let Some(id) = self.any() else { return };
-        self.service.memories.delete(&self.caller, &self.session, &id, hard).await.unwrap();
+        let memories = &self.service.memories;
         let gone = self.now.remove(&id).unwrap();
         if hard {
+            memories.purge(&self.caller, &id, Vec::new()).await.unwrap();
             for Moment { then, live, .. } in &mut self.then {
                 then.remove(&id);
                 live.remove(&id);
             }
             self.supersessions.retain(|(newer, older, _)| *newer != id && *older != id);
         } else {
+            memories.delete(&self.caller, &id).await.unwrap();
             self.deleted.insert(id, gone);
         }
     }
@@ -158,7 +148,7 @@ impl<'a> Twice<'a> {
             return;
         };
         // Another memory may have its topic by now: then it stays deleted.
-        if self.service.memories.restore(&self.caller, &self.session, &id).await.is_ok() {
+        if self.service.memories.restore(&self.caller, &id).await.is_ok() {
             let back = self.deleted.remove(&id).unwrap();
             self.now.insert(id, back);
         }
@@ -168,7 +158,7 @@ impl<'a> Twice<'a> {
         let (Some(newer), Some(older)) = (self.any(), self.any()) else { return };
         let patch = Patch { supersedes: vec![older], ..Patch::default() };
         // Refused where it goes in a circle, which changes nothing.
-        let done = self.service.memories.update(&self.caller, &self.session, &newer, patch).await;
+        let done = self.service.memories.update(&self.caller, &newer, patch).await;
         if done.is_ok_and(|done| !done.superseded.is_empty()) {
             let (_, at) = self.service.base.store.events().last().await.unwrap();
             self.supersessions.push((newer, older, at));

@@ -114,14 +114,14 @@ impl Sessions {
         self.base.store.transact(&EndSession { caller, id, reason }).await
     }
 
-    /// Begins or resumes a write's session if needed, within the write's transaction.
+    /// Begins or resumes the caller's session if needed, within the write's transaction.
     pub(super) async fn ensure_session(
         &self,
         write: &mut Write<'_>,
-        id: &SessionId,
-        project: &Project,
         caller: &Caller,
+        project: &Project,
     ) -> Result<(), ServiceError> {
+        let id = &caller.session;
         if lock(&self.held.live).contains(id) || write.changed_session(id).is_some() {
             return Ok(());
         }

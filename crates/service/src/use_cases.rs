@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use cerebro_core::domain::{EndReason, EventKind, Kind, Project, Scope, SessionId, Timestamp, Validity};
+use cerebro_core::domain::{EndReason, EventKind, Project, Scope, SessionId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
 use cerebro_models::provider::ProviderError;
@@ -86,25 +86,17 @@ pub(crate) fn with_vectors(
 }
 
 pub(crate) fn caller() -> Caller {
-    Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
+    Caller {
+        project: Project::parse("demo").unwrap(),
+        agent: agent_name("test"),
+        person: false,
+        session: session("s1"),
+    }
 }
 
 pub(crate) async fn save(service: &Service, title: &str) -> Saved {
-    let request = SaveRequest {
-        title: title.to_owned(),
-        content: "The clock test fails on Sundays.".to_owned(),
-        kind: Kind::manual(),
-        scope: Scope::Project(caller().project),
-        topic_key: None,
-        tags: Vec::new(),
-        session: session("s1"),
-        supersedes: Vec::new(),
-        evidence: None,
-        valid: Validity::default(),
-        nature: None,
-        trigger: None,
-        door: Door::EXPLICIT,
-    };
+    let (content, scope) = ("The clock test fails on Sundays.", Scope::Project(caller().project));
+    let request = SaveRequest::new(title, content, scope, Door::EXPLICIT);
     service.memories.save(&caller(), request).await.unwrap()
 }
 

@@ -124,25 +124,15 @@ pub struct Job {
     fencing_token: i64,
 }
 
-/// The state of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// It waits for its first or next attempt.
-    Queued,
-    /// A worker holds its lease.
-    Leased,
-    /// It was given up and is a dead letter.
-    Dead,
-}
-
-impl JobState {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Leased => "leased",
-            Self::Dead => "dead",
-        }
+named! {
+    /// The state of a job.
+    pub enum JobState {
+        /// It waits for its first or next attempt.
+        Queued = "queued",
+        /// A worker holds its lease.
+        Leased = "leased",
+        /// It was given up and is a dead letter.
+        Dead = "dead",
     }
 }
 

@@ -496,38 +496,28 @@ impl<'a> Memories<'a> {
         self,
         statement: Statement,
         session: &SessionId,
-        mut at: Timestamp,
+        at: Timestamp,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let mut found = Vec::new();
         // Deleted ones are filtered out here: as a condition of the statement they would defeat its index. The
         // bound on pages keeps a session of deleted memories only from being read through.
-        for _ in 0..DELETED_PAGES_MAX {
-            let page = self.written_page(statement, session, at, limit).await?;
-            let is_last = page.len() < limit;
-            at = page.last().map_or(at, |(_, at)| *at);
-            found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
+        for page in 0..DELETED_PAGES_MAX {
+            let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
+            // A page begins where the one before ended, which may be within a moment: a transaction has only one.
+            let vars = vars.count("offset", page * limit);
+            // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
+            let moments = moments(self.0.values("CREATED_IN", statement, vars).await?)?;
+            let is_last = moments.len() < limit;
+            let mut memories = self.map_of(moments.iter().map(|(id, _)| id)).await?;
+            memories.retain(|_, memory| memory.is_live());
+            found.extend(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))));
             if is_last || found.len() >= limit {
                 break;
             }
         }
         found.truncate(limit);
         Ok(found)
-    }
-
-    async fn written_page(
-        self,
-        statement: Statement,
-        session: &SessionId,
-        at: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
-        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
-        let moments = moments(self.0.values("CREATED_IN", statement, vars).await?)?;
-        let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
-        let mut memories = self.map_of(&ids).await?;
-        Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
     /// A memory, deleted or not, and at most `limit` live neighbours from either end of an edge, the strongest

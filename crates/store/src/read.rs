@@ -13,71 +13,47 @@ use super::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Project, Timestamp};
+use cerebro_core::named;
 
-/// A table that export walks through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    /// Sessions.
-    Session,
-    /// Memories.
-    Memory,
-    /// Revisions.
-    Revision,
-    /// Prompts.
-    Prompt,
-    /// Edges from a memory to the sessions that wrote it.
-    CreatedIn,
-    /// Edges from a session to the one it continues.
-    Follows,
-    /// Edges from a memory to the one whose place it took.
-    Supersedes,
-    /// Past sessions.
-    PastSession,
-    /// Exchanges of past sessions.
-    Exchange,
-    /// History tombstones.
-    HistoryTombstone,
-    /// Distilled candidates.
-    Candidate,
-    /// Edges from a memory to the exchanges that it rests on.
-    Cites,
-    /// Pieces of work.
-    Work,
-    /// Their events.
-    WorkEvent,
-    /// Texts that are too long for the row of an event.
-    Artifact,
-    /// Edges from a memory to the pieces of work in which it was found out.
-    WorkedIn,
-    /// Documents.
-    Document,
-    /// Their chunks.
-    Chunk,
-}
-
-impl Table {
-    /// Its name in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Memory => "memory",
-            Self::Revision => "revision",
-            Self::Prompt => "prompt",
-            Self::CreatedIn => "CREATED_IN",
-            Self::Follows => "FOLLOWS",
-            Self::Supersedes => "SUPERSEDES",
-            Self::PastSession => "past_session",
-            Self::Exchange => "exchange",
-            Self::HistoryTombstone => "history_tombstone",
-            Self::Candidate => "candidate",
-            Self::Cites => "CITES",
-            Self::Work => "work",
-            Self::WorkEvent => "work_event",
-            Self::Artifact => "artifact",
-            Self::WorkedIn => "WORKED_IN",
-            Self::Document => "document",
-            Self::Chunk => "chunk",
-        }
+named! {
+    /// A table that an export walks through; they are in the order in which an import needs them.
+    pub enum Table {
+        /// Sessions.
+        Session = "session",
+        /// Memories.
+        Memory = "memory",
+        /// Revisions.
+        Revision = "revision",
+        /// Prompts.
+        Prompt = "prompt",
+        /// Edges from a memory to the sessions that wrote it.
+        CreatedIn = "CREATED_IN",
+        /// Edges from a session to the one it continues.
+        Follows = "FOLLOWS",
+        /// Edges from a memory to the one whose place it took.
+        Supersedes = "SUPERSEDES",
+        /// History tombstones.
+        HistoryTombstone = "history_tombstone",
+        /// Past sessions.
+        PastSession = "past_session",
+        /// Exchanges of past sessions.
+        Exchange = "exchange",
+        /// Distilled candidates.
+        Candidate = "candidate",
+        /// Edges from a memory to the exchanges that it rests on.
+        Cites = "CITES",
+        /// Pieces of work.
+        Work = "work",
+        /// Their events.
+        WorkEvent = "work_event",
+        /// Texts that are too long for the row of an event.
+        Artifact = "artifact",
+        /// Edges from a memory to the pieces of work in which it was found out.
+        WorkedIn = "WORKED_IN",
+        /// Documents.
+        Document = "document",
+        /// Their chunks.
+        Chunk = "chunk",
     }
 }
 
@@ -189,11 +165,11 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let vars = Vars::new()
-            .with("table", table.name())
-            .with("from", RecordId::new(table.name(), prefix))
-            .with("beyond", RecordId::new(table.name(), format!("{prefix}{}", char::MAX)))
+            .with("table", table.as_str())
+            .with("from", RecordId::new(table.as_str(), prefix))
+            .with("beyond", RecordId::new(table.as_str(), format!("{prefix}{}", char::MAX)))
             .limit(limit);
-        self.values(table.name(), statement::KEYS_BY_PREFIX, vars).await
+        self.values(table.as_str(), statement::KEYS_BY_PREFIX, vars).await
     }
 
     /// A page of a table of the export in order of id.
@@ -207,7 +183,7 @@ impl Store {
         R: SurrealValue,
         D: TryFrom<R, Error = StoreError>,
     {
-        self.page_of::<R, D>(table.name(), after, limit).await
+        self.page_of::<R, D>(table.as_str(), after, limit).await
     }
 
     /// A page of any table in order of id.

@@ -6,7 +6,7 @@ use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
 use cerebro_core::domain::{
-    Body, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
+    Body, Kind, Memory, MemoryId, Project, Run, Scope, Session, SessionId, Timestamp, Validity,
 };
 use cerebro_core::redact::RedactedText;
 
@@ -117,7 +117,7 @@ fn a_dry_run_decides_and_leaves_no_trace() {
         let store = open(dir.path()).await;
         let memory = memory(None);
         let decision = Unconditional(|write: &mut Write<'_>| write.create_memory(&memory));
-        store.dry_run(&decision).await.unwrap();
+        store.transact_as(Run::Dry, &decision).await.unwrap();
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap(), None);
         assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
         store.transact(&decision).await.unwrap();
@@ -138,16 +138,16 @@ fn a_write_can_tell_whether_anything_was_committed_since_a_moment() {
         let look = Unconditional(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
         for _ in 0..2 {
             let before = store.announced();
-            store.dry_run(&look).await.unwrap();
+            store.transact_as(Run::Dry, &look).await.unwrap();
             assert_eq!(seen.load(Ordering::SeqCst), before);
             put(&store, memory(None)).await.unwrap();
-            store.dry_run(&look).await.unwrap();
+            store.transact_as(Run::Dry, &look).await.unwrap();
             assert_eq!(seen.load(Ordering::SeqCst), before + 1);
         }
         store.close().await.unwrap();
         // What an earlier process committed, this one's follower has not heard.
         let store = open(dir.path()).await;
-        store.dry_run(&look).await.unwrap();
+        store.transact_as(Run::Dry, &look).await.unwrap();
         assert_eq!((store.announced(), seen.load(Ordering::SeqCst)), (0, 2));
         store.close().await.unwrap();
     });
@@ -229,6 +229,38 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
         assert_eq!(held.version, 1);
         put_sessions(&store, vec![held]).await.unwrap();
         assert_eq!(store.sessions().by_id(&first.id).await.unwrap().unwrap().version, 2);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let writer = session("s");
+        put_sessions(&store, vec![writer.clone()]).await.unwrap();
+        // The memories of one transaction have one moment.
+        let made: Vec<Memory> = (0..6)
+            .map(|n| {
+                let mut made = Memory { session: Some(writer.id.clone()), ..memory(None) };
+                made.content = text(&format!("Content {n}."));
+                made
+            })
+            .collect();
+        change(&store, |write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
+        let since =
+            async |limit| store.memories().written_since(&writer.id, Timestamp::MIN, limit).await.unwrap();
+        let mut written: Vec<Memory> = since(6).await.into_iter().map(|(memory, _)| memory).collect();
+        let left = written.split_off(4);
+        for memory in &mut written {
+            memory.deleted_at = Some(moment(9));
+        }
+        change(&store, |write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
+            .await
+            .unwrap();
+        let found: Vec<Memory> = since(2).await.into_iter().map(|(memory, _)| memory).collect();
+        assert_eq!(found, left);
         store.close().await.unwrap();
     });
 }

@@ -9,7 +9,7 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Vars},
+    read::{Vars, Walk},
     retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
@@ -402,7 +402,7 @@ impl Store {
     }
 }
 
-impl Tombstones<'_> {
+impl<'a> Tombstones<'a> {
     /// The present tombstones of the parts of a text, for each part.
     ///
     /// # Errors
@@ -456,12 +456,9 @@ impl Tombstones<'_> {
         self.put_derived(&TombstoneChanges { by_key: keys.map(|key| (key, None)).collect() }).await
     }
 
-    /// A page of all tombstones in order of key, whichever secret made them.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Tombstone>, StoreError> {
-        self.0.page_of::<Row, _>("tombstone", after, limit).await
+    /// All tombstones in order of key, whichever secret made them.
+    pub fn walk(self, limit: usize) -> Walk<'a, Tombstone> {
+        Walk::over::<Row>(self.0, "tombstone", limit)
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.

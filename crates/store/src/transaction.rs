@@ -9,7 +9,7 @@ use super::{
     changes::{Changes, NewEvent, Tables},
     retry::Attempts,
 };
-use cerebro_core::domain::{Event, Memory, Timestamp};
+use cerebro_core::domain::{Event, Memory, Run, Timestamp};
 use cerebro_engine::EngineError;
 
 /// What was committed, for those who follow the log.
@@ -91,13 +91,18 @@ impl Store {
         }
     }
 
-    /// Makes a decision on the present state and changes nothing.
+    /// The same; a dry run makes the decision on the present state and changes nothing.
     ///
     /// # Errors
     /// The error of the decision, or [`StoreError`].
-    pub async fn dry_run<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
-        let mut write = self.begin().await?;
-        Box::pin(decision.decide(&mut write)).await
+    pub async fn transact_as<D: Decision>(&self, run: Run, decision: &D) -> Result<D::Output, D::Error> {
+        match run {
+            Run::Real => self.transact(decision).await,
+            Run::Dry => {
+                let mut write = self.begin().await?;
+                Box::pin(decision.decide(&mut write)).await
+            }
+        }
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {

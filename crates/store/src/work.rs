@@ -13,7 +13,7 @@ use super::{
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
-    read::{Page, Table, Vars, one},
+    read::{Page, Table, Vars, Walk, one},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
         timestamp, unsigned,
@@ -529,7 +529,7 @@ impl Store {
     }
 }
 
-impl Works<'_> {
+impl<'a> Works<'a> {
     /// Pieces of work by id; missing ones are left out.
     pub async fn by_ids(self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
@@ -623,6 +623,11 @@ impl Works<'_> {
     ) -> Result<Page<Option<StoredWork>>, StoreError> {
         let page = self.0.page_of::<Value, AnyWork>(WORK, after, limit).await?;
         Ok(page.into_iter().map(|(id, row)| (id, row.0)).collect())
+    }
+
+    /// All pieces of work in order of id.
+    pub fn walk(self, limit: usize) -> Walk<'a, StoredWork> {
+        Walk::over::<WorkRow>(self.0, WORK, limit)
     }
 
     /// A page of all pieces of work in order of id.

@@ -48,18 +48,6 @@ pub fn is_uuid(id: &str) -> bool {
     id.len() == UUID_BYTES && id.as_bytes().iter().enumerate().all(is_part)
 }
 
-/// Looks up native ids among the sessions that are stored already.
-pub trait Known {
-    /// The sessions that have an exchange which begins or ends with this native id, other than `than`.
-    fn sessions_of(&self, id: &str, than: &str) -> Vec<String>;
-}
-
-impl<F: Fn(&str, &str) -> Vec<String>> Known for F {
-    fn sessions_of(&self, id: &str, than: &str) -> Vec<String> {
-        self(id, than)
-    }
-}
-
 /// What a session shares with those that are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lineage {
@@ -73,14 +61,17 @@ pub struct Lineage {
 /// Looks for what a session copied. Only its beginning can be a copy: after the first exchange of its own,
 /// none is. A parent that is not known leaves everything in place; one that is a copy itself has its own
 /// parent's exchanges before its own.
-pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Known) -> Lineage {
+///
+/// `known` names the stored sessions, other than the second one, that have an exchange which begins or ends with the first
+/// native id.
+pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Fn(&str, &str) -> Vec<String>) -> Lineage {
     let has_recorded_parent = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
     let mut lineage = Lineage { parent: session.parent.clone(), copies: Vec::new() };
     for exchange in exchanges {
         let Some(first) = exchange.first_id.as_deref() else { break };
-        let owners = known.sessions_of(first, &session.id);
+        let owners = known(first, &session.id);
         let last = exchange.last_id.as_deref().unwrap_or(first);
-        let whole = known.sessions_of(last, &session.id);
+        let whole = known(last, &session.id);
         let owner = owners.iter().find(|owner| whole.contains(owner)).or(owners.first());
         let Some(owner) = owner else { break };
         let fresh = || Parent { kind: ParentKind::Fork, session: None, turn: None };

@@ -4,17 +4,19 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
-use super::setup::{SetupContext, files, print_files, remove_empty_folders};
+use super::setup::{SetupContext, print_differences, remove_empty_folders, show_changes};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::Result;
 use crate::setup::machine::{Order, SERVICE_RECORD, Service};
 use crate::setup::{self, Change, Record};
+use cerebro_core::domain::Run;
 use cerebro_core::text;
 
 /// How long the service manager may take for one order.
 const ORDER_MAX: Duration = Duration::from_secs(30);
+/// Said where no file is changed or kept.
+const NOTHING: &str = "Cerebro's service was not installed";
 
 #[derive(Debug, Args)]
 pub struct InstallArgs {
@@ -42,11 +44,9 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     let service = Service::of(&setup.folders, &setup.invocation);
     let record = Record::read(&setup.folder, SERVICE_RECORD)?;
     let changes = setup::plan_setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
-    if !context.output.is_json() {
-        context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
-    }
     let mut problem = None;
     if !args.dry_run {
+        print_differences(context, &changes)?;
         let home = context.home()?;
         setup::apply_setup(&changes, record.unwrap_or_default(), home.root(), SERVICE_RECORD)?;
         if !args.no_start {
@@ -64,27 +64,28 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     if problem.is_some() || (args.no_start && !args.dry_run) {
         notes.push(format!("to start it: {}", lines(&service.start())));
     }
-    show(context, &setup, &changes, args.dry_run, &notes)?;
+    show_changes(context, &setup, &changes, Run::dry_if(args.dry_run), &notes, NOTHING)?;
     Ok(if problem.is_some() { Outcome::Short } else { Outcome::Done })
 }
 
 pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<Outcome> {
     let setup = SetupContext::of(context)?;
-    let (changes, notes) = remove(context, args.dry_run).await?;
-    show(context, &setup, &changes, args.dry_run, &notes)?;
+    let run = Run::dry_if(args.dry_run);
+    let (changes, notes) = remove(context, run).await?;
+    show_changes(context, &setup, &changes, run, &notes, NOTHING)?;
     Ok(Outcome::Done)
 }
 
-/// Stops and removes the service; with `is_dry`, only lists what would be removed. If the service manager cannot be
+/// Stops and removes the service; in a dry run, only lists what would be removed. If the service manager cannot be
 /// reached, that is reported and the file is removed all the same.
-pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Vec<Change>, Vec<String>)> {
+pub(super) async fn remove(context: &CommandContext, run: Run) -> Result<(Vec<Change>, Vec<String>)> {
     let setup = SetupContext::of(context)?;
     let service = Service::of(&setup.folders, &setup.invocation);
     let record = Record::read(&setup.folder, SERVICE_RECORD)?;
     let changes = setup::plan_unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
     let mut notes = Vec::new();
     let is_any = changes.iter().any(Change::is_any);
-    if !is_dry {
+    if run == Run::Real {
         if is_any && let Err(problem) = give(&service.stop()).await {
             let orders = lines(&service.stop());
             notes.push(format!(
@@ -95,23 +96,6 @@ pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Ve
         remove_empty_folders(&setup.folder)?;
     }
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
-}
-
-fn show(
-    context: &CommandContext,
-    setup: &SetupContext,
-    changes: &[Change],
-    is_dry: bool,
-    notes: &[String],
-) -> Result<()> {
-    if context.output.json(&json!({ "dry_run": is_dry, "files": files(changes, is_dry), "notes": notes }))? {
-        return Ok(());
-    }
-    if !is_dry {
-        print_files(context, setup, changes, "Cerebro's service was not installed")?;
-    }
-    context.output.notes(notes);
-    Ok(())
 }
 
 /// Runs the service manager's commands in order. Stops at the first failure and returns its reason.

@@ -119,16 +119,15 @@ async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
     daemon.close().await;
-    if !context.output.json(made.raw())? {
-        context.output.facts(&[
-            ("file", shown(&made.file)),
-            ("rows", made.rows.values().sum::<u64>().to_string()),
-            ("size", bytes(made.bytes)),
-            ("verified", shown(&made.verified)),
-        ])?;
-        for old in &made.removed {
-            context.output.note(&format!("removed {}", shown(old)));
-        }
+    context.output.json(made.raw())?;
+    context.output.facts(&[
+        ("file", shown(&made.file)),
+        ("rows", made.rows.values().sum::<u64>().to_string()),
+        ("size", bytes(made.bytes)),
+        ("verified", shown(&made.verified)),
+    ])?;
+    for old in &made.removed {
+        context.output.note(&format!("removed {}", shown(old)));
     }
     Ok(Outcome::Done)
 }
@@ -194,18 +193,17 @@ fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
         "version": head.version, "schema": head.schema, "rows": end.rows, "script_bytes": end.bytes,
         "sha256": end.sha256,
     });
-    if !context.output.json(&result)? {
-        let mut facts = vec![
-            ("whole", "yes".to_owned()),
-            ("made", context.output.moment(&result["at"])),
-            ("of home", head.home),
-            ("by version", head.version),
-            ("schema version", head.schema.to_string()),
-            ("script", bytes(end.bytes)),
-        ];
-        facts.extend(end.rows.iter().map(|(table, rows)| (table.as_str(), rows.to_string())));
-        context.output.facts(&facts)?;
-    }
+    context.output.json(&result)?;
+    let mut facts = vec![
+        ("whole", "yes".to_owned()),
+        ("made", context.output.moment(&result["at"])),
+        ("of home", head.home),
+        ("by version", head.version),
+        ("schema version", head.schema.to_string()),
+        ("script", bytes(end.bytes)),
+    ];
+    facts.extend(end.rows.iter().map(|(table, rows)| (table.as_str(), rows.to_string())));
+    context.output.facts(&facts)?;
     Ok(Outcome::Done)
 }
 
@@ -226,13 +224,12 @@ fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
             "seq": kept.head.seq, "version": kept.head.version, "schema": kept.head.schema })
     };
     let rows: Vec<Value> = kept.iter().map(row).collect();
-    if !context.output.json(&json!(rows))? {
-        let mut table = Table::new(COLUMNS);
-        for kept in &kept {
-            table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), name(&kept.path)]);
-        }
-        context.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
+    context.output.json(&json!(rows))?;
+    let mut table = Table::new(COLUMNS);
+    for kept in &kept {
+        table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), name(&kept.path)]);
     }
+    context.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
     Ok(Outcome::Done)
 }
 
@@ -279,30 +276,29 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     if restored.is_unread {
         result["unread"] = json!(true);
     }
-    if !context.output.json(&result)? {
-        context.output.facts(&[
-            ("restored", home.root().display().to_string()),
-            ("as of", context.output.moment(&result["at"])),
-            ("rows", rows.to_string()),
-            ("kept", kept.clone().unwrap_or_default()),
-        ])?;
-        if let Some(kept) = kept {
-            context.output.note(&format!(
-                "what was here before is in {kept}; remove that folder when you no longer need it"
-            ));
-        }
-        if restored.is_unread {
-            context.output.note(
-                "what was here before cannot be read, so what was corrected or forgotten since the backup may be back",
-            );
-        }
-        if let Some(words) = said_again(&restored.said_again) {
-            context.output.note(&words);
-        }
-        let words = forgotten.words();
-        if !words.is_empty() {
-            context.output.note(&format!("forgotten since the backup, and gone again: {words}"));
-        }
+    context.output.json(&result)?;
+    context.output.facts(&[
+        ("restored", home.root().display().to_string()),
+        ("as of", context.output.moment(&result["at"])),
+        ("rows", rows.to_string()),
+        ("kept", kept.clone().unwrap_or_default()),
+    ])?;
+    if let Some(kept) = kept {
+        context.output.note(&format!(
+            "what was here before is in {kept}; remove that folder when you no longer need it"
+        ));
+    }
+    if restored.is_unread {
+        context.output.note(
+            "what was here before cannot be read, so what was corrected or forgotten since the backup may be back",
+        );
+    }
+    if let Some(words) = said_again(&restored.said_again) {
+        context.output.note(&words);
+    }
+    let words = forgotten.words();
+    if !words.is_empty() {
+        context.output.note(&format!("forgotten since the backup, and gone again: {words}"));
     }
     Ok(Outcome::Done)
 }

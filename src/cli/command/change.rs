@@ -95,12 +95,11 @@ where
         changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
     daemon.close().await;
-    if !print_json(context, changed.iter().map(Received::raw))? {
-        for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
-            let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
-            context.output.outcome(id.raw(), outcome.raw(), &detail)?;
-            save::print_noted(context, noted.as_ref());
-        }
+    print_json(context, changed.iter().map(Received::raw))?;
+    for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
+        let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
+        context.output.outcome(id.raw(), outcome.raw(), &detail)?;
+        save::print_noted(context, noted.as_ref());
     }
     Ok(Outcome::Done)
 }
@@ -154,10 +153,9 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
 }
 
 fn nothing_chosen(context: &CommandContext, suggestions: &[String]) -> Result<Outcome> {
-    if !context.output.json(&json!({ "memories": [] }))? {
-        context.output.note("no memory meets these conditions");
-        context.output.notes(suggestions);
-    }
+    context.output.json(&json!({ "memories": [] }))?;
+    context.output.note("no memory meets these conditions");
+    context.output.notes(suggestions);
     Ok(Outcome::Done)
 }
 
@@ -261,22 +259,14 @@ fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
 }
 
 /// Prints the results in JSON if that was asked for: a single one as an object, several as a list.
-fn print_json<'a>(context: &CommandContext, results: impl Iterator<Item = &'a Value>) -> Result<bool> {
+fn print_json<'a>(context: &CommandContext, results: impl Iterator<Item = &'a Value>) -> Result<()> {
     let results: Vec<&Value> = results.collect();
     let answer = if let [one] = results.as_slice() { json!(one) } else { json!({ "memories": results }) };
-    context.output.json(&answer)
+    context.output.json(&answer).map(drop)
 }
 
 /// Prints what was deleted; in JSON, the results.
-fn print_deleted(
-    context: &CommandContext,
-    results: &[Value],
-    deleted: &[Received<Deleted>],
-) -> Result<Outcome> {
-    if !print_json(context, results.iter())? {
-        for one in deleted {
-            context.output.outcome(one.id.raw(), one.outcome.raw(), "")?;
-        }
-    }
-    Ok(Outcome::Done)
+fn print_deleted(context: &CommandContext, results: &[Value], deleted: &[Received<Deleted>]) -> Result<()> {
+    print_json(context, results.iter())?;
+    deleted.iter().try_for_each(|one| context.output.outcome(one.id.raw(), one.outcome.raw(), ""))
 }

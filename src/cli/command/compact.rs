@@ -30,9 +30,8 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     daemon.close().await;
     let remains = Remains::of(&home);
     answer["remains"] = remains.json();
-    if !context.output.json(&answer)? {
-        context.output.note("the database's files now hold nothing but what is in the database");
-        remains.print(context);
-    }
+    context.output.json(&answer)?;
+    context.output.note("the database's files now hold nothing but what is in the database");
+    remains.print(context);
     Ok(Outcome::Done)
 }

@@ -15,6 +15,7 @@ use crate::cli::error::{Error, Result};
 use crate::platform;
 use crate::setup::machine::{COMPLETIONS_RECORD, Shell};
 use crate::setup::{self, Change, Record, Target};
+use cerebro_core::domain::Run;
 use cerebro_durable as durable;
 
 /// Print or install the command-line completions of a shell
@@ -39,7 +40,7 @@ pub struct ManArgs {
 
 pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> {
     if args.remove {
-        let changes = remove(context, &[args.shell], false)?;
+        let changes = remove(context, &[args.shell], Run::Real)?;
         return show(context, &changes, &[]);
     }
     let script = script(args.shell)?;
@@ -65,13 +66,13 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
     show(context, &changes, &[note])
 }
 
-/// Removes installed completions; with `is_dry`, only returns what would change.
-pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -> Result<Vec<Change>> {
+/// Removes installed completions; in a dry run, only returns what would change.
+pub(super) fn remove(context: &CommandContext, shells: &[Shell], run: Run) -> Result<Vec<Change>> {
     let setup = SetupContext::of(context)?;
     let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&setup.folders, "")).collect();
     let record = Record::read(&setup.folder, COMPLETIONS_RECORD)?;
     let changes = setup::plan_unsetup(&targets, record.as_ref())?;
-    if !is_dry {
+    if run == Run::Real {
         setup::apply_unsetup(&changes, record.unwrap_or_default(), &setup.folder, COMPLETIONS_RECORD)?;
         remove_empty_folders(&setup.folder)?;
     }
@@ -79,9 +80,7 @@ pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -
 }
 
 fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<Outcome> {
-    if context.output.json(&json!({ "files": files(changes, false), "notes": notes }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ "files": files(changes, Run::Real), "notes": notes }))?;
     print_files(context, &SetupContext::of(context)?, changes, "no completions of Cerebro were installed")?;
     for note in notes {
         context.output.note(note);
@@ -115,9 +114,8 @@ pub fn man(context: &CommandContext, args: &ManArgs) -> Result<Outcome> {
         durable::write(&path, durable::Kind::Derived, &bytes).map_err(unusable)?;
         written.push(path.display().to_string());
     }
-    if !context.output.json(&json!({ "pages": written }))? {
-        context.output.text(&written.join("\n"))?;
-    }
+    context.output.json(&json!({ "pages": written }))?;
+    context.output.text(&written.join("\n"))?;
     Ok(Outcome::Done)
 }
 

@@ -77,17 +77,14 @@ where
     O: Ask<Answer = Report>,
 {
     let answer = context.ask_patiently(request).await?;
-    if !context.output.json(answer.raw())? {
-        show(context, &answer, nothing)?;
-    }
+    context.output.json(answer.raw())?;
+    show(context, &answer, nothing)?;
     Ok(Outcome::Done)
 }
 
 async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
     let answer = context.ask_patiently(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     if let Some(one) = &answer.one {
         show(context, one, nothing)?;
         return Ok(Outcome::Done);

@@ -151,11 +151,10 @@ async fn start(context: &CommandContext, home: &Home) -> Result<Outcome> {
 
 async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let Some(daemon) = Daemon::running(home).await? else {
-        if !context.output.json(&json!({ "running": false }))? {
-            context
-                .output
-                .note("no daemon is running; the first call of an agent or `cerebro daemon start` starts it");
-        }
+        context.output.json(&json!({ "running": false }))?;
+        context
+            .output
+            .note("no daemon is running; the first call of an agent or `cerebro daemon start` starts it");
         return Ok(Outcome::Short);
     };
     let status = daemon.read(Request::new(of::Status)).await?;
@@ -169,43 +168,40 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Ou
     let mut raw = status.raw().clone();
     raw["clients"] = json!(clients);
     raw["running"] = json!(true);
-    if !context.output.json(&raw)? {
-        let backup = status.backup.as_ref();
-        let journal = status.journal.as_ref();
-        context.output.facts(&[
-            ("running", "yes".to_owned()),
-            ("pid", shown(&status.pid)),
-            ("version", shown(&status.version)),
-            ("started", context.output.moment(&status.started_at)),
-            ("up for", duration(status.uptime_s)),
-            ("clients", clients.to_string()),
-            ("store", shown(&status.store)),
-            ("home", shown(&status.home)),
-            ("database", shown(&status.database)),
-            ("HTTP", shown(&status.http)),
-            ("last backup", context.output.moment(&backup.and_then(|backup| backup.made_at.as_ref()))),
-            ("backup failed", shown(&backup.and_then(|backup| backup.failure.as_ref()))),
-            (
-                "journal degraded",
-                context.output.moment(&journal.and_then(|journal| journal.degraded_until.as_ref())),
-            ),
-            ("events missing", shown(&journal.map(|journal| journal.missed).filter(|missed| *missed > 0))),
-            ("damaged keys", shown(&journal.and_then(|journal| journal.damaged_keys.as_ref()))),
-        ])?;
-    }
+    context.output.json(&raw)?;
+    let backup = status.backup.as_ref();
+    let journal = status.journal.as_ref();
+    context.output.facts(&[
+        ("running", "yes".to_owned()),
+        ("pid", shown(&status.pid)),
+        ("version", shown(&status.version)),
+        ("started", context.output.moment(&status.started_at)),
+        ("up for", duration(status.uptime_s)),
+        ("clients", clients.to_string()),
+        ("store", shown(&status.store)),
+        ("home", shown(&status.home)),
+        ("database", shown(&status.database)),
+        ("HTTP", shown(&status.http)),
+        ("last backup", context.output.moment(&backup.and_then(|backup| backup.made_at.as_ref()))),
+        ("backup failed", shown(&backup.and_then(|backup| backup.failure.as_ref()))),
+        (
+            "journal degraded",
+            context.output.moment(&journal.and_then(|journal| journal.degraded_until.as_ref())),
+        ),
+        ("events missing", shown(&journal.map(|journal| journal.missed).filter(|missed| *missed > 0))),
+        ("damaged keys", shown(&journal.and_then(|journal| journal.damaged_keys.as_ref()))),
+    ])?;
     Ok(Outcome::Done)
 }
 
 async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let Some(pid) = dismiss(home).await? else {
-        if !context.output.json(&json!({ "running": false, "stopped": false }))? {
-            context.output.note("no daemon was running");
-        }
+        context.output.json(&json!({ "running": false, "stopped": false }))?;
+        context.output.note("no daemon was running");
         return Ok(Outcome::Done);
     };
-    if !context.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
-        context.output.note(&format!("the daemon (process {pid}) has stopped"));
-    }
+    context.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))?;
+    context.output.note(&format!("the daemon (process {pid}) has stopped"));
     Ok(Outcome::Done)
 }
 

@@ -121,9 +121,7 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
     let answer = context.ask(Request::new(of::DistilStatus)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let counts = |counts: &BTreeMap<String, u64>| {
         let counts = counts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " ")));
         counts.collect::<Vec<_>>().join(", ")
@@ -154,15 +152,14 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     }
     let request = Request::new(of::DistilRun).with("project", args.project).with("limit", args.limit);
     let answer = context.ask(request).await?;
-    if !context.output.json(answer.raw())? {
-        let queued = text::counted(answer.queued, "session");
-        context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
-        if answer.given_up > 0 {
-            let given_up = text::counted(answer.given_up, "session");
-            context.output.note(&format!(
-                "{given_up} more: the model gave no usable answer before; `cerebro jobs` says why, `cerebro jobs retry` asks again"
-            ));
-        }
+    context.output.json(answer.raw())?;
+    let queued = text::counted(answer.queued, "session");
+    context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
+    if answer.given_up > 0 {
+        let given_up = text::counted(answer.given_up, "session");
+        context.output.note(&format!(
+            "{given_up} more: the model gave no usable answer before; `cerebro jobs` says why, `cerebro jobs retry` asks again"
+        ));
     }
     Ok(Outcome::Done)
 }
@@ -170,9 +167,7 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
 async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     let request = Request::new(of::DistilPlan).with("project", args.project).with("limit", args.limit);
     let answer = context.ask(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let table = Table::listing(PLANNED, &answer.sessions, |session| {
         vec![
             shown(&session.session),
@@ -197,9 +192,7 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
         .with("state", args.state.and_then(name_of))
         .with("limit", args.limit);
     let answer = context.ask(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let mut table = Table::listing(CANDIDATES, &answer.candidates, |one| {
         vec![shown(&one.id), shown(&one.claim), shown(&one.project), shown(&one.title), shown(&one.text)]
     });
@@ -252,9 +245,7 @@ where
     }
     daemon.close().await;
     let raw: Vec<&Value> = decided.iter().map(Received::raw).collect();
-    if context.output.json(&json!({ "candidates": raw }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ "candidates": raw }))?;
     for one in &decided {
         let memory = one.memory.as_ref().map(|memory| format!(", memory {}", memory.raw()));
         let detail = format!(": {}{}", one.title.raw(), memory.unwrap_or_default());

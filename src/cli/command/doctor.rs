@@ -94,13 +94,12 @@ fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
         .iter()
         .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
         .collect();
-    if !context.output.json(&json!({ "ok": well, "checks": rows }))? {
-        let mut table = Table::new(COLUMNS);
-        for check in checks {
-            table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
-        }
-        context.output.table(&table, "nothing was checked")?;
+    context.output.json(&json!({ "ok": well, "checks": rows }))?;
+    let mut table = Table::new(COLUMNS);
+    for check in checks {
+        table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
     }
+    context.output.table(&table, "nothing was checked")?;
     Ok(if well { Outcome::Done } else { Outcome::Short })
 }
 

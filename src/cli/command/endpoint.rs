@@ -62,10 +62,9 @@ where
         let daemon = Daemon::reach(&context.home()?).await?;
         let access = daemon.read(open).await?;
         let shared = shared(&access);
-        if !context.output.json(access.raw())? {
-            context.output.facts(&facts(&access))?;
-            context.output.note(shared.unwrap_or(self.open));
-        }
+        context.output.json(access.raw())?;
+        context.output.facts(&facts(&access))?;
+        context.output.note(shared.unwrap_or(self.open));
         then(&access);
         if shared.is_some() {
             daemon.close().await;
@@ -108,9 +107,8 @@ where
                 answer.closed
             }
         };
-        if !context.output.json(&json!({ "closed": closed }))? {
-            context.output.note(if closed { self.closed } else { self.none });
-        }
+        context.output.json(&json!({ "closed": closed }))?;
+        context.output.note(if closed { self.closed } else { self.none });
         Ok(Outcome::Done)
     }
 }

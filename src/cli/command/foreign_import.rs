@@ -13,7 +13,7 @@ use crate::cli::foreign::{ForeignError, Harvest, Item, LineKind, Source};
 use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
-use cerebro_core::domain::Project;
+use cerebro_core::domain::{Project, Run};
 use cerebro_core::text;
 
 /// Most lines, and bytes of lines, that are sent at once.
@@ -38,7 +38,7 @@ pub async fn run(
     source: Source,
     path: &Path,
     project: Option<String>,
-    dry_run: bool,
+    run: Run,
 ) -> Result<Outcome> {
     let project = match project {
         Some(name) => Project::parse(&name).ok_or_else(|| {
@@ -61,11 +61,11 @@ pub async fn run(
     for mut batch in batches(new) {
         bar.inc(batch.len() as u64);
         batch.retain(|Item { line, .. }| line.kind != LineKind::Edge || !report.refused.contains(&line.id));
-        send(&daemon, &batch, dry_run, &mut report).await?;
+        send(&daemon, &batch, run, &mut report).await?;
     }
     bar.finish_and_clear();
     daemon.close().await;
-    print(context, &report, dry_run)
+    print(context, &report, run)
 }
 
 /// The file that is meant: the one that was named, or where the program keeps its own.
@@ -124,16 +124,16 @@ fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
     batches
 }
 
-async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Report) -> Result<()> {
+async fn send(daemon: &Daemon, batch: &[Item], run: Run, report: &mut Report) -> Result<()> {
     let Some(kind) = batch.first().map(|item| item.line.kind) else { return Ok(()) };
     let created = report.created.entry(kind).or_default();
-    if dry_run && kind == LineKind::Edge {
+    if run.is_dry() && kind == LineKind::Edge {
         // Their ends would be there only if the lines before had been imported.
         *created += batch.len() as u64;
         return Ok(());
     }
     let lines: Vec<String> = batch.iter().map(|item| item.line.json.to_string()).collect();
-    let request = Request::new(of::Import).with("lines", lines).with("dry_run", dry_run);
+    let request = Request::new(of::Import).with("lines", lines).with("dry_run", run.is_dry());
     let answer = daemon
         .read(request)
         .await
@@ -148,31 +148,27 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
     Ok(())
 }
 
-fn print(context: &CommandContext, report: &Report, dry_run: bool) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &Report, run: Run) -> Result<Outcome> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
     let count = |kind| report.created.get(&kind).copied().unwrap_or_default();
     let answer = json!({
-        "dry_run": dry_run, "sessions": count(LineKind::Session), "memories": count(LineKind::Memory),
+        "dry_run": run.is_dry(), "sessions": count(LineKind::Session), "memories": count(LineKind::Memory),
         "prompts": count(LineKind::Prompt), "edges": count(LineKind::Edge), "unchanged": report.unchanged, "skipped": skipped,
     });
-    if !context.output.json(&answer)? {
-        let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
-        let mut facts: Vec<(&str, String)> =
-            names.iter().map(|name| (*name, shown(&answer[*name]))).collect();
-        facts.push(("skipped", report.skipped.len().to_string()));
-        context.output.facts(&facts)?;
-        for (what, why) in report.skipped.iter().take(SKIPPED_SHOWN) {
-            context.output.note(&format!("{what} was skipped: {}", text::one_line(why)));
-        }
-        if report.skipped.len() > SKIPPED_SHOWN {
-            context
-                .output
-                .note(&format!("and {} more; --json names all", report.skipped.len() - SKIPPED_SHOWN));
-        }
-        if dry_run {
-            context.output.note("nothing was written: this was a dry run");
-        }
+    context.output.json(&answer)?;
+    let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
+    let mut facts: Vec<(&str, String)> = names.iter().map(|name| (*name, shown(&answer[*name]))).collect();
+    facts.push(("skipped", report.skipped.len().to_string()));
+    context.output.facts(&facts)?;
+    for (what, why) in report.skipped.iter().take(SKIPPED_SHOWN) {
+        context.output.note(&format!("{what} was skipped: {}", text::one_line(why)));
+    }
+    if report.skipped.len() > SKIPPED_SHOWN {
+        context.output.note(&format!("and {} more; --json names all", report.skipped.len() - SKIPPED_SHOWN));
+    }
+    if run.is_dry() {
+        context.output.note("nothing was written: this was a dry run");
     }
     Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
 }

@@ -81,9 +81,7 @@ async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
         .with("project", args.project)
         .with("limit", args.limit);
     let answer = context.ask(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let table = Table::listing(&MEMORIES, &answer.memories, |graph::About { row, by }| {
         [&row.id, &row.updated_at, &row.kind, by, &row.title].map(shown).to_vec()
     });
@@ -112,9 +110,7 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     let request = Request::new(of::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let graph = Graph::of(&answer);
     context.output.text(&match args.format {
         Drawing::Tree => graph.tree(),

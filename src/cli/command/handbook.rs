@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use super::setup::{SetupContext, files, print_files};
+use super::setup::{SetupContext, show_changes};
 use super::{CommandContext, Outcome};
 use crate::answer::{distil::Arrangement, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use crate::setup::{Change, skill};
+use cerebro_core::domain::Run;
 use cerebro_core::text;
 
 /// Whose handbook.
@@ -91,42 +92,37 @@ impl WhoseArgs {
 pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
     if args.dry_run {
         let answer = context.ask(args.whose.request(of::DistilArrangePlan)).await?;
-        if !context.output.json(answer.raw())? {
-            context.output.facts(&[
-                ("handbook", shown(&answer.handbook)),
-                ("items", shown(&answer.items)),
-                ("new", shown(&answer.new)),
-                ("shown to the model", shown(&answer.shown)),
-                ("tokens, about", shown(&answer.tokens)),
-            ])?;
-        }
+        context.output.json(answer.raw())?;
+        context.output.facts(&[
+            ("handbook", shown(&answer.handbook)),
+            ("items", shown(&answer.items)),
+            ("new", shown(&answer.new)),
+            ("shown to the model", shown(&answer.shown)),
+            ("tokens, about", shown(&answer.tokens)),
+        ])?;
         return Ok(Outcome::Done);
     }
     let answer = context.ask(args.whose.request(of::DistilArrange)).await?;
-    if !context.output.json(answer.raw())? {
-        let owner = answer.handbook.raw();
-        context.output.note(&format!(
-            "the handbook of {owner} is queued; `cerebro distil review` will show the proposal"
-        ));
-    }
+    context.output.json(answer.raw())?;
+    let owner = answer.handbook.raw();
+    context
+        .output
+        .note(&format!("the handbook of {owner} is queued; `cerebro distil review` will show the proposal"));
     Ok(Outcome::Done)
 }
 
 pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
     let answer = context.ask(Request::new(of::DistilUndo).with("id", id)).await?;
-    if !context.output.json(answer.raw())? {
-        let detail = format!(": {}", answer.title.raw());
-        context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
-    }
+    context.output.json(answer.raw())?;
+    let detail = format!(": {}", answer.title.raw());
+    context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
     Ok(Outcome::Done)
 }
 
 pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
     if args.save {
         let answer = context.ask(args.whose.request(of::DistilRender)).await?;
-        if context.output.json(answer.raw())? {
-            return Ok(Outcome::Done);
-        }
+        context.output.json(answer.raw())?;
         if answer.memories.is_empty() {
             context.output.note("nothing was saved; of all projects, only what stands under a topic is");
         }
@@ -137,9 +133,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         return Ok(Outcome::Done);
     }
     let answer = context.ask(args.whose.request(of::DistilHandbook)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     match answer.rendered.first() {
         Some(first) => context.output.text(first.content.raw())?,
         None => {
@@ -151,9 +145,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
 
 /// An arrangement, with what each of its operations changes. `raw` is the same as it came.
 pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<Outcome> {
-    if context.output.json(raw)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(raw)?;
     context.output.facts(&[
         ("arrangement", shown(&arrangement.id)),
         ("state", shown(&arrangement.state)),
@@ -178,12 +170,12 @@ pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) ->
 }
 
 pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcome> {
-    let is_dry = args.dry_run;
+    let run = Run::dry_if(args.dry_run);
     if let Some(names) = &args.remove {
         let setup = SetupContext::of(context)?;
         let path = file_of(&setup, names)?;
-        let (changes, edited) = skill::remove(&setup.folder, Some(&path), is_dry)?;
-        return print(context, &setup, &changes, &edited, is_dry);
+        let (changes, edited) = skill::remove(&setup.folder, Some(&path), run)?;
+        return print(context, &setup, &changes, &edited, run);
     }
     let answer = context.ask(Request::new(of::DistilSkills).with("project", args.project)).await?;
     let drafts = &answer.skills;
@@ -197,19 +189,16 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let path = file_of(&setup, names)?;
         let draft = draft(names.first().map_or("", String::as_str))?;
         // The folder of the memory is there: the daemon has just answered from it.
-        let changes = skill::install(&setup.folder, &path, draft.text.raw(), is_dry)?;
-        return print(context, &setup, &changes, &[], is_dry);
+        let changes = skill::install(&setup.folder, &path, draft.text.raw(), run)?;
+        return print(context, &setup, &changes, &[], run);
     }
     if let Some(name) = &args.show {
         let draft = draft(name)?;
-        if !context.output.json(&json!(draft))? {
-            context.output.text(draft.text.raw())?;
-        }
+        context.output.json(&json!(draft))?;
+        context.output.text(draft.text.raw())?;
         return Ok(Outcome::Done);
     }
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let table = Table::listing(SKILLS, drafts, |draft| {
         vec![shown(&draft.name), shown(&draft.project), shown(&draft.sessions), shown(&draft.title)]
     });
@@ -236,20 +225,12 @@ fn print(
     setup: &SetupContext,
     changes: &[Change],
     edited: &[PathBuf],
-    is_dry: bool,
+    run: Run,
 ) -> Result<Outcome> {
     let notes: Vec<String> = edited
         .iter()
         .map(|path| format!("stays, since somebody changed it: {}", setup.short(path)))
         .collect();
-    if context.output.json(&json!({ "files": files(changes, is_dry), "notes": notes, "dry_run": is_dry }))? {
-        return Ok(Outcome::Done);
-    }
-    if is_dry {
-        context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
-    } else {
-        print_files(context, setup, changes, "no skill of Cerebro was installed")?;
-    }
-    context.output.notes(&notes);
+    show_changes(context, setup, changes, run, &notes, "no skill of Cerebro was installed")?;
     Ok(Outcome::Done)
 }

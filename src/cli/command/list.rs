@@ -241,9 +241,8 @@ pub async fn ask_of_project<O: Ask>(
 
 /// Shows a list of an answer, or says that there is nothing.
 pub fn print(context: &CommandContext, answer: &Value, table: &Table, nothing: &str) -> Result<Outcome> {
-    if !context.output.json(answer)? {
-        context.output.table(table, nothing)?;
-    }
+    context.output.json(answer)?;
+    context.output.table(table, nothing)?;
     Ok(Outcome::Done)
 }
 

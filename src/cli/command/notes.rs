@@ -22,6 +22,7 @@ use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use cerebro_core::code::Code;
+use cerebro_core::domain::Run;
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -34,14 +35,13 @@ fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
         .collect();
     let mut answer = json!(report.counts);
     answer["skipped"] = json!(skipped);
-    if !context.output.json(&answer)? {
-        let mut facts: Vec<(&str, String)> =
-            report.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
-        facts.push(("skipped", report.skipped.len().to_string()));
-        context.output.facts(&facts)?;
-        for (path, why) in &report.skipped {
-            context.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
-        }
+    context.output.json(&answer)?;
+    let mut facts: Vec<(&str, String)> =
+        report.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
+    facts.push(("skipped", report.skipped.len().to_string()));
+    context.output.facts(&facts)?;
+    for (path, why) in &report.skipped {
+        context.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
     }
     Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
 }
@@ -172,7 +172,7 @@ fn memory_links(memory: &Memory, survey: &Survey) -> Vec<Link> {
 
 /// Imports every note below `dir`. Changed notes become revisions. Notes without an id become memories, and the new
 /// id is written into the note.
-pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Result<Outcome> {
+pub async fn import(context: &CommandContext, dir: &Path, run: Run) -> Result<Outcome> {
     let notes = notes_below(dir)?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar = context
@@ -180,7 +180,7 @@ pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Resu
         .progress(Some(notes.len() as u64), "{bar:30} {human_pos} of {human_len} notes, {elapsed}");
     let mut report = Report::default();
     for path in notes {
-        match import_note(&daemon, dir, &path, dry_run).await {
+        match import_note(&daemon, dir, &path, run).await {
             Ok(Some(outcome)) => report.count(outcome),
             Ok(None) => {}
             Err(Fault::Note(why)) => report.skip(&path, why),
@@ -205,7 +205,7 @@ async fn import_note(
     daemon: &Daemon,
     root: &Path,
     path: &Path,
-    dry_run: bool,
+    run: Run,
 ) -> std::result::Result<Option<&'static str>, Fault> {
     let size = fs::metadata(path).map_or(0, |found| found.len());
     if size > NOTE_BYTES_MAX {
@@ -214,7 +214,7 @@ async fn import_note(
     let text =
         fs::read_to_string(path).map_err(|error| Fault::Note(format!("it cannot be read: {error}")))?;
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
-    let answer = daemon.read(request(&note, root, path, dry_run)).await.map_err(|error| {
+    let answer = daemon.read(request(&note, root, path, run)).await.map_err(|error| {
         // The next note may be taken where this one is not; a store that fails will fail again.
         if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
@@ -228,7 +228,7 @@ async fn import_note(
         "duplicate" => "duplicate",
         _ => "unchanged",
     };
-    if let (false, Some(id), Some(revision)) = (dry_run, &answer.id, answer.revision) {
+    if let (Run::Real, Some(id), Some(revision)) = (run, &answer.id, answer.revision) {
         let (id, revision) = (id.raw(), u64::from(revision));
         let is_placed = note.written.as_deref().is_none_or(|written| written == note.digest())
             && note.id.as_deref() == Some(id)
@@ -250,7 +250,7 @@ fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fa
         .map_err(|error| Fault::Import(Error::file("write", path, &error)))
 }
 
-fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request<of::Note> {
+fn request(note: &Note, root: &Path, path: &Path, run: Run) -> Request<of::Note> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // A new note belongs to the folder that it was put in, as an exported one does.
     let folder =
@@ -275,7 +275,7 @@ fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request<of::
         // Of an exported note, a property that is gone was taken away.
         .with("topic_key", note.topic_key.clone().or_else(|| note.id.as_ref().map(|_| String::new())))
         .with("tags", tags(note))
-        .with("dry_run", dry_run)
+        .with("dry_run", run.is_dry())
 }
 
 /// Tags as one text, because an empty list would count as absent.

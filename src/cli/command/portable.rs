@@ -18,7 +18,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::foreign::Source;
 use crate::cli::table::shown;
 use crate::home::Home;
-use cerebro_core::domain::limits::LINE_BYTES_MAX;
+use cerebro_core::domain::{Run, limits::LINE_BYTES_MAX};
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -108,9 +108,8 @@ async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome>
     let target = std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?;
     check_replaceable(&target)?;
     let made = write_script(context, &home, &target).await?;
-    if !context.output.json(made.raw())? {
-        context.output.note(&format!("{} is a script for SurrealDB", target.display()));
-    }
+    context.output.json(made.raw())?;
+    context.output.note(&format!("{} is a script for SurrealDB", target.display()));
     Ok(Outcome::Done)
 }
 
@@ -162,9 +161,8 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     daemon.close().await;
     exported.warn(context);
     let lines = exported.lines;
-    if !context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
-        context.output.note(&format!("{}: {}", args.file.display(), text::counted(lines, "line")));
-    }
+    context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))?;
+    context.output.note(&format!("{}: {}", args.file.display(), text::counted(lines, "line")));
     Ok(Outcome::Done)
 }
 
@@ -286,10 +284,11 @@ impl Report {
 
 pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     if let Some(source) = args.from {
-        return foreign_import::run(context, source, &args.file, args.project, args.dry_run).await;
+        return foreign_import::run(context, source, &args.file, args.project, Run::dry_if(args.dry_run))
+            .await;
     }
     if args.file.is_dir() {
-        return notes::import(context, &args.file, args.dry_run).await;
+        return notes::import(context, &args.file, Run::dry_if(args.dry_run)).await;
     }
     import_lines(context, args).await
 }
@@ -341,13 +340,12 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
 
 fn print(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
     report.skipped.sort();
-    if !context.output.json(&report.json())? {
-        context.output.facts(&[
-            ("created", report.created.to_string()),
-            ("unchanged", report.unchanged.to_string()),
-            ("skipped", report.skipped.len().to_string()),
-        ])?;
-    }
+    context.output.json(&report.json())?;
+    context.output.facts(&[
+        ("created", report.created.to_string()),
+        ("unchanged", report.unchanged.to_string()),
+        ("skipped", report.skipped.len().to_string()),
+    ])?;
     if report.skipped.is_empty() {
         return Ok(Outcome::Done);
     }

@@ -154,9 +154,7 @@ async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &s
     let request = Request::new(of::MergeProjects).with("from", from).with("into", into);
     let merged = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(merged.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(merged.raw())?;
     context.output.facts(&[
         ("memories", shown(&merged.memories)),
         ("sessions", shown(&merged.sessions)),

@@ -110,12 +110,10 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
         [one] => one.raw().clone(),
         several => json!({ "memories": several.iter().map(Received::raw).collect::<Vec<_>>() }),
     };
-    if context.output.json(&answer)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&answer)?;
     for (number, memory) in all.iter().enumerate() {
         if number > 0 {
-            context.output.write("\n")?;
+            context.output.text("")?;
         }
         show_whole(context, memory)?;
     }
@@ -126,10 +124,10 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
 fn show_whole(context: &CommandContext, found: &Observation) -> Result<()> {
     let output = &context.output;
     output.facts(&facts(found, |at| output.moment(at)))?;
-    output.write("\n")?;
+    output.text("")?;
     output.text(found.content.raw())?;
     for revision in &found.revisions {
-        output.write("\n")?;
+        output.text("")?;
         output.facts(&[
             ("revision", shown(&revision.revision)),
             ("title", shown(&revision.title)),
@@ -137,7 +135,7 @@ fn show_whole(context: &CommandContext, found: &Observation) -> Result<()> {
             ("written", output.moment(&revision.at)),
             ("agent", shown(&revision.agent)),
         ])?;
-        output.write("\n")?;
+        output.text("")?;
         output.text(revision.content.raw())?;
     }
     if let Some(next) = found.next_offset {
@@ -211,9 +209,7 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
         .with("within", name_of(args.within));
     let found = daemon.read(request).await?;
     daemon.close().await;
-    if context.output.json(found.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(found.raw())?;
     context.output.table(&timeline_table(&found), "nothing happened")?;
     let all = found.before.iter().chain([&found.focus]).chain(&found.after);
     print_marks(context, all.map(|one| (&one.entry.id, &one.marks)));
@@ -243,10 +239,9 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
     let answer = daemon.read(request).await?;
     let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
     daemon.close().await;
-    if !context.output.json(answer.raw())? {
-        context.output.text(answer.text.raw())?;
-        context.output.notes(&suggestions);
-    }
+    context.output.json(answer.raw())?;
+    context.output.text(answer.text.raw())?;
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
 

@@ -245,9 +245,7 @@ fn bounded(reader: impl Read) -> io::Result<String> {
 
 /// Says what was written.
 fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<Outcome> {
-    if context.output.json(saved.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(saved.raw())?;
     let place = format!(" (revision {}) in project {}", saved.revision, saved.project.raw());
     context.output.outcome(saved.id.raw(), saved.outcome.raw(), &place)?;
     print_details(context, saved);

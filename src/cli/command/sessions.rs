@@ -120,9 +120,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         let problem = format!("there is no session {}", args.id);
         return Err(Error::user(problem).hint("`cerebro sessions --all-projects` shows their ids"));
     };
-    if context.output.json(&json!({ "session": session, "entries": entries }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ "session": session, "entries": entries }))?;
     context.output.facts(&[
         ("session", shown(&session.id)),
         ("agent", shown(&session.agent)),

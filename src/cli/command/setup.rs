@@ -18,6 +18,7 @@ use crate::setup::{
     self, AGENTS, Agent, Change, Invocation, Part, Record, SetupError, Target, UserFolders, command_in,
     plugin, short, text_of, tools_of,
 };
+use cerebro_core::domain::Run;
 
 const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Journal, Part::Instructions];
 
@@ -248,29 +249,15 @@ impl AgentFiles {
     }
 
     /// What becomes of the files and what must be known, for scripts.
-    pub(super) fn answer(&self, changes: &[Change], is_dry: bool, notes: &[String]) -> Value {
+    pub(super) fn answer(&self, changes: &[Change], run: Run, notes: &[String]) -> Value {
         json!({
-            "agent": self.agent.name, "dry_run": is_dry, "files": files(changes, is_dry), "notes": notes,
+            "agent": self.agent.name, "dry_run": run.is_dry(), "files": files(changes, run), "notes": notes,
         })
     }
 
-    fn show(
-        &self,
-        context: &CommandContext,
-        changes: &[Change],
-        is_dry: bool,
-        notes: &[String],
-    ) -> Result<()> {
-        let answer = self.answer(changes, is_dry, notes);
-        if context.output.json(&answer)? {
-            return Ok(());
-        }
-        if is_dry {
-            let differences: String = changes.iter().map(Change::difference).collect();
-            context.output.text(&differences)?;
-        } else {
-            print_files(context, &self.setup, changes, "nothing was set up")?;
-        }
+    fn show(&self, context: &CommandContext, changes: &[Change], run: Run, notes: &[String]) -> Result<()> {
+        context.output.json(&self.answer(changes, run, notes))?;
+        print_changes(context, &self.setup, changes, run, "nothing was set up")?;
         context.output.notes(notes);
         Ok(())
     }
@@ -290,6 +277,44 @@ fn visible_changes<'a>(changes: impl IntoIterator<Item = &'a Change>) -> impl It
     changes.into_iter().filter(|change| change.is_any() || change.after.is_some())
 }
 
+/// Shows what became of files, or in a dry run what would, and what must be known beside it.
+pub(super) fn show_changes(
+    context: &CommandContext,
+    setup: &SetupContext,
+    changes: &[Change],
+    run: Run,
+    notes: &[String],
+    nothing: &str,
+) -> Result<()> {
+    context.output.json(&json!({ "dry_run": run.is_dry(), "files": files(changes, run), "notes": notes }))?;
+    print_changes(context, setup, changes, run, nothing)?;
+    context.output.notes(notes);
+    Ok(())
+}
+
+/// Shows people what became of files, or in a dry run what would.
+pub(super) fn print_changes(
+    context: &CommandContext,
+    setup: &SetupContext,
+    changes: &[Change],
+    run: Run,
+    nothing: &str,
+) -> Result<()> {
+    match run {
+        Run::Real => print_files(context, setup, changes, nothing),
+        Run::Dry => print_differences(context, changes),
+    }
+}
+
+/// Shows people each change as a difference.
+pub(super) fn print_differences<'a>(
+    context: &CommandContext,
+    changes: impl IntoIterator<Item = &'a Change>,
+) -> Result<()> {
+    let differences: String = changes.into_iter().map(Change::difference).collect();
+    if differences.is_empty() { Ok(()) } else { context.output.text(&differences) }
+}
+
 /// Shows people the outcome for each file, or says that there is none.
 pub(super) fn print_files<'a>(
     context: &CommandContext,
@@ -305,10 +330,10 @@ pub(super) fn print_files<'a>(
 }
 
 /// What becomes of files, for scripts.
-pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
+pub(super) fn files(changes: &[Change], run: Run) -> Vec<Value> {
     let file = |change: &Change| {
         let mut file = json!({ "path": change.path.display().to_string(), "outcome": change.outcome() });
-        if is_dry {
+        if run.is_dry() {
             file["difference"] = json!(change.difference());
         }
         file
@@ -346,16 +371,15 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     let agent_files = AgentFiles::named(context, name)?;
     if args.check {
         let checked = check(&agent_files).await?;
-        if !context.output.json(&checked.answer)? {
-            checked.show(context)?;
-        }
+        context.output.json(&checked.answer)?;
+        checked.show(context)?;
         return Ok(checked.outcome());
     }
     let mut plan = agent_files.plan(&args)?;
     if !args.dry_run {
         agent_files.apply(context, &mut plan)?;
     }
-    agent_files.show(context, &plan.changes, args.dry_run, &plan.notes)?;
+    agent_files.show(context, &plan.changes, Run::dry_if(args.dry_run), &plan.notes)?;
     if !args.dry_run {
         history::offer(context, &SetupContext::of(context)?, args.history, !args.yes).await?;
     }
@@ -371,7 +395,7 @@ pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> 
         notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
     }
     let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
-    agent_files.show(context, &changed, args.dry_run, &notes)?;
+    agent_files.show(context, &changed, Run::dry_if(args.dry_run), &notes)?;
     Ok(Outcome::Done)
 }
 
@@ -408,14 +432,13 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         is_missing |= is_installed && parts.is_empty();
         table.add(agent_row(agent.name, is_installed, &parts, agent_files.setup.short(&path)));
     }
-    if !context.output.json(&json!({ "agents": rows }))? {
-        context.output.table(&table, "no agents")?;
-        context.output.note(if is_missing {
-            "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
-        } else {
-            "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
-        });
-    }
+    context.output.json(&json!({ "agents": rows }))?;
+    context.output.table(&table, "no agents")?;
+    context.output.note(if is_missing {
+        "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
+    } else {
+        "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
+    });
     Ok(Outcome::Done)
 }
 
@@ -520,13 +543,12 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
             }
         };
         is_short |= checked.is_short;
-        if !context.output.is_json() {
-            checked.show(context)?;
-        }
+        checked.show(context)?;
         answers.push(checked.answer);
     }
     let is_none = answers.is_empty();
-    if !context.output.json(&json!({ "agents": answers }))? && is_none {
+    context.output.json(&json!({ "agents": answers }))?;
+    if is_none {
         context.output.note("no agent is set up; `cerebro setup` lists them");
     }
     Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })

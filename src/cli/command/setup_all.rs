@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::setup::{AgentFiles, Plan, SetupArgs, SetupContext, print_files};
+use super::setup::{AgentFiles, Plan, SetupArgs, SetupContext, print_differences, print_files};
 use super::{CommandContext, Outcome, history};
 use crate::cli::error::Result;
 use crate::setup::{AGENTS, Change};
+use cerebro_core::domain::Run;
 
 /// An agent that was found, and what would be done to its files.
 struct Found {
@@ -31,17 +32,13 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
     }
     let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
     if found.is_empty() {
-        if !context.output.json(&json!({ "agents": [], "faults": faults }))? {
-            context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
-        }
+        context.output.json(&json!({ "agents": [], "faults": faults }))?;
+        context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
         return Ok(short);
     }
     let changes = || found.iter().flat_map(|found| &found.plan.changes);
     let is_any = changes().any(Change::is_any);
-    if !context.output.is_json() {
-        let differences: String = changes().map(Change::difference).collect();
-        context.output.write(&differences)?;
-    }
+    print_differences(context, changes())?;
     if is_any && !args.dry_run && !args.yes && !context.output.confirm(&question(&found))? {
         context.output.note("nothing was changed");
         return Ok(Outcome::Short);
@@ -51,7 +48,7 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
             agent_files.apply(context, plan)?;
         }
     }
-    print(context, &setup, &found, args.dry_run, faults)?;
+    print(context, &setup, &found, Run::dry_if(args.dry_run), faults)?;
     if !args.dry_run {
         history::offer(context, &setup, args.history, !args.yes).await?;
     }
@@ -68,15 +65,13 @@ fn print(
     context: &CommandContext,
     setup: &SetupContext,
     found: &[Found],
-    is_dry: bool,
+    run: Run,
     faults: Vec<Value>,
 ) -> Result<()> {
-    let answer = |found: &Found| found.agent_files.answer(&found.plan.changes, is_dry, &found.plan.notes);
+    let answer = |found: &Found| found.agent_files.answer(&found.plan.changes, run, &found.plan.notes);
     let agents: Vec<Value> = found.iter().map(answer).collect();
-    if context.output.json(&json!({ "agents": agents, "faults": faults }))? {
-        return Ok(());
-    }
-    if !is_dry {
+    context.output.json(&json!({ "agents": agents, "faults": faults }))?;
+    if run == Run::Real {
         let changes = found.iter().flat_map(|found| &found.plan.changes);
         print_files(context, setup, changes, "nothing was set up")?;
     }

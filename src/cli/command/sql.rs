@@ -50,17 +50,16 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
     let answer = context.ask(request).await?;
     let results = &answer.results;
     let failed = results.iter().any(|statement| statement.error.is_some());
-    if !context.output.json(answer.raw())? {
-        let mut between = false;
-        for (at, answered) in results.iter().enumerate() {
-            let has_lines = !answered.result.is_null() && answered.result != Value::Array(vec![]);
-            if between && has_lines {
-                context.output.text("")?;
-            }
-            between |= has_lines;
-            let statement = query.split(';').nth(at).unwrap_or(&query);
-            show(context, answered, statement, at + 1, results.len())?;
+    context.output.json(answer.raw())?;
+    let mut between = false;
+    for (at, answered) in results.iter().enumerate() {
+        let has_lines = !answered.result.is_null() && answered.result != Value::Array(vec![]);
+        if between && has_lines {
+            context.output.text("")?;
         }
+        between |= has_lines;
+        let statement = query.split(';').nth(at).unwrap_or(&query);
+        show(context, answered, statement, at + 1, results.len())?;
     }
     Ok(if failed { Outcome::Short } else { Outcome::Done })
 }

@@ -41,13 +41,12 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
     let Some(id) = args.forget else {
         let listed = daemon.read(Request::new(of::Tombstones).with("limit", args.limit)).await?;
         daemon.close().await;
-        if !context.output.json(listed.raw())? {
-            let table = Table::listing(COLUMNS, &listed.tombstones, |text| {
-                let (at, why, id) = (shown(&text.at), shown(&text.why), shown(&text.id));
-                vec![at, why, id, shown(&text.title), shown(&text.replaced_by)]
-            });
-            context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
-        }
+        context.output.json(listed.raw())?;
+        let table = Table::listing(COLUMNS, &listed.tombstones, |text| {
+            let (at, why, id) = (shown(&text.at), shown(&text.why), shown(&text.id));
+            vec![at, why, id, shown(&text.title), shown(&text.replaced_by)]
+        });
+        context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
         return Ok(Outcome::Done);
     };
     // A purged memory has no title by which an id could be completed, but the id itself is enough.
@@ -60,9 +59,8 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
     }
     let gone = daemon.read(Request::new(of::ForgetTombstones).with("id", id.as_str())).await?;
     daemon.close().await;
-    if !context.output.json(gone.raw())? {
-        let detail = format!(": {}", text::counted(gone.forgotten, "tombstone"));
-        context.output.outcome(&id, "forgotten", &detail)?;
-    }
+    context.output.json(gone.raw())?;
+    let detail = format!(": {}", text::counted(gone.forgotten, "tombstone"));
+    context.output.outcome(&id, "forgotten", &detail)?;
     Ok(Outcome::Done)
 }

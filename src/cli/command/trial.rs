@@ -122,12 +122,11 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
     let result = json!({
         "name": args.name, "home": place.display().to_string(), "lines": lines, "skipped": skipped,
     });
-    if !context.output.json(&result)? {
-        context.output.text(&place.display().to_string())?;
-        context.output.note(&format!("a copy of {}; use it with --home", text::counted(lines, "line")));
-        if skipped > 0 {
-            context.output.note(&format!("{} could not be copied", text::counted(skipped, "line")));
-        }
+    context.output.json(&result)?;
+    context.output.text(&place.display().to_string())?;
+    context.output.note(&format!("a copy of {}; use it with --home", text::counted(lines, "line")));
+    if skipped > 0 {
+        context.output.note(&format!("{} could not be copied", text::counted(skipped, "line")));
     }
     Ok(Outcome::Done)
 }
@@ -189,12 +188,11 @@ impl Trial {
 pub fn list(context: &CommandContext) -> Result<Outcome> {
     let home = context.home()?;
     let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
-    if !context.output.json(&json!({ "trials": trials }))? {
-        let table = Table::listing(TRIALS, &trials, |trial| {
-            vec![shown(&trial.name), shown(&trial.made), shown(&trial.bytes), shown(&trial.home)]
-        });
-        context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
-    }
+    context.output.json(&json!({ "trials": trials }))?;
+    let table = Table::listing(TRIALS, &trials, |trial| {
+        vec![shown(&trial.name), shown(&trial.made), shown(&trial.bytes), shown(&trial.home)]
+    });
+    context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     Ok(Outcome::Done)
 }
 
@@ -210,14 +208,13 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     let count = changes.len();
     changes.truncate(limit);
     let is_cut = count > limit;
-    if !context.output.json(&json!({ "changes": changes, "count": count, "more": is_cut }))? {
-        let table = Table::listing(CHANGES, &changes, |change| {
-            vec![shown(change.deed), shown(&change.kind), shown(&change.id), shown(&change.what)]
-        });
-        context.output.table(&table, "nothing differs")?;
-        if is_cut {
-            context.output.note(&format!("{} in all; give --limit", text::counted(count, "change")));
-        }
+    context.output.json(&json!({ "changes": changes, "count": count, "more": is_cut }))?;
+    let table = Table::listing(CHANGES, &changes, |change| {
+        vec![shown(change.deed), shown(&change.kind), shown(&change.id), shown(&change.what)]
+    });
+    context.output.table(&table, "nothing differs")?;
+    if is_cut {
+        context.output.note(&format!("{} in all; give --limit", text::counted(count, "change")));
     }
     Ok(Outcome::Done)
 }
@@ -293,9 +290,8 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
     let place = place(&home, &args.name)?;
     trial(&home, &args.name)?;
     remove(&place).await?;
-    if !context.output.json(&json!({ "name": args.name, "dropped": true }))? {
-        context.output.outcome(&args.name, "dropped", "")?;
-    }
+    context.output.json(&json!({ "name": args.name, "dropped": true }))?;
+    context.output.outcome(&args.name, "dropped", "")?;
     Ok(Outcome::Done)
 }
 

@@ -17,6 +17,7 @@ use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
 use crate::setup::machine::Shell;
 use crate::setup::{AGENTS, Change, skill};
+use cerebro_core::domain::Run;
 use cerebro_durable as durable;
 use cerebro_service::backup;
 
@@ -99,7 +100,8 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
         }
     }
     let mut removed = Removed::default();
-    take_out(context, &setup, args.dry_run, &mut removed).await;
+    let run = Run::dry_if(args.dry_run);
+    take_out(context, &setup, run, &mut removed).await;
     let mut left = Vec::new();
     if folder.exists() {
         let is_all_out = removed.faults.is_empty();
@@ -131,7 +133,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     let program = &setup.invocation.program;
     let removal = Installation::of(program).removal(program);
     removed.notes.push(format!("the program stays: {}; to remove it: {removal}", setup.short(program)));
-    print(context, &setup, &args, &removed)
+    print(context, &setup, run, &removed)
 }
 
 /// Whether a daemon has worked in a folder. A folder `store` or `models` alone may belong to another program.
@@ -140,9 +142,9 @@ fn holds_memory(folder: &Path) -> bool {
 }
 
 /// Removes everything that was set up, and lists what cannot be removed.
-async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, removed: &mut Removed) {
+async fn take_out(context: &CommandContext, setup: &SetupContext, run: Run, removed: &mut Removed) {
     for agent in &AGENTS {
-        match take_agent(context, setup, agent.name, is_dry) {
+        match take_agent(context, setup, agent.name, run) {
             Ok((changes, notes)) => {
                 removed.changes.extend(changes);
                 removed.notes.extend(notes);
@@ -150,14 +152,14 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, 
             Err(error) => removed.faults.push(error.to_string()),
         }
     }
-    match autostart::remove(context, is_dry).await {
+    match autostart::remove(context, run).await {
         Ok((changes, notes)) => {
             removed.changes.extend(changes);
             removed.notes.extend(notes);
         }
         Err(error) => removed.faults.push(error.to_string()),
     }
-    match skill::remove(&setup.folder, None, is_dry) {
+    match skill::remove(&setup.folder, None, run) {
         Ok((changes, edited)) => {
             removed.changes.extend(changes);
             let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", setup.short(path));
@@ -165,7 +167,7 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, is_dry: bool, 
         }
         Err(error) => removed.faults.push(error.to_string()),
     }
-    match completions::remove(context, &Shell::ALL, is_dry) {
+    match completions::remove(context, &Shell::ALL, run) {
         Ok(changes) => removed.changes.extend(changes),
         Err(error) => removed.faults.push(error.to_string()),
     }
@@ -177,7 +179,7 @@ fn take_agent(
     context: &CommandContext,
     setup: &SetupContext,
     name: &str,
-    is_dry: bool,
+    run: Run,
 ) -> Result<(Vec<Change>, Vec<String>)> {
     let agent_files = AgentFiles::named(context, name)?;
     let package = agent_files.package.map(|removal| {
@@ -188,7 +190,7 @@ fn take_agent(
         return Ok((Vec::new(), notes));
     }
     let changes = agent_files.plan_removal()?;
-    let kept = if is_dry { Vec::new() } else { agent_files.apply_removal(&changes)? };
+    let kept = if run.is_dry() { Vec::new() } else { agent_files.apply_removal(&changes)? };
     notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
 }
@@ -236,22 +238,17 @@ fn remove(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
-fn print(
-    context: &CommandContext,
-    setup: &SetupContext,
-    args: &UninstallArgs,
-    removed: &Removed,
-) -> Result<Outcome> {
+fn print(context: &CommandContext, setup: &SetupContext, run: Run, removed: &Removed) -> Result<Outcome> {
     let short = if removed.faults.is_empty() { Outcome::Done } else { Outcome::Short };
     let faults: Vec<Value> = removed.faults.iter().map(|fault| json!(fault)).collect();
     let answer = json!({
-        "dry_run": args.dry_run, "files": files(&removed.changes, args.dry_run), "notes": removed.notes,
-        "faults": faults,
+        "dry_run": run.is_dry(), "files": files(&removed.changes, run), "notes": removed.notes, "faults": faults,
     });
     if context.output.json(&answer)? {
+        // A warning would repeat the faults.
         return Ok(short);
     }
-    if args.dry_run {
+    if run.is_dry() {
         context.output.write(&removed.changes.iter().map(Change::shown_difference).collect::<String>())?;
     } else {
         print_files(context, setup, &removed.changes, "nothing was set up")?;

@@ -52,13 +52,12 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
     let answer = json!({
         "version": own.to_string(), "newest": newest.to_string(), "is_newer": is_newer, "renewal": renewal,
     });
-    if !context.output.json(&answer)? {
-        let own = own.to_string();
-        context.output.facts(&[("this version", own), ("newest", newest.to_string())])?;
-        match renewal {
-            Some(renewal) => context.output.note(&format!("there is a newer version: {renewal}")),
-            None => context.output.note("no newer version is announced there"),
-        }
+    context.output.json(&answer)?;
+    let own = own.to_string();
+    context.output.facts(&[("this version", own), ("newest", newest.to_string())])?;
+    match renewal {
+        Some(renewal) => context.output.note(&format!("there is a newer version: {renewal}")),
+        None => context.output.note("no newer version is announced there"),
     }
     Ok(if is_newer { Outcome::Short } else { Outcome::Done })
 }

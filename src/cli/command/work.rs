@@ -249,9 +249,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let project = args.of.project.as_deref();
     let (answer, suggestions) =
         ask_of_project(context, request, |answer| answer.works.is_empty(), project).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     if !answer.enabled {
         context.output.note("the journal of work is off: `[work] enabled = false`");
     }
@@ -296,9 +294,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         return artifact(context, args.work, seq).await;
     }
     let answer = context.ask_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let (work, state) = (&answer.work, &answer.state);
     context.output.facts(&[
         ("work", shown(&work.work)),
@@ -387,9 +383,7 @@ async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
     let answer = context.ask_patiently(request).await?;
     let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
-    if context.output.json(answer.raw())? {
-        return Ok(outcome);
-    }
+    context.output.json(answer.raw())?;
     let until = context.output.moment(&answer.until);
     if answer.held {
         context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
@@ -403,9 +397,7 @@ async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let answer = context.ask_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
     let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
-    if context.output.json(answer.raw())? {
-        return Ok(outcome);
-    }
+    context.output.json(answer.raw())?;
     let work = &answer.work;
     if answer.free {
         context.output.outcome(work.work.raw(), "released", &format!(" {}", work.title.raw()))?;
@@ -426,9 +418,7 @@ const EFFECTS: &[(&str, Layout)] = &[
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
     let answer = context.ask_patiently(Request::new(of::WorkUnsettled)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let row = |effect: &work::Effect| {
         vec![
             shown(&effect.work),
@@ -469,7 +459,8 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
     loop {
         let newest = answer.events.last().map(|event| event.seq);
         last = newest.unwrap_or(last);
-        if newest.is_some() && !context.output.json(answer.raw())? {
+        if newest.is_some() {
+            context.output.json(answer.raw())?;
             context.output.table(&events(&answer.events), "")?;
         }
         if !args.follow {
@@ -488,9 +479,7 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
 async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
     let answer = context.ask_patiently(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     match &answer.text {
         // In the frame in which hooks give it to agents: somebody pastes it, and then it is neither a request nor a memory.
         Some(text) => context.output.text(&framed(text.raw()))?,
@@ -501,9 +490,7 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
 
 async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
     let answer = context.ask_patiently(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
         context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
@@ -513,9 +500,8 @@ async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Res
 
 async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
     let answer = context.ask_patiently(request).await?;
-    if !context.output.json(answer.raw())? {
-        changed(context, &answer.work, "forked")?;
-    }
+    context.output.json(answer.raw())?;
+    changed(context, &answer.work, "forked")?;
     Ok(Outcome::Done)
 }
 
@@ -547,13 +533,12 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
     }
     let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
     let answer = context.ask_patiently(request).await?;
-    if !context.output.json(answer.raw())? {
-        context.output.facts(&[
-            ("pieces of work", shown(&answer.works)),
-            ("texts", shown(&answer.texts)),
-            ("artifacts", shown(&answer.artifacts)),
-        ])?;
-    }
+    context.output.json(answer.raw())?;
+    context.output.facts(&[
+        ("pieces of work", shown(&answer.works)),
+        ("texts", shown(&answer.texts)),
+        ("artifacts", shown(&answer.artifacts)),
+    ])?;
     Ok(Outcome::Done)
 }
 
@@ -571,9 +556,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     }
     let answer = context.ask_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
     let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
-    if context.output.json(answer.raw())? {
-        return Ok(outcome);
-    }
+    context.output.json(answer.raw())?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("events", shown(&answer.events)),
@@ -595,9 +578,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
     let answer = context.ask_patiently(Request::new(of::WorkHead)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     match answer.note.as_ref().filter(|_| as_note) {
         Some(note) => context.output.text(note.raw())?,
         None if as_note => context.output.note("nothing is sealed yet"),
@@ -609,12 +590,11 @@ async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let answer = context.ask_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
     let is_sealed = answer.sealed;
-    if !context.output.json(answer.raw())? {
-        if is_sealed {
-            context.output.text(&format!("{:#}", answer.raw()))?;
-        } else {
-            context.output.note("it is not under a seal yet; `cerebro work head` seals");
-        }
+    context.output.json(answer.raw())?;
+    if is_sealed {
+        context.output.text(&format!("{:#}", answer.raw()))?;
+    } else {
+        context.output.note("it is not under a seal yet; `cerebro work head` seals");
     }
     Ok(if is_sealed { Outcome::Done } else { Outcome::Short })
 }

@@ -145,9 +145,7 @@ fn next_step(worker: &Worker) -> Option<String> {
 }
 
 fn show(context: &CommandContext, worker: &Worker) -> Result<()> {
-    if context.output.json(&json!(worker))? {
-        return Ok(());
-    }
+    context.output.json(&json!(worker))?;
     context.output.facts(&[
         ("worker", shown(&worker.state)),
         ("provider", shown(&worker.provider)),
@@ -203,9 +201,8 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
         Some(JobsAction::Retry) => {
             let retried = daemon.read(Request::new(of::JobsRetry)).await?;
             daemon.close().await;
-            if !context.output.json(retried.raw())? {
-                context.output.note(&format!("tried again: {}", text::counted(retried.revived, "job")));
-            }
+            context.output.json(retried.raw())?;
+            context.output.note(&format!("tried again: {}", text::counted(retried.revived, "job")));
             return Ok(Outcome::Done);
         }
         Some(JobsAction::List(list)) => list,
@@ -227,9 +224,7 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
         }
     }
     daemon.close().await;
-    if context.output.json(&raw)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&raw)?;
     let Jobs { queued, leased, dead, jobs } = all;
     context.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
     let table = Table::listing(JOBS, &jobs, |job| {
@@ -249,9 +244,8 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
     let begun = daemon.read(Request::new(of::Reindex)).await?;
     if args.no_wait {
         daemon.close().await;
-        if !context.output.json(begun.raw())? {
-            context.output.note("it has begun; `cerebro worker status --wait` shows the progress");
-        }
+        context.output.json(begun.raw())?;
+        context.output.note("it has begun; `cerebro worker status --wait` shows the progress");
         return Ok(Outcome::Done);
     }
     let worker = watch(context, &daemon).await?;
@@ -263,11 +257,10 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
             None => error,
         });
     }
-    if !context.output.json(&json!({ "model": begun.model, "worker": worker }))? {
-        context.output.note(&format!("every live memory has vectors of {}", shown(&begun.model)));
-        if worker.dead > 0 {
-            context.output.note("except some that were given up: `cerebro jobs` lists them");
-        }
+    context.output.json(&json!({ "model": begun.model, "worker": worker }))?;
+    context.output.note(&format!("every live memory has vectors of {}", shown(&begun.model)));
+    if worker.dead > 0 {
+        context.output.note("except some that were given up: `cerebro jobs` lists them");
     }
     Ok(Outcome::Done)
 }

@@ -1,8 +1,9 @@
 //! A temporary data folder with its daemon.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +13,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{Agent, DEADLINE, POLL_EVERY, PROGRAM, Pump, Value};
+
+/// Every file and folder below a folder, with its mode and content.
+pub fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let data = if path.is_dir() {
+            found.extend(tree(&path));
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode();
+        found.insert(path, (mode, data));
+    }
+    found
+}
 
 /// A data folder, a `$HOME` and a work folder of their own; what runs on them ends with it.
 pub struct Home {
@@ -131,6 +148,14 @@ impl Home {
     /// What the processes have as `$HOME`.
     pub fn user(&self) -> PathBuf {
         self.root.path().join("user")
+    }
+
+    /// Writes a file of the user, below `$HOME`. Returns its path.
+    pub fn write(&self, file: &str, text: &str) -> PathBuf {
+        let path = self.user().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
     }
 
     /// The working folder of processes: outside any repository.

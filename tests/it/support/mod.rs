@@ -29,7 +29,7 @@ pub use browser::Browser;
 pub use disk::Disk;
 pub use faulty_disk::FaultyDisk;
 pub use faulty_provider::{Behavior, FaultyProvider};
-pub use home::{Finished, Home, finish, kill};
+pub use home::{Finished, Home, finish, kill, tree};
 pub use model::{library, model_files, model_folder, model_home};
 pub use network::{Watch, internet_sockets};
 pub use provider::{Provider, Scene};

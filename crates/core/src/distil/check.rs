@@ -44,72 +44,47 @@ pub struct Distilled {
     pub dropped: BTreeMap<Reason, u32>,
 }
 
-/// Why a claim or an operation is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It has the wrong form, an unknown kind or no words.
-    Malformed,
-    /// It exceeds the bound of one answer.
-    TooMany,
-    /// It, its title, a quote or its list of citations is too long, or a quote is too short.
-    Length,
-    /// Another claim says the same.
-    Repeated,
-    /// It cites nothing.
-    NoEvidence,
-    /// It cites an exchange that was not shown.
-    UnknownExchange,
-    /// It cites a memory that was not shown.
-    UnknownSource,
-    /// It cites too few memories.
-    FewSources,
-    /// A quote does not occur in the exchange that it cites.
-    QuoteNotFound,
-    /// It is about the user's will, and no quote is the user's; or it is a decision, and no quote is the user's or the
-    /// agent's.
-    NotTheUser,
-    /// It says that something works, and no quote is of a command that succeeded.
-    NoSuccess,
-    /// A command, path or address in it occurs in no exchange that it cites; for an insight, a number or a name in
-    /// no memory.
-    Unfounded,
-    /// It reads like an instruction.
-    Instruction,
-    /// Redaction found something in it.
-    Secret,
-    /// An operation names an item that was not shown.
-    UnknownItem,
-    /// An operation does not fit the present places of its items.
-    Unfit,
-    /// An item would be merged into one that does not say all of it.
-    SaysMore,
-    /// More items would be taken away than one arrangement may take.
-    TooManyTaken,
-}
-
-impl Reason {
-    /// The stored and published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::TooMany => "too_many",
-            Self::Length => "length",
-            Self::Repeated => "repeated",
-            Self::NoEvidence => "no_evidence",
-            Self::UnknownExchange => "unknown_exchange",
-            Self::UnknownSource => "unknown_source",
-            Self::FewSources => "few_sources",
-            Self::QuoteNotFound => "quote_not_found",
-            Self::NotTheUser => "not_the_user",
-            Self::NoSuccess => "no_success",
-            Self::Unfounded => "unfounded",
-            Self::Instruction => "instruction",
-            Self::Secret => "secret",
-            Self::UnknownItem => "unknown_item",
-            Self::Unfit => "unfit",
-            Self::SaysMore => "says_more",
-            Self::TooManyTaken => "too_many_taken",
-        }
+named! {
+    /// Why a claim or an operation is dropped.
+    pub enum Reason {
+        /// It has the wrong form, an unknown kind or no words.
+        Malformed = "malformed",
+        /// It exceeds the bound of one answer.
+        TooMany = "too_many",
+        /// It, its title, a quote or its list of citations is too long, or a quote is too short.
+        Length = "length",
+        /// Another claim says the same.
+        Repeated = "repeated",
+        /// It cites nothing.
+        NoEvidence = "no_evidence",
+        /// It cites an exchange that was not shown.
+        UnknownExchange = "unknown_exchange",
+        /// It cites a memory that was not shown.
+        UnknownSource = "unknown_source",
+        /// It cites too few memories.
+        FewSources = "few_sources",
+        /// A quote does not occur in the exchange that it cites.
+        QuoteNotFound = "quote_not_found",
+        /// It is about the user's will, and no quote is the user's; or it is a decision, and no quote is the user's or the
+        /// agent's.
+        NotTheUser = "not_the_user",
+        /// It says that something works, and no quote is of a command that succeeded.
+        NoSuccess = "no_success",
+        /// A command, path or address in it occurs in no exchange that it cites; for an insight, a number or a name in
+        /// no memory.
+        Unfounded = "unfounded",
+        /// It reads like an instruction.
+        Instruction = "instruction",
+        /// Redaction found something in it.
+        Secret = "secret",
+        /// An operation names an item that was not shown.
+        UnknownItem = "unknown_item",
+        /// An operation does not fit the present places of its items.
+        Unfit = "unfit",
+        /// An item would be merged into one that does not say all of it.
+        SaysMore = "says_more",
+        /// More items would be taken away than one arrangement may take.
+        TooManyTaken = "too_many_taken",
     }
 }
 

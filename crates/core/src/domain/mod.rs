@@ -12,6 +12,7 @@ pub mod limits;
 mod memory;
 mod project;
 mod proven;
+mod run;
 mod session;
 mod trigger;
 
@@ -35,6 +36,7 @@ pub use proven::{
     PastAnswer, PastCommit, PastFailure, PastFix, PastPlan, PastRefusal, PastTask, PastToDo, Proven,
     left_to_do,
 };
+pub use run::Run;
 pub use session::{EndReason, PERSON, Prompt, Session};
 pub use trigger::{Trigger, TriggerError, Workplace};
 

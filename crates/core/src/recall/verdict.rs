@@ -1,11 +1,12 @@
 //! The label `match`: how well the best hit answers.
 
-/// How well the best hit fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Match {
-    Strong,
-    Partial,
-    None,
+named! {
+    /// How well the best hit fits.
+    pub enum Match {
+        Strong = "strong",
+        Partial = "partial",
+        None = "none",
+    }
 }
 
 /// The figures from which the label is computed.

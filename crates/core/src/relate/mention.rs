@@ -13,28 +13,17 @@ const MENTION_BYTES_MAX: usize = 128;
 /// Shortest symbol worth comparing, in bytes.
 const SYMBOL_BYTES_MIN: usize = 5;
 
-/// What is mentioned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MentionKind {
-    /// A file, by its path or name.
-    File,
-    /// A function, type, constant or setting, as code writes it.
-    Symbol,
-    /// The code of an error.
-    Error,
-    /// A package, by its name without the version.
-    Package,
-}
-
-impl MentionKind {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Symbol => "symbol",
-            Self::Error => "error",
-            Self::Package => "package",
-        }
+named! {
+    /// What is mentioned.
+    pub enum MentionKind {
+        /// A file, by its path or name.
+        File = "file",
+        /// A function, type, constant or setting, as code writes it.
+        Symbol = "symbol",
+        /// The code of an error.
+        Error = "error",
+        /// A package, by its name without the version.
+        Package = "package",
     }
 }
 

@@ -23,11 +23,6 @@ const INLINE_DATA_MIN: usize = 64;
 
 /// The sections of Markdown under its headings. Their text is the source unchanged, without inline data.
 pub(super) fn markdown(source: &str, outline: &mut Outline) {
-    add_markdown(outline, source, 0, None);
-}
-
-/// Adds Markdown whose headings are `below` levels deeper.
-pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, page: Option<u32>) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut begin = 0;
     let mut heading: Option<String> = None;
@@ -35,11 +30,11 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { .. }) => {
-                outline.text(&without_inline_data(&source[begin..range.start.max(begin)]), page);
+                outline.text(&without_inline_data(&source[begin..range.start.max(begin)]), None);
                 heading = Some(String::new());
             }
             Event::End(TagEnd::Heading(level)) => {
-                outline.heading(below + level as usize, &heading.take().unwrap_or_default());
+                outline.heading(level as usize, &heading.take().unwrap_or_default());
                 begin = range.end;
             }
             Event::Text(text) | Event::Code(text) => {
@@ -64,7 +59,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
             break;
         }
     }
-    outline.text(&without_inline_data(&source[begin..]), page);
+    outline.text(&without_inline_data(&source[begin..]), None);
 }
 
 /// A text without the Base64 of its `data:` URLs, which nobody searches for. The image itself is kept as an image.
@@ -93,7 +88,7 @@ fn without_inline_data(source: &str) -> Cow<'_, str> {
 
 /// The sections of HTML, converted to Markdown first.
 pub(super) fn html(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
-    add_html(outline, source, None)?;
+    html_text(source, outline)?;
     add_images_of_html(outline, source);
     Ok(())
 }
@@ -182,8 +177,8 @@ fn attributes(tag: &str) -> Vec<(&str, &str)> {
     }
 }
 
-/// Adds HTML.
-pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -> Result<(), DocumentError> {
+/// The sections of HTML, without its images.
+pub(super) fn html_text(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     let end = source.match_indices('<').nth(TAGS_MAX).map(|(at, _)| at);
     let source = &source[..end.unwrap_or(source.len())];
     // The library recurses through elements in places.
@@ -195,7 +190,7 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     }
     let config = html2text::config::plain().no_table_borders().link_footnotes(false);
     let text = config.string_from_read(source.as_bytes(), WIDTH).map_err(DocumentError::malformed)?;
-    add_markdown(outline, &text, 0, page);
+    markdown(&text, outline);
     if end.is_some() {
         outline.cut();
     }

@@ -289,7 +289,7 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     for href in spine.iter().filter_map(|id| items.get(id)) {
         let name = format!("{folder}{href}");
         let Some(chapter) = part(&mut archive, &name)? else { continue };
-        markup::add_html(outline, &chapter, None)?;
+        markup::html_text(&chapter, outline)?;
         let (folder, _) = name.rsplit_once('/').unwrap_or_default();
         let images = markup::images(&chapter).into_iter();
         shown.extend(images.map(|(target, caption)| (resolved(folder, &target), caption)));

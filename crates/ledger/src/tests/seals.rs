@@ -1,26 +1,21 @@
 //! Seals, their proofs and their notes.
 
 use super::Piece;
-use crate::seal::{EpochKey, Leaf, Log, Seal, grew};
+use crate::seal::{EpochKey, Leaf, Log, Seal};
 
 fn leaf(piece: &Piece, pruned: bool) -> Leaf {
     Leaf { work: piece.work.id, seq: piece.work.seq, head: piece.work.head, pruned }
 }
 
 /// Seals of 1 to 9 leaves each, and the log.
-fn sealed() -> (Vec<Seal>, Log, Vec<[u8; 32]>, EpochKey) {
+fn sealed() -> (Vec<Seal>, Log, EpochKey) {
     let key = EpochKey::new(&[3; 32]);
-    let (mut log, mut seals, mut roots) = (Log::default(), Vec::new(), vec![log_root()]);
+    let (mut log, mut seals) = (Log::default(), Vec::new());
     for count in 1..10 {
         let leaves = (0..count).map(|i| leaf(&Piece::notes("session", i), false).text()).collect();
         seals.push(log.seal("cerebro-journal/test", leaves, 0, &key, None));
-        roots.push(log.root());
     }
-    (seals, log, roots, key)
-}
-
-fn log_root() -> [u8; 32] {
-    Log::default().root()
+    (seals, log, key)
 }
 
 #[test]
@@ -36,7 +31,7 @@ fn a_leaf_is_parsed_from_its_text() {
 
 #[test]
 fn stored_seals_are_accepted_and_changed_ones_are_not() {
-    let (seals, log, _, key) = sealed();
+    let (seals, log, key) = sealed();
     let mut again = Log::default();
     for seal in &seals {
         assert!(again.take_in(seal) && seal.is_signed_by(&key.public()));
@@ -72,23 +67,8 @@ fn an_outsider_can_check_inclusion() {
 }
 
 #[test]
-fn an_outsider_can_check_that_a_later_tree_extends_an_earlier_one() {
-    let (seals, log, roots, _) = sealed();
-    let new = (log.size(), &log.root());
-    for (seal, root) in seals.iter().zip(&roots[1..]) {
-        let path = log.prove_growth(seal.size).unwrap();
-        assert!(grew((seal.size, root), new, &path));
-        if seal.size < log.size() {
-            assert!(!grew((seal.size, &[5; 32]), new, &path), "another past");
-        }
-    }
-    assert!(grew((0, &roots[0]), new, &[]));
-    assert_eq!(log.prove_growth(log.size() + 1), None, "rolled back");
-}
-
-#[test]
 fn a_note_has_the_form_of_a_checkpoint() {
-    let (seals, _, _, key) = sealed();
+    let (seals, _, key) = sealed();
     let note = seals[2].note(&key.public());
     let lines: Vec<&str> = note.lines().collect();
     assert_eq!(lines[0], "cerebro-journal/test");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::*;
 use crate::use_cases::{exported, with_service};
 use crate::*;
-use cerebro_core::domain::{EventKind, Kind, Nature, Project, Scope, SessionId, Validity};
+use cerebro_core::domain::{EventKind, Nature, Project, Scope, SessionId};
 use cerebro_core::truth::Action;
 use cerebro_store::{CycleState, StepOutcome};
 
@@ -30,11 +30,12 @@ impl<const TEST: usize> TestClock<TEST> {
 }
 
 fn caller() -> Caller {
-    Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: true }
-}
-
-fn session() -> SessionId {
-    SessionId::parse("s1").unwrap()
+    Caller {
+        project: Project::parse("demo").unwrap(),
+        agent: agent_name("test"),
+        person: true,
+        session: SessionId::parse("s1").unwrap(),
+    }
 }
 
 async fn save(
@@ -45,19 +46,9 @@ async fn save(
     tags: &[&str],
 ) -> MemoryId {
     let request = SaveRequest {
-        title: title.to_owned(),
-        content: content.to_owned(),
-        kind: Kind::manual(),
-        scope: Scope::Project(caller().project),
-        topic_key: None,
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        session: session(),
-        supersedes: Vec::new(),
-        evidence: None,
-        valid: Validity::default(),
         nature,
-        trigger: None,
-        door: Door::EXPLICIT,
+        ..SaveRequest::new(title, content, Scope::Project(caller().project), Door::EXPLICIT)
     };
     service.memories.save(&caller(), request).await.unwrap().memory.id
 }
@@ -72,7 +63,6 @@ async fn context(service: &Service) -> String {
     let follow_ups = FollowUps { search: "s".to_owned(), read: "r".to_owned(), save: "w".to_owned() };
     let request = ContextRequest {
         project: Some(caller().project),
-        session: session(),
         scope: None,
         limit: 50,
         max_bytes: 65_536,
@@ -147,21 +137,13 @@ fn what_was_changed_since_is_left_alone() {
         TestClock::<1>::pass(500);
         service.consolidating.plan(false).await.unwrap();
         let patch = |content: &str| Patch { content: Some(content.to_owned()), ..Patch::default() };
-        service
-            .memories
-            .update(&caller(), &session(), &episodes[0], patch("It happened twice."))
-            .await
-            .unwrap();
+        service.memories.update(&caller(), &episodes[0], patch("It happened twice.")).await.unwrap();
         let applied = service.consolidating.apply(None).await.unwrap().cycle;
         let outcomes = (applied.count(StepOutcome::Done), applied.count(StepOutcome::Skipped));
         assert_eq!(outcomes, (2, 1), "one was written since the plan");
 
         // Who writes an archived one anew has it back, and undoing does not touch it.
-        let updated = service
-            .memories
-            .update(&caller(), &session(), &episodes[1], patch("Nobody knows."))
-            .await
-            .unwrap();
+        let updated = service.memories.update(&caller(), &episodes[1], patch("Nobody knows.")).await.unwrap();
         assert!(!updated.memory.is_archived());
         let undone = service.consolidating.undo(None).await.unwrap().cycle;
         assert_eq!((undone.count(StepOutcome::Undone), undone.count(StepOutcome::Left)), (1, 1));
@@ -178,15 +160,15 @@ fn a_merged_memory_that_is_put_back_has_its_place_again() {
         service.consolidating.plan(false).await.unwrap();
         service.consolidating.apply(None).await.unwrap();
         assert!(service.recall.marks(&[old]).await.unwrap()[&old].iter().any(|mark| mark.name == "old"));
-        assert!(service.memories.archive(&caller(), &session(), &old, false).await.unwrap().changed);
+        assert!(service.memories.archive(&caller(), &old, false).await.unwrap().changed);
         assert!(service.recall.marks(&[old]).await.unwrap().is_empty(), "neither old nor archived");
         assert_eq!(search(&service, "upload worker", false).await.0.len(), 2);
         // By hand, it goes and comes like any other; a pinned one does not go.
-        service.memories.archive(&caller(), &session(), &new, true).await.unwrap();
+        service.memories.archive(&caller(), &new, true).await.unwrap();
         assert_eq!(search(&service, "upload worker", false).await.0, [old]);
-        service.memories.pin(&caller(), &session(), &new, true).await.unwrap();
+        service.memories.pin(&caller(), &new, true).await.unwrap();
         assert_eq!(search(&service, "upload worker", false).await.0.len(), 2, "who pins it wants it read");
-        assert!(service.memories.archive(&caller(), &session(), &new, true).await.is_err());
+        assert!(service.memories.archive(&caller(), &new, true).await.is_err());
         let events = service.recall.events(0, 100).await.unwrap();
         let count = |kind| events.iter().filter(|event| event.kind == kind).count();
         assert_eq!((count(EventKind::MemoryArchived), count(EventKind::MemoryReinstated)), (2, 1));

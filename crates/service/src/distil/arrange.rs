@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{DistilSettings, Review, job::Task};
 use crate::{
-    Distilling, ServiceError,
+    Caller, Distilling, ServiceError,
     jobs::{JobError, Payer, Question, ask},
-    memories::handbook::{Distiller, HandbookSources, put_rendered},
+    memories::handbook::{HandbookSources, distiller, put_rendered},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
 use cerebro_core::distil::operations::{Handbook, Position, conserves};
@@ -215,7 +215,7 @@ impl Distilling {
             at: Timestamp::UNIX_EPOCH,
             decided_at: None,
         };
-        let by = Distiller::of(&self.memories);
+        let by = distiller(&self.memories);
         let kept = self.base.store.transact(&Keep { distilling: self, by: &by, arrangement }).await?;
         if kept.project.is_some() && kept.state == ArrangementState::Accepted {
             self.memories.render_all_again().await;
@@ -277,7 +277,7 @@ impl Distilling {
         id: &ArrangementId,
         wanted: ArrangementState,
     ) -> Result<(Arrangement, bool), ServiceError> {
-        let by = Distiller::of(&self.memories);
+        let by = distiller(&self.memories);
         let decided = self.base.store.transact(&Decide { distilling: self, by: &by, id, wanted }).await?;
         if decided.1 && decided.0.project.is_some() {
             self.memories.render_all_again().await;
@@ -312,7 +312,7 @@ fn fitted(
 /// Keeps the operations that passed and still fit.
 struct Keep<'a> {
     distilling: &'a Distilling,
-    by: &'a Distiller,
+    by: &'a Caller,
     arrangement: Arrangement,
 }
 
@@ -343,7 +343,7 @@ impl Decision for Keep<'_> {
 /// A person's decision on an arrangement.
 struct Decide<'a> {
     distilling: &'a Distilling,
-    by: &'a Distiller,
+    by: &'a Caller,
     id: &'a ArrangementId,
     wanted: ArrangementState,
 }

@@ -1,8 +1,8 @@
 //! Accepting without a person, if the settings allow it: a claim that two sessions make, one of them in the user's words.
 
 use crate::{
-    Distilling, Door, ServiceError,
-    memories::{handbook::Distiller, save},
+    Caller, Distilling, Door, ServiceError,
+    memories::{handbook::distiller, save},
 };
 use cerebro_core::distil::{is_supported, quotes_user, say_the_same};
 use cerebro_core::domain::{
@@ -56,8 +56,8 @@ impl Distilling {
         claim: &Candidate,
         other: &Candidate,
     ) -> Result<bool, ServiceError> {
-        let by = Distiller::of(&self.memories);
-        let prepared = self.prepared_candidate(&by.caller, &by.session, other, &session.project).await?;
+        let by = distiller(&self.memories);
+        let prepared = self.prepared_candidate(&by, other, &session.project).await?;
         let decision = Corroborate {
             distilling: self,
             by: &by,
@@ -82,7 +82,7 @@ fn continues(session: &PastSession, earlier: &PastSession) -> bool {
 /// Accepts two claims that say the same as one memory: that of the earlier claim, which may exist already.
 struct Corroborate<'a> {
     distilling: &'a Distilling,
-    by: &'a Distiller,
+    by: &'a Caller,
     claim: &'a CandidateId,
     other: &'a CandidateId,
     prepared: &'a save::Prepared,
@@ -127,11 +127,8 @@ impl Decision for Corroborate<'_> {
             }
             _ => {
                 let door = Door::Brought(Origin::Transcript);
-                let written = self
-                    .distilling
-                    .memories
-                    .put_prepared(write, &self.by.caller, self.prepared, door)
-                    .await?;
+                let written =
+                    self.distilling.memories.put_prepared(write, self.by, self.prepared, door).await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.decide_candidate(&other, &others_past);

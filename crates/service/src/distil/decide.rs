@@ -6,8 +6,7 @@ use crate::{
 };
 use cerebro_core::distil;
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, SessionId,
-    Validity,
+    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope,
 };
 use cerebro_store::{Decision, Write};
 
@@ -28,12 +27,7 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] if its evidence no longer holds; those of
     /// [`Memories::save`](crate::Memories::save).
-    pub async fn accept_candidate(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &CandidateId,
-    ) -> Result<Decided, ServiceError> {
+    pub async fn accept_candidate(&self, caller: &Caller, id: &CandidateId) -> Result<Decided, ServiceError> {
         let (candidate, past) = self.candidate(id).await?;
         if candidate.state == CandidateState::Accepted {
             let memory = match candidate.memory {
@@ -43,7 +37,7 @@ impl Distilling {
             let memory = memory.map(|memory| (memory, SaveOutcome::Unchanged));
             return Ok(Decided { candidate, memory, changed: false });
         }
-        let prepared = self.prepared_candidate(caller, session, &candidate, &past.project).await?;
+        let prepared = self.prepared_candidate(caller, &candidate, &past.project).await?;
         let decided =
             self.base.store.transact(&Accept { distilling: self, caller, id, prepared: &prepared }).await?;
         self.memories.render_again(self.memories.rendered_handbooks(Some(&past.project)).await).await;
@@ -54,24 +48,14 @@ impl Distilling {
     pub(super) async fn prepared_candidate(
         &self,
         caller: &Caller,
-        session: &SessionId,
         candidate: &Candidate,
         project: &Project,
     ) -> Result<save::Prepared, ServiceError> {
+        let (title, text) = (candidate.title.to_string(), candidate.text.to_string());
         let request = SaveRequest {
-            title: candidate.title.to_string(),
-            content: candidate.text.to_string(),
             kind: Kind::parse(candidate.kind.memory_type()).unwrap_or_else(Kind::manual),
-            scope: Scope::Project(project.clone()),
-            topic_key: None,
             tags: vec![TAG.to_owned()],
-            session: session.clone(),
-            supersedes: Vec::new(),
-            evidence: None,
-            valid: Validity::default(),
-            nature: None,
-            trigger: None,
-            door: Door::EXPLICIT,
+            ..SaveRequest::new(title, text, Scope::Project(project.clone()), Door::EXPLICIT)
         };
         self.memories.prepare_save(caller, request, Origin::Transcript).await
     }

@@ -6,14 +6,14 @@ use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Timestamp,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
 };
 use cerebro_core::redact::redact_text;
 
 const MODEL: &str = "test/model";
 
 pub(crate) fn caller() -> Caller {
-    Caller { project: project(), agent: agent_name("cli"), person: true }
+    Caller { project: project(), agent: agent_name("cli"), person: true, session: session("now") }
 }
 
 /// A session of three exchanges, and the candidates of four claims about it, of which one cites what has changed.
@@ -56,8 +56,7 @@ pub(crate) async fn accepted(
 ) -> Vec<MemoryId> {
     let mut memories = Vec::new();
     for candidate in candidates {
-        let accepted =
-            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        let accepted = service.distilling.accept_candidate(&caller(), &candidate.id).await.unwrap();
         memories.push(accepted.memory.unwrap().0.id);
     }
     memories
@@ -96,8 +95,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         assert_eq!(due, [], "it was distilled");
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
 
-        let accepted =
-            service.distilling.accept_candidate(&caller(), &session("now"), &first.id).await.unwrap();
+        let accepted = service.distilling.accept_candidate(&caller(), &first.id).await.unwrap();
         let (memory, _) = accepted.memory.unwrap();
         assert_eq!((memory.content.as_str(), memory.taint.origin), ("the first", Origin::Transcript));
         assert_eq!((memory.scope.project(), memory.kind.as_str()), (Some(&past.project), "discovery"));
@@ -128,7 +126,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         );
 
         // A purge takes the words of the candidate along.
-        service.memories.delete(&caller(), &session("now"), &memory.id, true).await.unwrap();
+        service.memories.purge(&caller(), &memory.id, Vec::new()).await.unwrap();
         let (purged, _) = service.distilling.candidate(&first.id).await.unwrap();
         assert_eq!((purged.text.as_str(), purged.state), ("", CandidateState::Rejected));
     });
@@ -142,13 +140,13 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         let memories = accepted(&service, [first, second, all]).await;
         // Somebody made the second their own.
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
-        service.memories.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
+        service.memories.update(&caller(), &memories[1], patch).await.unwrap();
 
         let exchanges =
             service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
         let end = exchanges.iter().find(|exchange| exchange.seq == 2).unwrap().at;
         let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(
             (forgotten.exchanges, &forgotten.purged, &forgotten.kept),
             (2, &memories[..1].to_vec(), &memories[1..2].to_vec())
@@ -165,12 +163,12 @@ fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
         assert_eq!((count_of(EventKind::CandidateRetracted), count_of(EventKind::MemoryPurged)), (3, 1));
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        service.history.forget(&forget, false).await.unwrap();
+        service.history.forget(&forget, Run::Real).await.unwrap();
         assert!(!live(&memories[2]).await);
         assert_eq!(service.base.store.candidates().of_session(&past.id).await.unwrap(), []);
         assert_eq!(service.base.store.distil_runs().of(std::slice::from_ref(&past.id)).await.unwrap(), []);
         // What was forgotten cannot be brought back.
-        let refused = service.memories.restore(&caller(), &session("now"), &memories[2]).await;
+        let refused = service.memories.restore(&caller(), &memories[2]).await;
         assert!(matches!(refused, Err(ServiceError::Purged(_))), "{refused:?}");
     });
 }
@@ -192,15 +190,15 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
         assert!(!second.is_live() && !second.purged, "{second:?}");
 
         // One that somebody deleted could be restored with all that it said.
-        service.memories.delete(&caller(), &session("now"), &handbooks[1], false).await.unwrap();
+        service.memories.delete(&caller(), &handbooks[1]).await.unwrap();
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept), (2, vec![]));
         for id in [&memories[1], &memories[2], &handbooks[0], &handbooks[1]] {
             assert!(found(id).await.purged, "{id}");
         }
         assert_eq!(rendered(&service).await, [], "nothing is left to tell of");
-        service.memories.restore(&caller(), &session("now"), &memories[0]).await.unwrap();
+        service.memories.restore(&caller(), &memories[0]).await.unwrap();
     });
 }
 
@@ -212,13 +210,12 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
             (0..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), "something else")).collect();
         service.history.commit(batch("s", other)).await.unwrap();
         for candidate in &candidates {
-            let refused =
-                service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await;
+            let refused = service.distilling.accept_candidate(&caller(), &candidate.id).await;
             assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");
         }
         // What a forgotten text is told by goes, wherever it stands.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
-        service.history.forget(&forget, false).await.unwrap();
+        service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
     });
 }
@@ -284,7 +281,7 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
         let (past, memories, waiting) = arranged(&service).await;
         service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
-        service.memories.update(&caller(), &session("now"), &memories[0], patch).await.unwrap();
+        service.memories.update(&caller(), &memories[0], patch).await.unwrap();
         let whole = rendered(&service).await;
         assert!(whole[0].content.contains("in my words"), "{}", whole[0].content);
         let revision = whole[0].revision;
@@ -293,12 +290,12 @@ fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
 
         let own = rendered(&service).await.remove(0);
         let patch = Patch { content: Some("My own handbook".to_owned()), ..Patch::default() };
-        service.memories.update(&caller(), &session("now"), &own.id, patch).await.unwrap();
+        service.memories.update(&caller(), &own.id, patch).await.unwrap();
         service.memories.render_handbook(Some(&project())).await.unwrap();
         assert_eq!(rendered(&service).await.len(), 1, "the summary");
 
         let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
-        let forgotten = service.history.forget(&forget, false).await.unwrap();
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!((forgotten.purged.len(), forgotten.kept.len()), (2, 2), "{forgotten:?}");
         assert!(forgotten.kept.contains(&own.id) && forgotten.kept.contains(&memories[0]));
         assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
@@ -322,7 +319,7 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         let due = async |idle| service.distilling.arranging_due(idle).await.unwrap();
         assert_eq!(due(Duration::ZERO).await, [], "nothing was accepted");
         for (candidate, _) in service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap() {
-            service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+            service.distilling.accept_candidate(&caller(), &candidate.id).await.unwrap();
         }
         // Of all projects as well: nothing of them is arranged there.
         assert_eq!(due(Duration::ZERO).await, [Some(project()), None]);
@@ -346,7 +343,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
         let (_, memories, waiting) = arranged(&service).await;
         service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         let before = rendered(&service).await;
-        service.memories.delete(&caller(), &session("now"), &memories[1], true).await.unwrap();
+        service.memories.purge(&caller(), &memories[1], Vec::new()).await.unwrap();
         let after = rendered(&service).await;
         assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
         assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
@@ -360,7 +357,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
 fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.memories.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
+        service.memories.delete(&caller(), &memories[0]).await.unwrap();
         let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
         // Of all projects, what has no topic there is shown, and not saved for all to find.

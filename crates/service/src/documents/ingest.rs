@@ -2,7 +2,7 @@
 
 use crate::{Documents, ServiceError, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Run, Timestamp,
     limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -66,7 +66,6 @@ struct Draft {
     chunks: Vec<DraftChunk>,
     images: Vec<DocumentImage>,
     redacted: usize,
-    dry_run: bool,
 }
 
 struct DraftChunk {
@@ -77,7 +76,7 @@ struct DraftChunk {
 }
 
 impl Draft {
-    fn of(read: DocumentRead, dry_run: bool) -> Self {
+    fn of(read: DocumentRead) -> Self {
         let mut redacted = 0;
         let mut clean = |text: &str| {
             let cleaned = redact_text(text);
@@ -106,7 +105,7 @@ impl Draft {
         let images = seen.map(|image| draft_image(image, &mut clean)).collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
         let loaded_by = read.loaded_by;
-        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted, dry_run }
+        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
@@ -191,7 +190,7 @@ impl Decision for Draft {
             cut: self.cut,
             redacted: self.redacted,
         };
-        if ingested.changed && !self.dry_run {
+        if ingested.changed {
             write.ingest_document(&document, new, gone);
         }
         Ok(ingested)
@@ -208,11 +207,11 @@ fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkI
 
 impl Documents {
     /// Stores the content of a file: new chunks are written, chunks that it no longer has are removed, the rest stays
-    /// untouched; all of it or nothing. With `dry_run` nothing is written.
+    /// untouched; all of it or nothing.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a path with control characters, or a failing store.
-    pub async fn ingest(&self, read: DocumentRead, dry_run: bool) -> Result<Ingested, ServiceError> {
+    pub async fn ingest(&self, read: DocumentRead, run: Run) -> Result<Ingested, ServiceError> {
         if read.path.contains(char::is_control) {
             return Err(ServiceError::invalid(
                 "path",
@@ -220,9 +219,9 @@ impl Documents {
                 "it has a line break or another control character",
             ));
         }
-        let draft = on_a_thread("preparing a document", move || Draft::of(read, dry_run)).await?;
-        let ingested = self.base.store.transact(&draft).await?;
-        if ingested.changed && !dry_run {
+        let draft = on_a_thread("preparing a document", move || Draft::of(read)).await?;
+        let ingested = self.base.store.transact_as(run, &draft).await?;
+        if ingested.changed && run == Run::Real {
             self.evidence.changed(Evidence::Documents);
         }
         Ok(ingested)

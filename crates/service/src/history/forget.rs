@@ -9,7 +9,7 @@ use crate::{
     index::Evidence,
 };
 use cerebro_core::domain::{
-    AncestorKind, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, SessionId,
+    AncestorKind, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, Run, SessionId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
@@ -61,7 +61,7 @@ impl History {
     /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. A text
     /// that is the only condition keeps all later exchanges with it out, whatever their session. It works
     /// page by page: if it is stopped half-way, it can be repeated. Backups and old files of the database may still
-    /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. With `dry_run` it only
+    /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. A dry run only
     /// counts.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl History {
     pub(crate) async fn forget<'a>(
         &self,
         what: impl Into<Meant<'a>>,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Forgotten, ServiceError> {
         let what = what.into();
         if let Meant::Asked(asked) = what {
@@ -77,7 +77,7 @@ impl History {
                 let problem = "say what to forget: a session, a project, a time or a text";
                 return Err(ServiceError::invalid("text", "", problem));
             }
-            if let (false, Some(text)) = (dry_run, asked.everywhere()) {
+            if let (Run::Real, Some(text)) = (run, asked.everywhere()) {
                 // First, so that no session that is read meanwhile brings it back.
                 self.base.store.transact(&KeepOut { text }).await?;
             }
@@ -88,7 +88,7 @@ impl History {
         while let Some(page) = pages.next().await? {
             for (session, exchanges) in self.met(what, page).await? {
                 forgotten.exchanges += exchanges.len();
-                if !dry_run {
+                if run == Run::Real {
                     let batch = ForgetBatch { session, exchanges, what };
                     let is_over = self.forget_batch(&batch, &mut handbooks, &mut forgotten).await?;
                     forgotten.sessions += usize::from(is_over);
@@ -96,7 +96,7 @@ impl History {
                 }
             }
         }
-        if what.may_be_names() && !dry_run {
+        if what.may_be_names() && run == Run::Real {
             self.forget_names(what, &mut handbooks, &mut forgotten).await?;
         }
         let is_changed = !(forgotten.purged.is_empty() && forgotten.kept.is_empty());

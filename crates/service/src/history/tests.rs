@@ -8,7 +8,7 @@ use crate::{
     use_cases::{exported, run},
     *,
 };
-use cerebro_core::domain::{Event, EventKind, ExchangeId, Kind, Scope, SourceState, Timestamp, Validity};
+use cerebro_core::domain::{Event, EventKind, ExchangeId, Run, Scope, SourceState, Timestamp};
 use cerebro_core::recall::Match;
 use cerebro_transcript::{
     self as transcript,
@@ -132,7 +132,7 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
         service.history.commit(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
         // A whole session: a fork that is read later has the same turns.
         let by_session = Forget { session: Some(session("s1")), ..Forget::default() };
-        service.history.forget(&by_session, false).await.unwrap();
+        service.history.forget(&by_session, Run::Real).await.unwrap();
         let fork = service.history.commit(batch("fork", talk(0..4))).await.unwrap();
         assert_eq!((fork.added, fork.forgotten), (1, 3));
         let kept = |source: &Source| History::cursor(source).and_then(|state| state.session.title);
@@ -143,7 +143,7 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
         // A title, by its text alone: it stays away when the session grows, from the reader's state too.
         service.history.commit(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
         let by_text = Forget { text: Some("SecretQuokka".to_owned()), ..Forget::default() };
-        service.history.forget(&by_text, false).await.unwrap();
+        service.history.forget(&by_text, Run::Real).await.unwrap();
         let grown =
             service.history.commit(titled("s2", "The secretquokka plan", talk(20..24))).await.unwrap();
         assert_eq!(grown.added, 2);
@@ -153,10 +153,10 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
 
         // The list of all that was typed has no ids of turns: nothing of such a session is taken from it.
         let only = Forget { text: Some(format!("prompt {}", word(20))), ..Forget::default() };
-        assert_eq!(service.history.forget(&only, false).await.unwrap().exchanges, 1);
+        assert_eq!(service.history.forget(&only, Run::Real).await.unwrap().exchanges, 1);
         let lines = exported(&service).await;
         with_other(async |other| {
-            other.import(&lines, false).await.unwrap();
+            other.import(&lines, Run::Real).await.unwrap();
             let before = exported(&other).await;
             let mut typed = batch("s2", vec![exchange(0, &format!("prompt {}", word(20)), "")]);
             (typed.typed, typed.exchanges[0].first_id, typed.exchanges[0].last_id) = (true, None, None);
@@ -375,13 +375,13 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         service.history.commit(batch("s2", talk(10..12))).await.unwrap();
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1);
         assert!(is_on_disk(folder.path(), b"embarrassingquokka"), "what is kept can be seen in the files");
-        assert!(service.history.forget(&Forget::default(), false).await.is_err());
+        assert!(service.history.forget(&Forget::default(), Run::Real).await.is_err());
 
         let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
         let one = Forgotten { exchanges: 1, ..Forgotten::default() };
-        assert_eq!(service.history.forget(&by_text, true).await.unwrap(), one);
+        assert_eq!(service.history.forget(&by_text, Run::Dry).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
-        assert_eq!(service.history.forget(&by_text, false).await.unwrap(), one);
+        assert_eq!(service.history.forget(&by_text, Run::Real).await.unwrap(), one);
         assert_eq!(found(&service, "embarrassingquokka").await.1, []);
         let again = service.history.commit(batch("s1", exchanges.clone())).await.unwrap();
         assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
@@ -391,7 +391,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
 
         let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
         let whole = Forgotten { sessions: 1, exchanges: 2, ..Forgotten::default() };
-        assert_eq!(service.history.forget(&by_session, false).await.unwrap(), whole);
+        assert_eq!(service.history.forget(&by_session, Run::Real).await.unwrap(), whole);
         let grown = service.history.commit(batch("s2", talk(10..20))).await.unwrap();
         assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");
 
@@ -404,7 +404,7 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
 
         // The tombstones go with an export.
         with_other(async |other| {
-            other.import(&lines, false).await.unwrap();
+            other.import(&lines, Run::Real).await.unwrap();
             let again = other.history.commit(batch("s1", exchanges)).await.unwrap();
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
         })
@@ -424,21 +424,21 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
         // Of one session only: it may be in others.
         let session_only =
             Forget { session: Some(session("s1")), text: Some(TEXT.to_owned()), ..Forget::default() };
-        service.history.forget(&session_only, false).await.unwrap();
+        service.history.forget(&session_only, Run::Real).await.unwrap();
         let by_text = Forget { text: Some(TEXT.to_uppercase()), ..Forget::default() };
         let done = service.history.commit(batch("s2", others(10))).await.unwrap();
         assert_eq!((done.added, done.forgotten), (2, 0));
-        assert_eq!(service.history.forget(&by_text, true).await.unwrap().exchanges, 1, "a dry run");
+        assert_eq!(service.history.forget(&by_text, Run::Dry).await.unwrap().exchanges, 1, "a dry run");
         let done = service.history.commit(batch("s3", others(20))).await.unwrap();
         assert_eq!((done.added, done.forgotten), (2, 0));
 
-        assert_eq!(service.history.forget(&by_text, false).await.unwrap().exchanges, 2);
+        assert_eq!(service.history.forget(&by_text, Run::Real).await.unwrap().exchanges, 2);
         let done =
             service.history.commit(titled("s4", "The EmbarrassingQuokka plan", others(30))).await.unwrap();
         assert_eq!((done.added, done.forgotten), (1, 1));
         with_other(async |other| {
             other.history.commit(titled("s5", "The EmbarrassingQuokka plan", others(40))).await.unwrap();
-            let imported = service.import(&exported(&other).await, false).await.unwrap();
+            let imported = service.import(&exported(&other).await, Run::Real).await.unwrap();
             assert_eq!((imported.created, imported.skipped.len()), (2, 1), "{imported:?}");
         })
         .await;
@@ -456,10 +456,10 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
         service.history.commit(batch("s1", exchanges)).await.unwrap();
         let lines = exported(&service).await;
         with_other(async |other| {
-            let imported = other.import(&lines, false).await.unwrap();
+            let imported = other.import(&lines, Run::Real).await.unwrap();
             assert_eq!((imported.created, &imported.skipped), (4, &Vec::new()));
             assert_eq!(exported(&other).await, lines);
-            assert_eq!(other.import(&lines, false).await.unwrap().created, 0);
+            assert_eq!(other.import(&lines, Run::Real).await.unwrap().created, 0);
             assert_eq!(found(&other, &word(1)).await.1.len(), 1, "it is indexed");
             // Its own transcript changes nothing.
             let again = other.history.commit(batch("s1", talk(0..2))).await.unwrap();
@@ -504,13 +504,16 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
     });
 }
 
+fn caller() -> Caller {
+    Caller { project: project(), agent: agent_name("test"), person: false, session: session("live") }
+}
+
 /// What a search of memories gives, to the bit.
 async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
-    let caller = Caller { project: project(), agent: agent_name("test"), person: false };
     let mut all = Vec::new();
     for query in ["walrus number7", "what does reply say of prompt 12", "tusk", "number3 number4"] {
         let request = SearchRequest { query: query.to_owned(), limit: 50, ..SearchRequest::default() };
-        let found = service.recall.search(&caller, request).await.unwrap();
+        let found = service.recall.search(&caller(), request).await.unwrap();
         all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
     }
     all
@@ -519,24 +522,11 @@ async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
 #[test]
 fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
     with_service(async |service| {
-        let caller = Caller { project: project(), agent: agent_name("test"), person: false };
         for n in 0..40 {
-            let request = SaveRequest {
-                title: format!("Walrus {n}"),
-                content: format!("The walrus number{n} has a tusk; reply {} of prompt {n}.", n * 3),
-                kind: Kind::manual(),
-                scope: Scope::Project(project()),
-                topic_key: None,
-                tags: Vec::new(),
-                session: session("live"),
-                supersedes: Vec::new(),
-                evidence: None,
-                valid: Validity::default(),
-                nature: None,
-                trigger: None,
-                door: Door::EXPLICIT,
-            };
-            service.memories.save(&caller, request).await.unwrap();
+            let content = format!("The walrus number{n} has a tusk; reply {} of prompt {n}.", n * 3);
+            let scope = Scope::Project(project());
+            let request = SaveRequest::new(format!("Walrus {n}"), content, scope, Door::EXPLICIT);
+            service.memories.save(&caller(), request).await.unwrap();
         }
         let before = order(&service).await;
         assert!(before.iter().all(|hits| !hits.is_empty()));

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence, looks};
 use cerebro_core::{
-    domain::{Document, HistoryTombstone, Project},
+    domain::{Document, HistoryTombstone, Project, Run},
     redact::redact_text,
     text::hex,
 };
@@ -229,7 +229,7 @@ impl Intake {
         let Ok(Ok(reading)) = parsed else { return Ok(()) };
         let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let read = DocumentRead { project, path, format, hash, bytes: size, loaded_by, reading };
-        self.documents.ingest(read, false).await.map(drop)
+        self.documents.ingest(read, Run::Real).await.map(drop)
     }
 }
 

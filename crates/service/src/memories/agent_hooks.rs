@@ -2,7 +2,7 @@
 
 use super::guard;
 use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
-use cerebro_core::domain::{Memory, Origin, Scope, SessionId};
+use cerebro_core::domain::{Memory, Origin, Scope};
 use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_store::{Decision, Write};
@@ -16,21 +16,16 @@ pub(super) fn is_of_compaction(summary: &Memory) -> bool {
 }
 
 impl Memories {
-    /// Keeps the last message of a session as its summary while there is no better one. Returns whether it did.
+    /// Keeps the last message of the caller's session as its summary while there is no better one. Returns whether it did.
     ///
     /// It is kept on the session only, since as a memory, the last message of each turn would be noise in searches. So a
     /// better summary is one that a memory holds.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty message, or a failing store.
-    pub async fn note_last_message(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-        message: &str,
-    ) -> Result<bool, ServiceError> {
+    pub async fn note_last_message(&self, caller: &Caller, message: &str) -> Result<bool, ServiceError> {
         let message = Fields::default().message(message)?;
-        self.base.store.transact(&NoteLastMessage { memories: self, caller, id, message: &message }).await
+        self.base.store.transact(&NoteLastMessage { memories: self, caller, message: &message }).await
     }
 
     /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent has written one
@@ -38,21 +33,15 @@ impl Memories {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty summary, or a failing store.
-    pub async fn note_compaction(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-        summary: &str,
-    ) -> Result<bool, ServiceError> {
+    pub async fn note_compaction(&self, caller: &Caller, summary: &str) -> Result<bool, ServiceError> {
         let summary = Fields::default().content(summary)?;
-        self.base.store.transact(&NoteCompaction { memories: self, caller, id, summary: &summary }).await
+        self.base.store.transact(&NoteCompaction { memories: self, caller, summary: &summary }).await
     }
 }
 
 struct NoteLastMessage<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
-    id: &'a SessionId,
     message: &'a RedactedText,
 }
 
@@ -61,8 +50,9 @@ impl Decision for NoteLastMessage<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, id, message } = *self;
-        memories.sessions.ensure_session(write, id, &caller.project, caller).await?;
+        let Self { memories, caller, message } = *self;
+        let id = &caller.session;
+        memories.sessions.ensure_session(write, caller, &caller.project).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
         let Some(message) = guard::still_held(write, &scope, message, Origin::Hook).await? else {
@@ -82,7 +72,6 @@ impl Decision for NoteLastMessage<'_> {
 struct NoteCompaction<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
-    id: &'a SessionId,
     summary: &'a RedactedText,
 }
 
@@ -91,7 +80,8 @@ impl Decision for NoteCompaction<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, id, summary } = *self;
+        let Self { memories, caller, summary } = *self;
+        let id = &caller.session;
         let project = match write.store().sessions().by_id(id).await? {
             Some(session) => session.project,
             None => caller.project.clone(),
@@ -105,7 +95,7 @@ impl Decision for NoteCompaction<'_> {
             return Ok(false);
         };
         let tags = vec![redact_text(COMPACTION).value];
-        match memories.put_summary(write, caller, id, &summary, tags, Door::Brought(Origin::Hook)).await {
+        match memories.put_summary(write, caller, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),
             Err(ServiceError::Corrected(_)) => Ok(false),
             Err(error) => Err(error),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Scope, Session, SessionId};
+use cerebro_core::domain::{
+    HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session, SessionId,
+};
 use cerebro_core::hygiene::summary_key;
 use cerebro_store::{Decision, Write};
 
@@ -25,19 +27,18 @@ pub(crate) struct Reported {
 }
 
 impl Memories {
-    /// Destroys the prompts and summaries that hooks reported and that are meant, and keeps a tombstone of each. With
-    /// `dry_run` it only counts.
+    /// Destroys the prompts and summaries that hooks reported and that are meant, and keeps a tombstone of each. A
+    /// dry run only counts.
     ///
     /// # Errors
     /// A failing store.
     pub(crate) async fn forget_reported(
         &self,
         caller: &Caller,
-        session: &SessionId,
         what: Meant<'_>,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Reported, ServiceError> {
-        let prompts = self.forget_prompts(what, dry_run).await?;
+        let prompts = self.forget_prompts(what, run).await?;
         let mut summaries = 0;
         let mut pages = self.base.store.sessions().walk(PAGE);
         while let Some(page) = pages.next().await? {
@@ -53,23 +54,23 @@ impl Memories {
                 }
                 let Some(summary) = self.summary_to_forget(&past, what, meant).await? else { continue };
                 summaries += 1;
-                if !dry_run {
+                if run == Run::Real {
                     let with_it = matches!(summary, Summary::LastMessage);
                     self.base.store.transact(&ForgetSummary { session: &past.id, with_it }).await?;
                 }
-                if let (false, Summary::OfCompaction(memory)) = (dry_run, summary) {
+                if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
                     // This takes it from the session, too.
-                    self.delete(caller, session, &memory, true).await?;
+                    self.purge(caller, &memory, Vec::new()).await?;
                 }
             }
-            if !dry_run && !buried.is_empty() {
+            if run == Run::Real && !buried.is_empty() {
                 self.base.store.transact(&Bury { buried: &buried }).await?;
             }
         }
         Ok(Reported { prompts, summaries })
     }
 
-    async fn forget_prompts(&self, what: Meant<'_>, dry_run: bool) -> Result<usize, ServiceError> {
+    async fn forget_prompts(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
         let mut pages = self.base.store.prompts().walk(PAGE);
         while let Some(page) = pages.next().await? {
@@ -86,7 +87,7 @@ impl Memories {
             let met: Vec<PromptId> =
                 page.iter().filter(|prompt| is_met(prompt)).map(|prompt| prompt.id).collect();
             forgotten += met.len();
-            if !met.is_empty() && !dry_run {
+            if !met.is_empty() && run == Run::Real {
                 self.base.store.transact(&ForgetPrompts { prompts: &met }).await?;
             }
         }

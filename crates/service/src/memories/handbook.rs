@@ -221,7 +221,7 @@ impl Memories {
         project: Option<&Project>,
         keys: &[&str],
     ) -> Result<Vec<Memory>, ServiceError> {
-        let by = Distiller::of(self);
+        let by = distiller(self);
         self.base.store.transact(&Render { memories: self, by: &by, project, keys }).await
     }
 
@@ -286,25 +286,20 @@ impl Memories {
 }
 
 /// The caller for work that no person asked for, in a session of the day.
-pub(crate) struct Distiller {
-    pub(crate) caller: Caller,
-    pub(crate) session: SessionId,
-}
-
-impl Distiller {
-    pub(crate) fn of(memories: &Memories) -> Self {
-        let day = memories.base.now().strftime("%Y-%m-%d");
-        Self {
-            caller: Caller { project: Project::general(), agent: agent_name(NAME), person: false },
-            session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
-        }
+pub(crate) fn distiller(memories: &Memories) -> Caller {
+    let day = memories.base.now().strftime("%Y-%m-%d");
+    Caller {
+        project: Project::general(),
+        agent: agent_name(NAME),
+        person: false,
+        session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
     }
 }
 
 /// Renders a handbook within a transaction.
 struct Render<'a> {
     memories: &'a Memories,
-    by: &'a Distiller,
+    by: &'a Caller,
     project: Option<&'a Project>,
     keys: &'a [&'a str],
 }
@@ -323,7 +318,7 @@ impl Decision for Render<'_> {
 pub(crate) async fn put_rendered(
     memories: &Memories,
     write: &mut Write<'_>,
-    by: &Distiller,
+    by: &Caller,
     (handbook, project): (&Handbook, Option<&Project>),
     keys: &[&str],
 ) -> Result<Vec<Memory>, ServiceError> {
@@ -341,8 +336,8 @@ pub(crate) async fn put_rendered(
                 let draft = draft(text, by, scope.clone());
                 // Rendered text is never refused: tombstones concern the claims that it is made of.
                 let door = Door::Explicit { revive: true };
-                let home = scope.project().unwrap_or(&by.caller.project);
-                put.push(memories.put_draft(write, &by.caller, &draft, Vec::new(), home, door).await?.memory);
+                let home = scope.project().unwrap_or(&by.project);
+                put.push(memories.put_draft(write, by, &draft, Vec::new(), home, door).await?.memory);
             }
             (None, Some(mut empty)) => {
                 empty.deleted_at = Some(write.at());
@@ -354,7 +349,7 @@ pub(crate) async fn put_rendered(
     Ok(put)
 }
 
-fn draft(text: &Rendered, by: &Distiller, scope: Scope) -> Draft {
+fn draft(text: &Rendered, by: &Caller, scope: Scope) -> Draft {
     Draft {
         body: Body {
             scope,
@@ -365,7 +360,7 @@ fn draft(text: &Rendered, by: &Distiller, scope: Scope) -> Draft {
             tags: vec![redact_text(TAG).value],
         },
         taint: taint::of(&text.title, &text.content, Origin::Transcript),
-        agent: by.caller.agent.clone(),
+        agent: by.agent.clone(),
         session: by.session.clone(),
         valid: Validity::default(),
         nature: None,

@@ -1,7 +1,7 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, ScopeName, SessionId, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Run, ScopeName};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -36,8 +36,7 @@ pub struct Noted {
 }
 
 impl Memories {
-    /// Reads a note into its memory: a change makes a new revision, and a note without a memory makes a new one. With
-    /// `dry_run`, nothing is written, and the answer says what would be done.
+    /// Reads a note into its memory: a change makes a new revision, and a note without a memory makes a new one.
     ///
     /// # Errors
     /// [`ServiceError::RevisionMismatch`] when the memory was revised since the note was written and the
@@ -45,28 +44,21 @@ impl Memories {
     pub async fn take_note(
         &self,
         caller: &Caller,
-        session: &SessionId,
         note: NoteRequest,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Noted, ServiceError> {
         let known = match &note.id {
             Some(id) => self.base.store.memories().by_id(id).await?,
             None => None,
         };
         match known {
-            Some(memory) => self.take_change(caller, session, memory, note, dry_run).await,
-            None => self.take_new(caller, session, note, dry_run).await,
+            Some(memory) => self.take_change(caller, memory, note, run).await,
+            None => self.take_new(caller, note, run).await,
         }
     }
 
-    async fn take_new(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        note: NoteRequest,
-        dry_run: bool,
-    ) -> Result<Noted, ServiceError> {
-        if dry_run {
+    async fn take_new(&self, caller: &Caller, note: NoteRequest, run: Run) -> Result<Noted, ServiceError> {
+        if run.is_dry() {
             let mut fields = Fields::default();
             fields.title(&note.title)?;
             fields.content(&note.content)?;
@@ -74,36 +66,23 @@ impl Memories {
             return Ok(Noted { outcome: SaveOutcome::Created, memory: None });
         }
         let project = note.project.unwrap_or_else(|| caller.project.clone());
-        let saved = self
-            .save(
-                caller,
-                SaveRequest {
-                    title: note.title,
-                    content: note.content,
-                    kind: note.kind.unwrap_or_else(Kind::manual),
-                    scope: note.scope.unwrap_or_default().of(project),
-                    topic_key: note.topic_key.of(None),
-                    tags: note.tags.unwrap_or_default(),
-                    session: session.clone(),
-                    supersedes: Vec::new(),
-                    evidence: None,
-                    valid: Validity::default(),
-                    nature: None,
-                    trigger: None,
-                    door: DOOR,
-                },
-            )
-            .await?;
+        let scope = note.scope.unwrap_or_default().of(project);
+        let request = SaveRequest {
+            kind: note.kind.unwrap_or_else(Kind::manual),
+            topic_key: note.topic_key.of(None),
+            tags: note.tags.unwrap_or_default(),
+            ..SaveRequest::new(note.title, note.content, scope, DOOR)
+        };
+        let saved = self.save(caller, request).await?;
         Ok(Noted { outcome: saved.outcome, memory: Some((saved.memory.id, saved.memory.revision)) })
     }
 
     async fn take_change(
         &self,
         caller: &Caller,
-        session: &SessionId,
         memory: Memory,
         note: NoteRequest,
-        dry_run: bool,
+        run: Run,
     ) -> Result<Noted, ServiceError> {
         if memory.purged {
             return Err(ServiceError::Purged(memory.id));
@@ -118,7 +97,7 @@ impl Memories {
         if let Some(expected) = note.revision.filter(|expected| *expected != memory.revision) {
             return Err(ServiceError::RevisionMismatch { id: memory.id, expected, present: memory.revision });
         }
-        if dry_run {
+        if run.is_dry() {
             return Ok(Noted { outcome: SaveOutcome::Updated, memory: Some((memory.id, memory.revision)) });
         }
         let patch = Patch {
@@ -133,7 +112,7 @@ impl Memories {
             door: DOOR,
             ..Patch::default()
         };
-        let updated = self.update(caller, session, &memory.id, patch).await?;
+        let updated = self.update(caller, &memory.id, patch).await?;
         let outcome = if updated.changed { SaveOutcome::Updated } else { SaveOutcome::Unchanged };
         Ok(Noted { outcome, memory: Some((updated.memory.id, updated.memory.revision)) })
     }

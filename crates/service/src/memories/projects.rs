@@ -176,6 +176,7 @@ mod tests {
         Settings,
         use_cases::{caller, exported, save, with_service},
     };
+    use cerebro_core::domain::Run;
 
     #[test]
     fn all_that_the_other_project_no_longer_says_is_named_even_if_it_was_written_at_one_moment() {
@@ -190,9 +191,8 @@ mod tests {
                 line.to_string()
             };
             let lines: Vec<String> = (0..=BATCH).map(|_| copy()).collect();
-            assert_eq!(service.import(&lines, false).await.unwrap().created, lines.len());
-            let session = said.session.unwrap();
-            service.memories.delete(&caller(), &session, &said.id, false).await.unwrap();
+            assert_eq!(service.import(&lines, Run::Real).await.unwrap().created, lines.len());
+            service.memories.delete(&caller(), &said.id).await.unwrap();
 
             let other = Project::parse("other").unwrap();
             let merged = service.journal.merge_projects(&other, &caller().project).await.unwrap();

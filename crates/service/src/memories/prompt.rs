@@ -1,7 +1,7 @@
 //! Saving what the user asked for.
 
 use crate::{Caller, Memories, ServiceError, fields::Fields};
-use cerebro_core::domain::{Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_core::domain::{Project, Prompt, PromptId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
@@ -19,14 +19,13 @@ pub struct PromptSaved {
 }
 
 impl Memories {
-    /// Saves a prompt of a session.
+    /// Saves a prompt of the caller's session.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for the content, or a failing store.
     pub async fn save_prompt(
         &self,
         caller: &Caller,
-        session: &SessionId,
         project: Option<Project>,
         content: &str,
     ) -> Result<PromptSaved, ServiceError> {
@@ -34,7 +33,7 @@ impl Memories {
         let content = fields.content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let elsewhere = self.projects.leads_elsewhere(Some(&project), caller).await?;
-        let decision = SavePrompt { memories: self, caller, session, project: &project, content: &content };
+        let decision = SavePrompt { memories: self, caller, project: &project, content: &content };
         let (prompt, created) = self.base.store.transact(&decision).await?;
         let new_project = if created && elsewhere {
             self.projects.meet(Some(&prompt.project), caller).await?
@@ -60,7 +59,6 @@ impl Memories {
 struct SavePrompt<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
-    session: &'a SessionId,
     project: &'a Project,
     content: &'a RedactedText,
 }
@@ -71,15 +69,15 @@ impl Decision for SavePrompt<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(Prompt, bool), ServiceError> {
-        let Self { memories, caller, session, project, content } = *self;
+        let Self { memories, caller, project, content } = *self;
         let since = write.at().checked_sub(memories.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
-        if let Some(prompt) = write.store().prompts().with_content(session, content, since).await? {
+        if let Some(prompt) = write.store().prompts().with_content(&caller.session, content, since).await? {
             return Ok((prompt, false));
         }
-        memories.sessions.ensure_session(write, session, &caller.project, caller).await?;
+        memories.sessions.ensure_session(write, caller, &caller.project).await?;
         let prompt = Prompt {
             id: PromptId::random(),
-            session: session.clone(),
+            session: caller.session.clone(),
             project: project.clone(),
             agent: caller.agent.clone(),
             content: content.clone(),

@@ -7,12 +7,12 @@ use crate::{
     memories::{evidence::rest_on, supersede::supersede},
 };
 use cerebro_core::domain::{
-    Body, ExchangeId, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    Body, ExchangeId, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
-use cerebro_core::taint;
+use cerebro_core::{named, taint};
 use cerebro_search::lexical::Index;
 use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
@@ -36,8 +36,6 @@ pub struct SaveRequest {
     pub topic_key: Option<String>,
     /// Words to filter by.
     pub tags: Vec<String>,
-    /// The session it is saved in.
-    pub session: SessionId,
     /// Memories whose place it takes.
     pub supersedes: Vec<MemoryId>,
     /// The exchanges of past sessions that it rests on; `None` leaves those of a memory that is there already.
@@ -52,28 +50,37 @@ pub struct SaveRequest {
     pub door: Door,
 }
 
-/// What a save did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaveOutcome {
-    /// A new memory.
-    Created,
-    /// A new revision of the topic's memory, or other evidence of it.
-    Updated,
-    /// The same text was saved a moment ago.
-    Duplicate,
-    /// The memory had this text already.
-    Unchanged,
+impl SaveRequest {
+    /// To save a text about which nothing else is said.
+    pub fn new(title: impl Into<String>, content: impl Into<String>, scope: Scope, door: Door) -> Self {
+        Self {
+            title: title.into(),
+            content: content.into(),
+            kind: Kind::manual(),
+            scope,
+            topic_key: None,
+            tags: Vec::new(),
+            supersedes: Vec::new(),
+            evidence: None,
+            valid: Validity::default(),
+            nature: None,
+            trigger: None,
+            door,
+        }
+    }
 }
 
-impl SaveOutcome {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Duplicate => "duplicate",
-            Self::Unchanged => "unchanged",
-        }
+named! {
+    /// What a save did.
+    pub enum SaveOutcome {
+        /// A new memory.
+        Created = "created",
+        /// A new revision of the topic's memory.
+        Updated = "updated",
+        /// The same text was saved a moment ago.
+        Duplicate = "duplicate",
+        /// The memory had this text already.
+        Unchanged = "unchanged",
     }
 }
 
@@ -178,7 +185,7 @@ impl Memories {
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
         let revised = replaced.is_some().then_some(&memory);
-        self.feedback.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
+        self.feedback.note_corrected(caller, superseded.iter().chain(revised));
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
             if !is_alone || prepared.near.is_none() {
@@ -270,7 +277,7 @@ impl Memories {
             }
             hygiene::Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
-                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                self.sessions.ensure_session(write, caller, home).await?;
                 let replaced =
                     Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
                 let memory = self.revise(write, old, |memory| {
@@ -290,7 +297,7 @@ impl Memories {
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
             hygiene::Decision::Create => {
-                self.sessions.ensure_session(write, &draft.session, home, caller).await?;
+                self.sessions.ensure_session(write, caller, home).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
         };
@@ -421,10 +428,9 @@ impl Decision for SaveDraft<'_> {
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
-        let session = &prepared.draft.session;
-        let superseded = supersede(write, caller, session, &written.memory, &others).await?;
+        let superseded = supersede(write, caller, &written.memory, &others).await?;
         if let Some(evidence) = evidence
-            && rest_on(write, session, &written.memory, evidence).await?
+            && rest_on(write, &caller.session, &written.memory, evidence).await?
             && written.outcome == SaveOutcome::Unchanged
         {
             written.outcome = SaveOutcome::Updated;
@@ -454,7 +460,7 @@ fn draft(fields: &mut Fields, caller: &Caller, request: SaveRequest) -> Result<D
             tags: fields.tags(&request.tags)?,
         },
         agent: caller.agent.clone(),
-        session: request.session,
+        session: caller.session.clone(),
         valid: checked_validity(request.valid)?,
         nature: request.nature.or(trigger.is_some().then_some(Nature::Prospective)),
         trigger,

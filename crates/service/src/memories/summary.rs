@@ -1,6 +1,6 @@
 //! Summaries of sessions: kept on the session, and as its one memory of type `session_summary`.
 
-use cerebro_core::domain::{Body, Kind, Memory, MemoryId, Project, Scope, SessionId, Validity};
+use cerebro_core::domain::{Body, Kind, Memory, MemoryId, Project, Scope, Validity};
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
@@ -23,36 +23,30 @@ pub struct Summarised {
 }
 
 impl Memories {
-    /// Stores a summary on the session and as its one memory of type `session_summary`.
+    /// Stores a summary on the caller's session and as its one memory of type `session_summary`.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for the content, or a failing store.
-    pub async fn summarise(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-        summary: &str,
-    ) -> Result<Summarised, ServiceError> {
+    pub async fn summarise(&self, caller: &Caller, summary: &str) -> Result<Summarised, ServiceError> {
         let mut fields = Fields::default();
         let summary = fields.content(summary)?;
-        let done =
-            self.base.store.transact(&Summarise { memories: self, caller, id, summary: &summary }).await?;
+        let done = self.base.store.transact(&Summarise { memories: self, caller, summary: &summary }).await?;
         if !caller.person {
-            self.feedback.note_answer(id, &summary);
+            self.feedback.note_answer(&caller.session, &summary);
         }
         Ok(Summarised { redacted: fields.redacted(), ..done })
     }
 
-    /// Puts a summary on the session and into its one memory, within a write's transaction.
+    /// Puts a summary on the caller's session and into its one memory, within a write's transaction.
     pub(super) async fn put_summary(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
-        id: &SessionId,
         summary: &RedactedText,
         tags: Vec<RedactedText>,
         door: Door,
     ) -> Result<Summarised, ServiceError> {
+        let id = &caller.session;
         let title = summary_title(summary);
         let stored = write.store().sessions().by_id(id).await?;
         // The session also keeps the summary, so a text that does not hold must be refused before either is written.
@@ -95,7 +89,7 @@ impl Memories {
             if moved.content == draft.content {
                 return done(moved.id, SaveOutcome::Unchanged);
             }
-            self.sessions.ensure_session(write, id, &project, caller).await?;
+            self.sessions.ensure_session(write, caller, &project).await?;
             let memory = self.revise(write, moved, |memory| {
                 memory.title.clone_from(&draft.title);
                 memory.content.clone_from(&draft.content);
@@ -157,7 +151,6 @@ pub(super) async fn carry_summary(
 struct Summarise<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
-    id: &'a SessionId,
     summary: &'a RedactedText,
 }
 
@@ -166,7 +159,7 @@ impl Decision for Summarise<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Summarised, ServiceError> {
-        let Self { memories, caller, id, summary } = *self;
-        memories.put_summary(write, caller, id, summary, Vec::new(), Door::EXPLICIT).await
+        let Self { memories, caller, summary } = *self;
+        memories.put_summary(write, caller, summary, Vec::new(), Door::EXPLICIT).await
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
-use cerebro_core::domain::{Memory, MemoryId, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Scope, Timestamp};
 use cerebro_core::{hygiene, truth};
 use cerebro_store::{Supersession, Write};
 
@@ -61,7 +61,6 @@ impl Memories {
 pub(crate) async fn supersede(
     write: &mut Write<'_>,
     caller: &Caller,
-    session: &SessionId,
     newer: &Memory,
     ids: &[MemoryId],
 ) -> Result<Vec<Memory>, ServiceError> {
@@ -99,7 +98,7 @@ pub(crate) async fn supersede(
         }
         if !known.iter().any(|edge| (edge.newer, edge.older) == (newer.id, *id)) {
             let by = if caller.person { "person" } else { "agent" };
-            write.supersede_memory(newer, &older, by, session);
+            write.supersede_memory(newer, &older, by, &caller.session);
             superseded.push(older);
         }
     }

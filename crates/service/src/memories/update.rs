@@ -16,7 +16,7 @@ use cerebro_core::domain::{
     Timestamp, Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
-use cerebro_core::taint;
+use cerebro_core::{named, taint};
 use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
 /// Most prompts that are named because they contain the text of a purged memory.
@@ -106,25 +106,15 @@ pub struct Updated {
     pub redacted: usize,
 }
 
-/// What a delete did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeleteOutcome {
-    /// Hidden; a person can restore it.
-    Deleted,
-    /// It was hidden or purged before.
-    AlreadyDeleted,
-    /// Its text is gone for good.
-    Purged,
-}
-
-impl DeleteOutcome {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::AlreadyDeleted => "already_deleted",
-            Self::Purged => "purged",
-        }
+named! {
+    /// What a delete did.
+    pub enum DeleteOutcome {
+        /// Hidden; a person can restore it.
+        Deleted = "deleted",
+        /// It was hidden or purged before.
+        AlreadyDeleted = "already_deleted",
+        /// Its text is gone for good.
+        Purged = "purged",
     }
 }
 
@@ -202,7 +192,6 @@ impl Memories {
     pub async fn update(
         &self,
         caller: &Caller,
-        session: &SessionId,
         id: &MemoryId,
         patch: Patch,
     ) -> Result<Updated, ServiceError> {
@@ -210,44 +199,37 @@ impl Memories {
         let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.projects.leads_elsewhere(patch.project.as_ref(), caller).await?;
         let Edited { memory, changed, corrected, superseded, noted, .. } =
-            self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
-        self.feedback.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
+            self.edit(caller, id, Edit::Patch(Box::new(patch))).await?;
+        self.feedback.note_corrected(caller, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
         let redacted = fields.redacted();
         Ok(Updated { memory, changed, rewritten: corrected, superseded, new_project, noted, redacted })
     }
 
-    /// Hides a memory, or with `hard` destroys its text and revisions.
+    /// Hides a memory.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
-    pub async fn delete(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-        hard: bool,
-    ) -> Result<DeleteOutcome, ServiceError> {
-        if hard {
-            return self.purge(caller, session, id, Vec::new()).await;
-        }
-        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, Edit::Delete).await?;
-        self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+    /// [`ServiceError::NoMemory`]
+    pub async fn delete(&self, caller: &Caller, id: &MemoryId) -> Result<DeleteOutcome, ServiceError> {
+        let Edited { memory, changed, corrected, .. } = self.edit(caller, id, Edit::Delete).await?;
+        self.feedback.note_corrected(caller, corrected.then_some(&memory));
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
     }
 
     /// Destroys the text and the revisions of a memory, and in the same transaction the findings of work with its text.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
     pub(crate) async fn purge(
         &self,
         caller: &Caller,
-        session: &SessionId,
         id: &MemoryId,
         findings: Vec<Findings>,
     ) -> Result<DeleteOutcome, ServiceError> {
         self.may_purge(caller, id)?;
-        let Edited { memory, corrected, .. } = self.edit(caller, session, id, Edit::Purge(findings)).await?;
-        self.feedback.note_corrected(caller, session, corrected.then_some(&memory));
+        let Edited { memory, corrected, .. } = self.edit(caller, id, Edit::Purge(findings)).await?;
+        self.feedback.note_corrected(caller, corrected.then_some(&memory));
         self.flush_purged().await?;
         Ok(DeleteOutcome::Purged)
     }
@@ -292,27 +274,16 @@ impl Memories {
     ///
     /// # Errors
     /// [`ServiceError::Purged`]; [`ServiceError::TopicTaken`] when its key has another holder by now.
-    pub async fn restore(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-    ) -> Result<Updated, ServiceError> {
-        self.simple(caller, session, id, Edit::Restore).await
+    pub async fn restore(&self, caller: &Caller, id: &MemoryId) -> Result<Updated, ServiceError> {
+        self.simple(caller, id, Edit::Restore).await
     }
 
     /// Keeps a memory at the top of every context, or no longer.
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
-    pub async fn pin(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-        pinned: bool,
-    ) -> Result<Updated, ServiceError> {
-        self.simple(caller, session, id, Edit::Pin(pinned)).await
+    pub async fn pin(&self, caller: &Caller, id: &MemoryId, pinned: bool) -> Result<Updated, ServiceError> {
+        self.simple(caller, id, Edit::Pin(pinned)).await
     }
 
     /// Archives a memory, or takes it out of the archive. An archived memory is kept whole, and left out of searches and
@@ -323,31 +294,18 @@ impl Memories {
     pub async fn archive(
         &self,
         caller: &Caller,
-        session: &SessionId,
         id: &MemoryId,
         archived: bool,
     ) -> Result<Updated, ServiceError> {
-        self.simple(caller, session, id, Edit::Archive(archived)).await
+        self.simple(caller, id, Edit::Archive(archived)).await
     }
 
-    async fn simple(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-        edit: Edit,
-    ) -> Result<Updated, ServiceError> {
-        let Edited { memory, changed, superseded, noted, .. } = self.edit(caller, session, id, edit).await?;
+    async fn simple(&self, caller: &Caller, id: &MemoryId, edit: Edit) -> Result<Updated, ServiceError> {
+        let Edited { memory, changed, superseded, noted, .. } = self.edit(caller, id, edit).await?;
         Ok(Updated { memory, changed, rewritten: false, superseded, new_project: None, noted, redacted: 0 })
     }
 
-    async fn edit(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-        edit: Edit,
-    ) -> Result<Edited, ServiceError> {
+    async fn edit(&self, caller: &Caller, id: &MemoryId, edit: Edit) -> Result<Edited, ServiceError> {
         // A purged item's text may be in the rendered handbooks, which are purged with it and rendered again.
         let going = matches!(edit, Edit::Purge(_)) && handbook::is_item(&self.base.store, id).await?;
         let memory = if going { self.base.store.memories().by_id(id).await? } else { None };
@@ -355,8 +313,7 @@ impl Memories {
             Some(memory) => self.rendered_handbooks(memory.scope.project()).await?,
             None => Vec::new(),
         };
-        let edited =
-            self.base.store.transact(&EditMemory { memories: self, caller, session, id, edit }).await?;
+        let edited = self.base.store.transact(&EditMemory { memories: self, caller, id, edit }).await?;
         if going {
             self.render_missing(&there).await;
         } else if edited.changed && handbook::is_distilled(&edited.memory) {
@@ -372,7 +329,6 @@ impl Memories {
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
-        session: &SessionId,
         old: Memory,
         patch: &CleanPatch,
     ) -> Result<(Memory, bool), ServiceError> {
@@ -390,7 +346,7 @@ impl Memories {
         }
         topic_is_free(write, &wanted).await?;
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
-        self.sessions.ensure_session(write, session, &caller.project, caller).await?;
+        self.sessions.ensure_session(write, caller, &caller.project).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
@@ -400,9 +356,9 @@ impl Memories {
             *memory = wanted;
             memory.taint = taint;
             memory.agent.clone_from(&caller.agent);
-            memory.session = Some(session.clone());
+            memory.session = Some(caller.session.clone());
         });
-        admitted.settle(write, &memory, session);
+        admitted.settle(write, &memory, &caller.session);
         Ok((memory, true))
     }
 }
@@ -426,7 +382,6 @@ struct Edited {
 struct EditMemory<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
-    session: &'a SessionId,
     id: &'a MemoryId,
     edit: Edit,
 }
@@ -436,14 +391,15 @@ impl Decision for EditMemory<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Edited, ServiceError> {
-        let Self { memories, caller, session, id, edit } = self;
+        let Self { memories, caller, id, edit } = self;
+        let session = &caller.session;
         let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(**id))?;
         let before = memory.clone();
         let is_out = |memory: &Memory| !memory.is_live() || memory.is_archived();
         // Before its tombstones may go.
         let notice = if is_out(&before) { guard::notice(write, &before).await? } else { None };
         let (memory, mut changed) = match edit {
-            Edit::Patch(patch) => memories.patch(write, caller, session, memory, patch).await?,
+            Edit::Patch(patch) => memories.patch(write, caller, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
             Edit::Purge(findings) => purge(write, session, memory, findings).await?,
             Edit::Restore => restore(write, session, memory).await?,
@@ -457,7 +413,7 @@ impl Decision for EditMemory<'_> {
             carry_summary(write, &before, &memory).await?;
         }
         let superseded = match edit {
-            Edit::Patch(patch) => supersede(write, caller, session, &memory, &patch.supersedes).await?,
+            Edit::Patch(patch) => supersede(write, caller, &memory, &patch.supersedes).await?,
             _ => Vec::new(),
         };
         changed |= !superseded.is_empty();

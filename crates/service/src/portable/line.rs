@@ -369,14 +369,14 @@ impl TryFrom<PromptLine> for Prompt {
 impl From<&Edge> for EdgeLine {
     fn from(edge: &Edge) -> Self {
         let (from, to) = (edge.from.clone(), edge.to.clone());
-        Self { name: edge.table.name().to_owned(), from, to, at: edge.at, by: None }
+        Self { name: edge.table.as_str().to_owned(), from, to, at: edge.at, by: None }
     }
 }
 
 impl From<&Supersession> for EdgeLine {
     fn from(edge: &Supersession) -> Self {
         let (from, to) = (edge.newer.to_string(), edge.older.to_string());
-        let (name, by) = (Table::Supersedes.name().to_owned(), Some(edge.by.clone()));
+        let (name, by) = (Table::Supersedes.as_str().to_owned(), Some(edge.by.clone()));
         Self { name, from, to, at: edge.at, by }
     }
 }

@@ -40,8 +40,6 @@ pub struct ContextRequest {
     pub limit: usize,
     /// The text's size in UTF-8 bytes, at most.
     pub max_bytes: usize,
-    /// The session that asks, which is not "earlier".
-    pub session: SessionId,
     /// How the reader goes on.
     pub follow_ups: FollowUps,
 }
@@ -158,7 +156,8 @@ impl Gathered {
 }
 
 impl Recall {
-    /// Gathers the context of a project. The caller can add marks to its memories before it is written.
+    /// Gathers the context of a project, in which the caller's own session is not an earlier one. Marks can be added to its
+    /// memories before it is written.
     ///
     /// # Errors
     /// A failing store.
@@ -175,9 +174,9 @@ impl Recall {
         let Overview { sessions, pinned, recent, prompts } =
             self.base.store.projects().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
-        let (sessions, mut left_off) = self.earlier(sessions, &request.session).await?;
+        let (sessions, mut left_off) = self.earlier(sessions, &caller.session).await?;
         if left_off.is_empty() {
-            let left = self.left_off_in_history(&project, &request.session).await?;
+            let left = self.left_off_in_history(&project, &caller.session).await?;
             left_off.extend(left.as_ref().map(past_line));
         }
         let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);

@@ -43,8 +43,43 @@ impl Recall {
         let mut entries: Vec<Entry> = memories.chain(prompts.iter().map(prompt_entry)).collect();
         entries.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.id.cmp(&b.id)));
         let more = entries.len() > limit;
-        entries.truncate(limit);
+        truncate(&mut entries, limit);
         let prompts = prompts.into_iter().map(|prompt| (prompt.id.to_string(), prompt.content)).collect();
         Ok(SessionContents { session, entries, prompts, more })
+    }
+}
+
+/// Keeps the first `limit` entries. The next page begins after the moment of the last one, so all entries of a moment are
+/// on one page, unless they are more than a page.
+fn truncate(entries: &mut Vec<Entry>, limit: usize) {
+    let Some(next) = entries.get(limit).map(|entry| entry.at) else { return };
+    let whole = entries.partition_point(|entry| entry.at < next);
+    entries.truncate(if whole == 0 { limit } else { whole });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recall::timeline::EntryKind;
+
+    #[test]
+    fn a_page_ends_between_two_moments() {
+        let ends = |moments: &[i64], limit: usize| {
+            let entry = |second: &i64| Entry {
+                kind: EntryKind::Memory,
+                id: String::new(),
+                title: String::new(),
+                memory_kind: None,
+                agent: String::new(),
+                at: Timestamp::from_second(*second).unwrap(),
+            };
+            let mut entries: Vec<Entry> = moments.iter().map(entry).collect();
+            truncate(&mut entries, limit);
+            entries.len()
+        };
+        assert_eq!(ends(&[1, 2, 3], 2), 2);
+        assert_eq!(ends(&[1, 2, 2], 2), 1, "the second one of the moment would be skipped");
+        assert_eq!(ends(&[1, 2, 2], 3), 3);
+        assert_eq!(ends(&[2, 2, 2], 2), 2, "a page has no more room");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Prompt, Scope, Session, Timestamp};
-use cerebro_core::text;
+use cerebro_core::{named, text};
 use cerebro_store::Side;
 
 /// Least sessions before a memory that are looked at: one that began earlier than others may have ended later.
@@ -33,28 +33,17 @@ pub struct TimelineRequest {
     pub within: Within,
 }
 
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A memory was saved.
-    Memory,
-    /// The user asked for something.
-    Prompt,
-    /// A session began.
-    SessionStart,
-    /// A session ended.
-    SessionEnd,
-}
-
-impl EntryKind {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Prompt => "prompt",
-            Self::SessionStart => "session_start",
-            Self::SessionEnd => "session_end",
-        }
+named! {
+    /// What an entry is.
+    pub enum EntryKind {
+        /// A memory was saved.
+        Memory = "memory",
+        /// The user asked for something.
+        Prompt = "prompt",
+        /// A session began.
+        SessionStart = "session_start",
+        /// A session ended.
+        SessionEnd = "session_end",
     }
 }
 

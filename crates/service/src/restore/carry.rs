@@ -75,20 +75,15 @@ async fn noted_in(replaced: &Path, clock: Clock) -> Result<Noted, StoreError> {
 
 async fn noted(store: &Store) -> Result<Noted, StoreError> {
     let mut noted = Noted { texts: store.history().records_of_forgotten_texts().await?, ..Noted::default() };
-    let mut after: Option<String> = None;
-    loop {
-        let page = store.tombstones().page(after.as_deref(), BATCH).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(last.clone());
-        noted.tombstones.extend(page.into_iter().map(|(_, tombstone)| tombstone));
+    let mut pages = store.tombstones().walk(BATCH);
+    while let Some(page) = pages.next().await? {
+        noted.tombstones.extend(page);
     }
-    after = None;
-    loop {
-        let page = store.history().page_of_tombstones(after.as_deref(), BATCH).await?;
-        let Some((last, _)) = page.last() else { return Ok(noted) };
-        after = Some(last.clone());
-        noted.history.extend(page.into_iter().map(|(_, tombstone)| tombstone));
+    let mut pages = store.history().walk_of_tombstones(BATCH);
+    while let Some(page) = pages.next().await? {
+        noted.history.extend(page);
     }
+    Ok(noted)
 }
 
 impl Noted {

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::{
     backup::{BackupRequest, Target},
     distil::tests::{accepted, caller, distilled},
-    history::tests::session,
     use_cases::run,
     *,
 };
-use cerebro_core::domain::{Memory, Timestamp};
+use cerebro_core::domain::{Memory, Run, Timestamp};
 
 async fn open(folder: &Path) -> Service {
     let (store, index) = (folder.join("store"), folder.join("index"));
@@ -37,7 +36,7 @@ fn what_rests_on_forgotten_evidence_goes_with_it_and_the_rest_stays() {
             service.base.store.exchanges().of_sessions(std::slice::from_ref(&past.id)).await.unwrap();
         let next = exchanges.iter().find(|exchange| exchange.seq == 1).unwrap().at;
         let what = Forget { session: Some(past.id.clone()), before: Some(next), ..Forget::default() };
-        let forgotten = service.forget(&caller(), &session("now"), &what, false).await.unwrap();
+        let forgotten = service.forget(&caller(), &what, Run::Real).await.unwrap();
         let expected = Forgotten { exchanges: 1, purged: vec![memories[0]], ..Forgotten::default() };
         assert_eq!(forgotten, expected);
         service.close().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, SessionId, Validity, WorkId};
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, WorkId};
 use cerebro_core::redact::redact_text;
 use cerebro_core::text;
 use cerebro_ledger::{Entry, Step};
@@ -27,7 +27,6 @@ impl Journal {
     pub async fn offer(
         &self,
         caller: &Caller,
-        session: &SessionId,
         actor: &Actor,
         id: &WorkId,
     ) -> Result<Vec<MemoryId>, ServiceError> {
@@ -48,7 +47,7 @@ impl Journal {
         let known: BTreeSet<&str> = tied.iter().map(|memory| memory.content.trim()).collect();
         let mut taken = Vec::new();
         for text in found.iter().filter(|text| !known.contains(text.trim())) {
-            let saved = match self.memories.save(caller, remembered(text, session, &stored.work)).await {
+            let saved = match self.memories.save(caller, remembered(text, &stored.work)).await {
                 Ok(saved) => saved.memory,
                 // Nobody decided on this text now, so the guard may refuse it.
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
@@ -63,13 +62,8 @@ impl Journal {
     /// Purges a memory and the findings with its text: what the work found out is what the memory says.
     ///
     /// # Errors
-    /// As [`Memories::delete`](crate::Memories::delete).
-    pub async fn purge_memory(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        id: &MemoryId,
-    ) -> Result<DeleteOutcome, ServiceError> {
+    /// [`ServiceError::NoMemory`]; [`ServiceError::PurgeForbidden`] for an agent, unless the user allows it.
+    pub async fn purge_memory(&self, caller: &Caller, id: &MemoryId) -> Result<DeleteOutcome, ServiceError> {
         self.memories.may_purge(caller, id)?;
         let works = self.base.store.edges().works_of(id, TIED_MAX).await?;
         let texts = match self.base.store.memories().by_id(id).await? {
@@ -84,7 +78,7 @@ impl Journal {
             }
         }
         let had_findings = !findings.is_empty();
-        let outcome = self.memories.purge(caller, session, id, findings).await?;
+        let outcome = self.memories.purge(caller, id, findings).await?;
         if had_findings {
             self.held.forget();
             self.drop_unnamed_artifacts().await?;
@@ -126,24 +120,13 @@ impl Journal {
 }
 
 /// A finding as a memory.
-fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> SaveRequest {
+fn remembered(text: &str, work: &cerebro_ledger::Work) -> SaveRequest {
     let line = redact_text(text).value.one_line();
     let title = text::cut_chars(&line, TITLE_CHARS_MAX).into_owned();
     SaveRequest {
-        title,
-        content: text.to_owned(),
         kind: Kind::parse("discovery").unwrap_or_else(Kind::manual),
-        scope: Scope::Project(work.project.clone()),
-        topic_key: None,
-        tags: Vec::new(),
-        session: session.clone(),
-        supersedes: Vec::new(),
-        evidence: None,
-        valid: Validity::default(),
-        nature: None,
-        trigger: None,
         // The origin is an agent, whoever closes the work.
-        door: Door::Brought(Origin::Agent),
+        ..SaveRequest::new(title, text, Scope::Project(work.project.clone()), Door::Brought(Origin::Agent))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Forgetting: the texts of events that belong to past sessions which a person forgets.
 
-use cerebro_core::domain::{HistoryTombstone, Timestamp, WorkId};
+use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
 use cerebro_store::{Decision, StoredWork, Write};
@@ -17,34 +17,26 @@ const PAGE: usize = 100;
 impl Journal {
     /// Purges the texts of events that hooks reported and that are meant, or of any events with a text to forget; and the
     /// title of work of which nothing else is left, or whose title has the text. The events stay, without their texts, so
-    /// the chain still verifies, and a tombstone of each text stays. Returns their number; with `dry_run` it only counts.
+    /// the chain still verifies, and a tombstone of each text stays. Returns their number; a dry run only counts.
     ///
     /// # Errors
     /// A failing store.
-    pub(crate) async fn forget(&self, what: Meant<'_>, dry_run: bool) -> Result<usize, ServiceError> {
+    pub(crate) async fn forget(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut purged = 0;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.base.store.works().page(after.as_deref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
-            for (_, stored) in page {
-                purged += self.forget_in(what, stored, dry_run).await?;
+        let mut pages = self.base.store.works().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            for stored in page {
+                purged += self.forget_in(what, stored, run).await?;
             }
         }
-        if purged > 0 && !dry_run {
+        if purged > 0 && run == Run::Real {
             self.held.forget();
             self.drop_unnamed_artifacts().await?;
         }
         Ok(purged)
     }
 
-    async fn forget_in(
-        &self,
-        what: Meant<'_>,
-        stored: StoredWork,
-        dry_run: bool,
-    ) -> Result<usize, ServiceError> {
+    async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {
         let work = &stored.work;
         // Work that an agent began by a tool is no part of what hooks reported; only a text is forgotten there, too.
         if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
@@ -70,7 +62,7 @@ impl Journal {
             };
         buried.extend(untitled.then_some(thing.tombstone));
         let purged = buried.len();
-        if purged > 0 && !dry_run {
+        if purged > 0 && run == Run::Real {
             let purge = PurgeEvents { work: &work.id, numbers: &numbers, untitled, buried: &buried };
             self.base.store.transact(&purge).await?;
         }

@@ -28,12 +28,11 @@ impl Journal {
     /// As [`Self::close`].
     pub async fn close_if_over(&self, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
         let Some((work, state)) = self.of_session(actor).await? else { return Ok(()) };
-        let Some(session) = actor.session.as_ref().filter(|_| state.is_over() && state.closed.is_none())
-        else {
+        if actor.session.is_none() || !state.is_over() || state.closed.is_some() {
             return Ok(());
-        };
+        }
         self.close(actor, &work.id, CloseWork { outcome: Outcome::Done, text: None }).await?;
-        self.offer(caller, session, actor, &work.id).await?;
+        self.offer(caller, actor, &work.id).await?;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
+use cerebro_core::named;
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Unfinished, Work};
 
@@ -107,25 +108,15 @@ pub enum WorkFilter {
     All,
 }
 
-/// Why an open piece of work may need somebody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stale {
-    /// The agent's connection went away without an end.
-    Lost,
-    /// The lease of its holder ended.
-    Lapsed,
-    /// Nothing happened in it for a day.
-    Idle,
-}
-
-impl Stale {
-    /// Its published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lost => "lost",
-            Self::Lapsed => "lapsed",
-            Self::Idle => "idle",
-        }
+named! {
+    /// Why an open piece of work may need somebody.
+    pub enum Stale {
+        /// The agent's connection went away without an end.
+        Lost = "lost",
+        /// The lease of its holder ended.
+        Lapsed = "lapsed",
+        /// Nothing happened in it for a day.
+        Idle = "idle",
     }
 }
 

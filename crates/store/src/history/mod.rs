@@ -21,7 +21,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, take},
+    read::{Page, Table, Vars, Walk, take},
     row::{datetime, key, malformed, unsigned},
     statement,
 };
@@ -274,7 +274,7 @@ impl Store {
     }
 }
 
-impl History<'_> {
+impl<'a> History<'a> {
     /// Whether there is any history.
     pub async fn any(self) -> Result<bool, StoreError> {
         let any: Vec<Value> = self.0.values("past_session", statement::EXCHANGE_ANY, Vars::new()).await?;
@@ -293,6 +293,11 @@ impl History<'_> {
         let found =
             self.0.values::<String>("history_tombstone", statement::HISTORY_TOMBSTONE_AMONG, vars).await?;
         Ok(found.iter().filter_map(|digest| HistoryTombstone::parse(digest)).collect())
+    }
+
+    /// All tombstones in order of digest.
+    pub fn walk_of_tombstones(self, limit: usize) -> Walk<'a, HistoryTombstone> {
+        Walk::over::<At>(self.0, Table::HistoryTombstone.as_str(), limit)
     }
 
     /// A page of all tombstones, ordered by digest.

@@ -86,8 +86,7 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
         |error: std::io::Error| Error::user(format!("{} cannot be written: {error}", file.display()));
     durable::create(file, durable::Kind::Derived, bytes).map_err(failed)?;
     let result = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
-    if !context.output.json(&result)? {
-        context.output.note(&format!("{} bytes written to {}", bytes.len(), file.display()));
-    }
+    context.output.json(&result)?;
+    context.output.note(&format!("{} bytes written to {}", bytes.len(), file.display()));
     Ok(Outcome::Done)
 }

@@ -21,6 +21,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use crate::platform;
 use crate::reading::{Reader, images_beside, saw_image};
+use cerebro_core::domain::Run;
 use cerebro_core::text;
 use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
 
@@ -120,7 +121,7 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let project = args.project.clone();
     let known = all(&daemon, || Request::new(of::Documents).with("project", project.clone())).await?;
-    sweep(&daemon, &roots, &known, args.dry_run, &mut report).await?;
+    sweep(&daemon, &roots, &known, Run::dry_if(args.dry_run), &mut report).await?;
     let hashes: HashMap<&str, &str> = known
         .iter()
         // An image beside a document changes without it.
@@ -150,7 +151,7 @@ async fn sweep(
     daemon: &Daemon,
     roots: &[PathBuf],
     known: &[Document],
-    dry_run: bool,
+    run: Run,
     report: &mut Report,
 ) -> Result<()> {
     // Beside a file that is named, its earlier name may be missing.
@@ -168,7 +169,7 @@ async fn sweep(
         if !within(path) || !is_gone {
             continue;
         }
-        if !dry_run {
+        if run == Run::Real {
             daemon.read(Request::new(of::DocumentRemove).with("id", document.id.raw())).await?;
         }
         report.gone.push(document.clone());
@@ -286,9 +287,7 @@ fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let answer = json!({
         "documents": documents, "unchanged": report.unchanged, "faults": report.faults, "isolated": report.isolated,
     });
-    if context.output.json(&answer)? {
-        return Ok(outcome);
-    }
+    context.output.json(&answer)?;
     let mut table = Table::new(DONE);
     for gone in report.removed() {
         let none = String::new;

@@ -96,9 +96,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let project = args.of.project.as_deref().filter(|_| documents.is_empty());
     let suggestions = suggest::for_unknown(&daemon, project, None).await?;
     daemon.close().await;
-    if context.output.json(&json!({ "documents": documents }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ "documents": documents }))?;
     let table = Table::listing(DOCUMENTS, &documents, |document| {
         vec![
             shown(&document.id),
@@ -150,9 +148,7 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
         }
     };
     daemon.close().await;
-    if context.output.json(&json!(whole))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!(whole))?;
     let document = &whole.document;
     context.output.facts(&[
         ("document", shown(&document.id)),
@@ -184,8 +180,7 @@ async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> 
     let id = id_of(&daemon, &args.document).await?;
     let gone = daemon.read(Request::new(of::DocumentForget).with("id", id)).await?;
     daemon.close().await;
-    if !context.output.json(gone.raw())? {
-        context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
-    }
+    context.output.json(gone.raw())?;
+    context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
     Ok(Outcome::Done)
 }

@@ -188,9 +188,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         row["session"] = json!(session);
         row["agent"] = json!(agent);
     }
-    if context.output.json(&raw)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&raw)?;
     let table = Table::listing(HITS, &found, |(hit, session, agent)| {
         vec![shown(&hit.id), shown(&hit.date), shown(agent), shown(session), shown(&hit.title)]
     });
@@ -237,9 +235,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     };
     daemon.close().await;
     raw["exchanges"] = json!(whole.exchanges);
-    if context.output.json(&raw)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&raw)?;
     let session = &whole.session;
     context.output.facts(&[
         ("session", shown(&session.session)),
@@ -319,9 +315,7 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
 
 async fn list(context: &CommandContext, project: Option<String>) -> Result<Outcome> {
     let answer = context.ask(Request::new(of::HistorySession).with("project", project)).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let table = Table::listing(SESSIONS, answer.sessions.as_deref().unwrap_or_default(), |row| {
         vec![
             shown(&row.session.session),
@@ -355,10 +349,9 @@ async fn print_facts(
 ) -> Result<Outcome> {
     let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
     let answer = context.ask(request).await?;
-    if !context.output.json(answer.raw())? {
-        let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
-        context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
-    }
+    context.output.json(answer.raw())?;
+    let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
+    context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
     Ok(Outcome::Done)
 }
 
@@ -420,9 +413,7 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
     let answer = context.ask(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
     }

@@ -54,11 +54,10 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     let keeps_out = keeps_out(context, &args) || args.session.is_some();
     if !keeps_out && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
-        if !context.output.json(preview.raw())? {
-            context
-                .output
-                .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
-        }
+        context.output.json(preview.raw())?;
+        context
+            .output
+            .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
         return Ok(Outcome::Done);
     }
     if !args.yes && !context.output.confirm(&question(&preview))? {
@@ -73,9 +72,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     if !skills.is_empty() {
         raw["skills"] = json!(skills);
     }
-    if context.output.json(&raw)? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&raw)?;
     let counts = counts(&gone).map(|(noun, count)| (noun, shown(&count)));
     context.output.facts(&counts)?;
     if !gone.purged.is_empty() {

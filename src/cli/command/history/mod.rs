@@ -324,9 +324,7 @@ pub enum Answer {
 }
 
 fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()> {
-    if context.output.json(found.raw())? {
-        return Ok(());
-    }
+    context.output.json(found.raw())?;
     let table = Table::listing(FOUND, &found.agents, |one| {
         vec![shown(&one.agent), shown(&one.files), bytes(one.bytes), shown(&one.fresh), shown(&one.older)]
     });
@@ -375,9 +373,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
 }
 
 fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()> {
-    if context.output.json(status.raw())? {
-        return Ok(());
-    }
+    context.output.json(status.raw())?;
     let under_way = if status.state == "reading" {
         format!("{} of {} files", status.files_done, status.files)
     } else {
@@ -471,9 +467,7 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
         edit::set(&file, "history", &[(list.key, Some(included(&entries)))])?;
     }
     let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
-    if context.output.json(&json!({ list.key: entries }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ list.key: entries }))?;
     let columns = [(list.heading, Layout::Flexible)];
     let mut table = Table::new(&columns);
     for entry in entries {

@@ -152,9 +152,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Re
         }));
     }
     let (passages, questions) = (set.passages.len(), set.questions.len());
-    if context.output.json(&json!({ "passages": passages, "questions": questions, "models": rows }))? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(&json!({ "passages": passages, "questions": questions, "models": rows }))?;
     let mut table = Table::new(COLUMNS);
     for row in &rows {
         let number = |name: &str| row[name].as_f64().unwrap_or_default();

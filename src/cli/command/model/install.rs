@@ -136,14 +136,10 @@ pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
         renew(context, home).await?;
     }
     let answer = json!({ "model": manifest.name, "dimension": manifest.dimension, "in_use": first });
-    if !context.output.json(&answer)? {
-        let next = if first {
-            "in use".to_owned()
-        } else {
-            format!("`cerebro model use {}` uses it", manifest.name)
-        };
-        context.output.note(&format!("{} is installed and works; {next}", manifest.name));
-    }
+    context.output.json(&answer)?;
+    let next =
+        if first { "in use".to_owned() } else { format!("`cerebro model use {}` uses it", manifest.name) };
+    context.output.note(&format!("{} is installed and works; {next}", manifest.name));
     Ok(Outcome::Done)
 }
 

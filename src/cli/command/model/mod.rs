@@ -184,9 +184,8 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
         }
     }
     let answer = json!({ "models": models, "provider": settings.provider.name() });
-    if !context.output.json(&answer)? {
-        context.output.table(&model_table(&models), "no models")?;
-    }
+    context.output.json(&answer)?;
+    context.output.table(&model_table(&models), "no models")?;
     Ok(Outcome::Done)
 }
 
@@ -226,12 +225,11 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
         "model": model.as_ref().map(|model| &model.name),
         "dimension": model.as_ref().map(|model| model.dimension),
     });
-    if !context.output.json(&answer)? {
-        context.output.note(&match model {
-            Some(model) => format!("in use: {} ({} dimensions)", model.name, model.dimension),
-            None => "no model is in use; searches go by words alone".to_owned(),
-        });
-    }
+    context.output.json(&answer)?;
+    context.output.note(&match model {
+        Some(model) => format!("in use: {} ({} dimensions)", model.name, model.dimension),
+        None => "no model is in use; searches go by words alone".to_owned(),
+    });
     Ok(Outcome::Done)
 }
 
@@ -290,11 +288,10 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
         write(home, &[("provider", None), ("model", None)])?;
         renew(context, home).await?;
     }
-    if !context.output.json(&json!({ "model": name, "removed": true }))? {
-        context.output.note(&format!(
-            "{name} is removed; its vectors stay until another model has embedded the memories"
-        ));
-    }
+    context.output.json(&json!({ "model": name, "removed": true }))?;
+    context
+        .output
+        .note(&format!("{name} is removed; its vectors stay until another model has embedded the memories"));
     Ok(Outcome::Done)
 }
 

@@ -60,18 +60,17 @@ pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Resul
         "first_ms": ms(load), "query_ms": ms(query), "passage_ms": ms(passage), "memory_bytes": grown,
     });
     let sound = near > far;
-    if !context.output.json(&answer)? {
-        context.output.facts(&[
-            ("model", model.name.clone()),
-            ("dimension", model.dimension.to_string()),
-            ("near sentences", format!("{near:.3}")),
-            ("far sentences", format!("{far:.3}")),
-            ("first answer", format!("{} ms, loading included", ms(load))),
-            ("a query", format!("{} ms", ms(query))),
-            ("160 words", format!("{} ms", ms(passage))),
-            ("memory taken", grown.map(bytes).unwrap_or_default()),
-        ])?;
-    }
+    context.output.json(&answer)?;
+    context.output.facts(&[
+        ("model", model.name.clone()),
+        ("dimension", model.dimension.to_string()),
+        ("near sentences", format!("{near:.3}")),
+        ("far sentences", format!("{far:.3}")),
+        ("first answer", format!("{} ms, loading included", ms(load))),
+        ("a query", format!("{} ms", ms(query))),
+        ("160 words", format!("{} ms", ms(passage))),
+        ("memory taken", grown.map(bytes).unwrap_or_default()),
+    ])?;
     if !sound {
         context
             .output

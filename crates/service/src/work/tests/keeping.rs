@@ -190,10 +190,9 @@ fn a_purge_of_a_memory_reaches_the_finding_that_it_was_made_of() {
         service.journal.append(&me, Target::Work(id), found).await.unwrap();
         let close = CloseWork { outcome: Outcome::Done, text: None };
         service.journal.close(&me, &id, close).await.unwrap();
-        let project = Project::parse("demo").unwrap();
-        let caller = Caller { project, agent: agent_name("test"), person: true };
-        let session = SessionId::parse("s1").unwrap();
-        let taken = service.journal.offer(&caller, &session, &me, &id).await.unwrap();
+        let (project, session) = (Project::parse("demo").unwrap(), SessionId::parse("s1").unwrap());
+        let caller = Caller { project, agent: agent_name("test"), person: true, session };
+        let taken = service.journal.offer(&caller, &me, &id).await.unwrap();
         let memory = service
             .journal
             .memories_of_work(&id)
@@ -203,7 +202,7 @@ fn a_purge_of_a_memory_reaches_the_finding_that_it_was_made_of() {
             .find(|memory| memory.content.contains("zorilla"))
             .unwrap();
         assert!(taken.len() == 2 && taken.contains(&memory.id));
-        service.journal.purge_memory(&caller, &session, &memory.id).await.unwrap();
+        service.journal.purge_memory(&caller, &memory.id).await.unwrap();
         let shown = format!("{:?}", service.journal.tail(&me, &id, 0, 100).await.unwrap());
         assert!(!shown.contains("zorilla") && shown.contains("okapi"), "{shown}");
         let state = format!("{:?}", service.journal.show(&me, &id).await.unwrap().state);
@@ -211,7 +210,7 @@ fn a_purge_of_a_memory_reaches_the_finding_that_it_was_made_of() {
         let verified = service.journal.verify(&[]).await.unwrap();
         assert_eq!((verified.findings, verified.purged), (vec![], 1));
         // Closing it again brings nothing back.
-        assert_eq!(service.journal.offer(&caller, &session, &me, &id).await.unwrap(), []);
+        assert_eq!(service.journal.offer(&caller, &me, &id).await.unwrap(), []);
         service.close().await.unwrap();
     });
 }

@@ -9,7 +9,7 @@ mod proof;
 
 use std::{path::Path, time::Duration};
 
-use cerebro_core::domain::{Project, SessionId, Timestamp};
+use cerebro_core::domain::{Project, Run, SessionId, Timestamp};
 use cerebro_ledger::{Action, Anchor, Ending, Finding, Outcome, Repeat, Standing, Step, Work, World, limits};
 
 use super::*;
@@ -291,7 +291,7 @@ fn seals_hold_over_purge_prune_and_restart_and_what_is_tampered_with_is_named() 
         let anchor = |head: &WorkHead| Anchor { size: head.size, root: head.root.clone() };
         let anchors = [anchor(&first), anchor(&head)];
         let exported = service.work_export(&me, &old, None).await.unwrap().lines;
-        let again = service.import(&exported, false).await.unwrap();
+        let again = service.import(&exported, Run::Real).await.unwrap();
         assert_eq!((again.created, again.skipped), (0, vec![]));
 
         // Texts first, then work, then artifacts that nothing names.
@@ -303,7 +303,7 @@ fn seals_hold_over_purge_prune_and_restart_and_what_is_tampered_with_is_named() 
         let pruned = service.journal.prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();
         assert_eq!((pruned.works, pruned.artifacts), (1, 0));
         assert!(matches!(service.journal.show(&me, &old).await, Err(ServiceError::NoWork(_))));
-        let refused = service.import(&exported, false).await.unwrap();
+        let refused = service.import(&exported, Run::Real).await.unwrap();
         assert!(refused.skipped[0].1.contains("was pruned here"), "{refused:?}");
         // An artifact does not say whose it is, so it is not refused; but nothing names it, so it does not stay.
         let pruned = service.journal.prune(Retention { texts: 90 * day, works: 90 * day }).await.unwrap();

@@ -11,7 +11,7 @@ use crate::{
     history::tests::{batch, exchange, session},
     use_cases::{save, with_vectors},
 };
-use cerebro_core::domain::{ExchangeId, Timestamp};
+use cerebro_core::domain::{ExchangeId, Run, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
 use cerebro_store::{ModelState, StoredModel};
@@ -139,7 +139,7 @@ fn what_means_the_same_is_found_and_what_was_forgotten_has_no_vector() {
         }
 
         let one = Forget { text: Some("border".to_owned()), ..Forget::default() };
-        service.history.forget(&one, false).await.unwrap();
+        service.history.forget(&one, Run::Real).await.unwrap();
         assert!(!vectors(&service).await.contains(&id("s1", 1)), "it goes in the same commit");
         assert_eq!(found(&service, "freight").await, []);
     });
