@@ -168,8 +168,8 @@ pub fn verify(key: &WorkKey, work: &Work, rows: &[ChainedEvent], sealed: &BTreeS
     verified
 }
 
-/// Whether events are those that took a piece of work from a head which it had to that of its row: each as it was written,
-/// none missing. From the origin, that is whether [`verify`] finds nothing.
+/// Whether these are the events between an earlier head of a piece of work and the head in its row: each as it was written,
+/// none missing. From the origin on, this is so exactly if [`verify`] finds nothing.
 pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEvent]) -> bool {
     let reached = rows.iter().try_fold(from, |(seq, head), kept| {
         let is_next = kept.seq == seq + 1 && is_text_genuine(kept);
@@ -180,8 +180,9 @@ pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEv
     reached == Some((work.seq, expected)) && is_row_genuine(key, work) && work.has_fitting_name()
 }
 
-/// Whether the title is the one with which a piece of work began, as far as its events say: not if the title or the text of
-/// the first event was purged, nor for a fork. The first request gives a title to what began without one. What is reopened may get another title, and redaction may be stricter later.
+/// Whether the title is the one in the first event. It passes if it may differ: if the title or the text of the first event
+/// was purged, for a fork, for work that began without a title and got it from the first request, for work that was
+/// reopened, and for a title with a redacted part, because redaction may have become stricter.
 fn has_fitting_title(work: &Work, rows: &[ChainedEvent]) -> bool {
     let is_free = work.title.is_empty()
         || work.title.contains("[REDACTED:")

@@ -36,7 +36,7 @@ enum Before {
     /// As `NoBase64`. The pattern begins with a run of any length, so a failed match is not tried again inside that
     /// run.
     NoBase64OncePerRun,
-    /// Lines of base64, at least one of them long, up to the line of the anchor. The pattern begins with the first.
+    /// Lines of base64, at least one of them long, up to the line of the anchor. The pattern begins with the first line.
     LinesOfBase64,
     /// `least` to `most` bytes that belong to the secret. A longer run is refused if these must be the `whole` run.
     Run {

@@ -1,7 +1,7 @@
-//! What may wrap a statement and leaves its meaning: labels, marks of lines, dates, Markdown, HTML and JSON. Each wrapper is a
-//! row here, with what it looks like.
+//! Wrappers of a statement that do not change its meaning: labels, marks of lines, dates, Markdown, HTML and JSON. Each has
+//! a pattern here, with an example.
 //!
-//! `Before:`, `Production:`, `<del>` and `~~` are none: what they wrap says something else.
+//! `Before:`, `Production:`, `<del>` and `~~` are no wrappers, because they change the meaning.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -25,17 +25,17 @@ const DATE: &str = concat!(
     r"(?:\s+\d{1,2}(?:st|nd|rd|th)?,?)?\s+\d{4}",
     r")[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?"
 );
-/// Signs that draw the eye to a line, and ticked boxes. A cross is none of these: it denies.
+/// Signs that draw attention to a line, and ticked boxes. A cross is not among them, because it denies the line.
 const SIGNS: &str = concat!(
     r"[\u{2190}-\u{21ff}\u{2610}\u{2611}\u{2139}\u{2705}\u{2713}\u{2714}\u{26a0}\u{2b50}\u{27a1}\u{1f449}\u{1f4a1}\u{1f4cc}\u{1f4dd}]",
     r"\u{fe0f}?[ \t]*"
 );
-/// Elements of HTML whose tags leave the meaning. `del`, `s`, `sub` and `sup` change it.
+/// Elements of HTML that do not change the meaning. `del`, `s`, `sub` and `sup` do.
 const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
     main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
 /// Elements that change the meaning of what they enclose.
 const CHANGING: [&str; 5] = ["del", "s", "strike", "sub", "sup"];
-/// Names of values that do not hold, or only somewhere.
+/// Names of values that do not hold, or hold only in some place.
 const DENYING: [&str; 19] = [
     "before", "old", "was", "former", "formerly", "previous", "wrong", "not", "deprecated", "outdated",
     "removed", "production", "prod", "staging", "test", "dev", "windows", "linux", "macos",
@@ -49,10 +49,10 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
     ))
 });
-/// What lines begin with: quotes, headings, items with their numbers and boxes.
+/// Marks at the beginning of lines: of quotes, headings, and items with their numbers and boxes.
 static MARKS: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?mi)^[ \t]*(?:(?:[>#*+\-\u{2022}]+|\(?\d{1,3}[.)]|\[[ x-]?\])[ \t]+)+"));
-/// What a text begins with: one of these, or a date, a sign, a label or a phrase.
+/// A wrapper at the beginning of a text: such a mark, a date, a sign, a label or a phrase.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
     let item = r"(?:[>#*+\-\u{2022}]+|\(?\d{1,3}[.)]|[a-z]\)|\[[ x-]?\])\s+";
     let label = format!(
@@ -62,7 +62,7 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\A(?:{item}|{DATE}|{SIGNS}|{label}|{PHRASES}\s+|-(?P<kept>(?-i:\p{{Lu}}\p{{Ll}})))"
     ))
 });
-/// What a text ends with: where it is written, too. `X (see #12).`
+/// A wrapper at the end of a text: a reference to where it is written too, as in `X (see #12).`
 static TAIL: LazyLock<Regex> = LazyLock::new(|| {
     let source = concat!(
         r"(?:see|cf\.?|ref\.?|via|siehe|vgl\.?|source|quelle):?\s+",
@@ -109,7 +109,7 @@ pub(super) fn unwrapped(text: &str) -> Cow<'_, str> {
     if has_wrappers(text) { Cow::Owned(without_wrappers(text, " ")) } else { Cow::Borrowed(text) }
 }
 
-/// A text without the note behind it where it is written, too.
+/// A text without the reference at its end. `None` if it has none, or nothing else.
 pub(super) fn without_tail(text: &str) -> Option<String> {
     replaced(&TAIL, text.trim(), "$stop")
 }
@@ -121,7 +121,7 @@ fn replaced(wrapper: &Regex, text: &str, kept: &str) -> Option<String> {
     }
 }
 
-/// What a text says without its outermost wrapper; none if it has none, or nothing else.
+/// A text without its outermost wrapper. `None` if it has none, or nothing else.
 pub(super) fn peeled(text: &str) -> Option<String> {
     let text = text.trim();
     sole_string(text)

@@ -47,7 +47,7 @@ const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 pub const MAKING: &str = "store.restoring";
 /// The beginning of the names of databases that a restore has put aside.
 pub const REPLACED: &str = "store.replaced-";
-/// Where a restore has what it needs for a while only: a database to compare with, and indexes.
+/// The folder of a restore's temporary files: a database to compare with, and indexes.
 pub const SCRATCH: &str = "store.compared";
 
 /// A request for a backup.
@@ -479,7 +479,7 @@ fn sweep(dir: &Path) {
     }
 }
 
-/// A panic, whose message may quote what was copied.
+/// The error for a panic. It leaves out the panic's message, which may quote what was copied.
 fn broke_off(_: tokio::task::JoinError) -> BackupError {
     BackupError::Broken("the work broke off".to_owned())
 }

@@ -78,7 +78,7 @@ impl History {
                 return Err(ServiceError::invalid("text", "", problem));
             }
             if let (false, Some(text)) = (dry_run, asked.everywhere()) {
-                // First, so that no session that is read meanwhile brings it back.
+                // This comes first, so that a session that is read meanwhile does not bring it back.
                 self.base.store.transact(&KeepOut { text }).await?;
             }
         }
@@ -146,7 +146,7 @@ impl History {
         Ok(is_over)
     }
 
-    /// Forgets the names of sessions that are meant while none of their exchanges is.
+    /// Forgets names of sessions, such as titles, where no exchange is to be forgotten.
     async fn forget_names(
         &self,
         what: Meant<'_>,

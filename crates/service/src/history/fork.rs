@@ -6,7 +6,7 @@ use crate::{History, ServiceError, index::Evidence};
 use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, SessionId};
 use cerebro_store::{Decision, Write};
 
-/// Most forks of one session whose parent is named anew.
+/// Most forks of one session that get another parent.
 const FORKS_MAX: usize = 1_000;
 
 impl History {
@@ -19,8 +19,8 @@ impl History {
     }
 
     /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
-    /// turns, and names the original as its parent, and as that of the copy's own forks which have nothing else of the copy.
-    /// Returns whether it did: exchanges that candidates cite stay.
+    /// turns. The original becomes the parent of the copy, and of those forks of the copy that copied only these exchanges.
+    /// Returns whether it did so: it does not if a candidate cites one of the exchanges.
     pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
@@ -47,8 +47,8 @@ impl HandOver<'_> {
         turns.is_some_and(|turns| self.turns.contains(&turns))
     }
 
-    /// Names the original as the parent of the copy's forks whose own exchanges begin where the original's still go on, at
-    /// `end` or before.
+    /// Makes the original the parent of the copy's forks that copied only exchanges of the original: their own exchanges
+    /// begin at `end` or before.
     async fn adopt(&self, write: &mut Write<'_>, end: u32) -> Result<(), ServiceError> {
         let copy = std::slice::from_ref(self.copy);
         let forks = write.store().past_sessions().children(copy, AncestorKind::Fork, FORKS_MAX).await?;

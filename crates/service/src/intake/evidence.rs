@@ -39,7 +39,7 @@ impl Intake {
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
         let HistoryOptions { settings, places, .. } = self.state.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
-        // A folder that hangs may be named by many transcripts in it.
+        // The look is counted by folder, because many transcripts may be in one folder that does not answer.
         let folder = transcript.parent().unwrap_or(&transcript).to_path_buf();
         let looked = looks::within(&folder, LOOK_MAX, move || {
             let settings = settings();

@@ -1,4 +1,4 @@
-//! Forgetting: what hooks reported of past sessions that are forgotten. Memories that somebody saved stay.
+//! Forgetting what hooks reported of past sessions. Memories that somebody saved stay.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ pub(crate) struct Reported {
 }
 
 impl Memories {
-    /// Destroys the prompts and summaries that hooks reported and that are meant, and keeps a tombstone of each. With
-    /// `dry_run` it only counts.
+    /// Destroys the prompts and summaries to forget that hooks reported, and keeps a tombstone of each. With `dry_run` it
+    /// only counts them.
     ///
     /// # Errors
     /// A failing store.
@@ -93,7 +93,7 @@ impl Memories {
         Ok(forgotten)
     }
 
-    /// The summary that hooks left of a session which is meant, if it is meant, too.
+    /// The summary that hooks left of a session, if it is to be forgotten. `meant` is the decision on the session.
     async fn summary_to_forget(
         &self,
         past: &Session,
@@ -128,7 +128,7 @@ impl Memories {
     }
 }
 
-/// The summary of a session, as something that may be meant.
+/// The summary of a session, as something that may have to be forgotten.
 fn thing(past: &Session) -> Thing<'_> {
     Thing {
         session: Some(&past.id),
@@ -167,7 +167,7 @@ impl Decision for ForgetPrompts<'_> {
 
 struct ForgetSummary<'a> {
     session: &'a SessionId,
-    /// Whether it goes now. If not, its memory goes afterwards.
+    /// Whether the summary on the session is destroyed now. Otherwise its memory is destroyed afterwards.
     with_it: bool,
 }
 

@@ -11,8 +11,8 @@ use cerebro_core::sameness;
 const PASSAGES_MAX: usize = 50;
 
 impl Memories {
-    /// For each of some passages, with the scope of its document, that repeats a corrected or superseded text: the memory
-    /// that says what holds now. A document is a person's file, so it stays as it is.
+    /// Finds the passages that repeat a corrected or superseded text, each with the memory that says what holds now. Each
+    /// passage is given with the scope of its document. A document is a person's file, so it stays as it is.
     ///
     /// # Errors
     /// A failing store.

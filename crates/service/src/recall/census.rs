@@ -114,7 +114,7 @@ impl Recall {
         let read = self.read_census().await;
         let mut taken = lock(&self.census.taken);
         let Taken::Reading(meanwhile) = std::mem::take(&mut *taken) else {
-            // A follower panicked meanwhile, and the commit that it was told of is missing here.
+            // A follower panicked meanwhile, so the commit of its notice is missing here.
             return read.map(Arc::new);
         };
         let mut census = read?;

@@ -32,7 +32,7 @@ struct Noted {
 }
 
 /// Copies the tombstones of the database that is replaced into the new one, and forgets there what they stand for.
-/// `scratch` is a folder for what is needed meanwhile.
+/// `scratch` is a folder for temporary files.
 ///
 /// # Errors
 /// When the new database fails. If the replaced one cannot be read, there is nothing to copy.

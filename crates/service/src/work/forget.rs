@@ -15,9 +15,9 @@ use crate::{
 const PAGE: usize = 100;
 
 impl Journal {
-    /// Purges the texts of events that hooks reported and that are meant, or of any events with a text to forget; and the
-    /// title of work of which nothing else is left, or whose title has the text. The events stay, without their texts, so
-    /// the chain still verifies, and a tombstone of each text stays. Returns their number; with `dry_run` it only counts.
+    /// Purges the texts of events: those to forget that hooks reported, and any that contain the text to forget. Purges the
+    /// title of work if no other text of it is left, or if it contains the text. The events stay, so the chain still
+    /// verifies, and a tombstone of each text stays. Returns the number of events; with `dry_run` it only counts them.
     ///
     /// # Errors
     /// A failing store.
