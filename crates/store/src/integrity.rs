@@ -19,7 +19,7 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
 const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
-/// The other tables, beside those of vectors, whose rows are worth nothing without what they are about.
+/// The other tables, beside those of vectors, whose rows are useless without their subject.
 const BESIDE: [&str; 5] = ["anchor", "entity", "feedback", "job", "tombstone"];
 
 /// Rows that break an invariant.

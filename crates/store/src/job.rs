@@ -387,8 +387,7 @@ impl Jobs<'_> {
         self.put_back(owner, jobs, vars).await
     }
 
-    /// Ends the leases of jobs. `vars` says in which state they are from then on, when they are due, why, and whether the
-    /// attempt counts.
+    /// Ends the leases of jobs. `vars` has their new state, when they are due, why, and whether the attempt counts.
     async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
         let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
         let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
@@ -445,7 +444,7 @@ impl Jobs<'_> {
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
-    /// What the jobs of a kind that were given up are about, at most `limit` of them, in no order.
+    /// The subjects of given-up jobs of a kind, at most `limit`, in no order.
     pub async fn given_up(self, kind: JobKind, limit: usize) -> Result<Vec<Subject>, StoreError> {
         let vars = Vars::new().with("kind", kind.as_str()).limit(limit);
         let records: Vec<RecordId> = self.0.values("job", statement::JOB_GIVEN_UP, vars).await?;

@@ -59,8 +59,8 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// How many of them a new store gets in one transaction: the next one removes indexes that these define, and the database
-/// refuses both in the same transaction.
+/// How many migrations a new store gets in its first transaction. The next one removes indexes that these define, which the
+/// database refuses in the same transaction.
 const TOGETHER: usize = 27;
 
 #[derive(SurrealValue)]

@@ -26,7 +26,7 @@ impl TextKey {
     }
 }
 
-/// A text, as it is read to be looked up.
+/// The forms in which a text is looked up.
 pub(super) struct ReadText {
     titles: Vec<String>,
     forms: Vec<String>,
@@ -38,12 +38,12 @@ impl ReadText {
     }
 }
 
-/// The places in which a text of a scope may be noted.
+/// The places in which a text of a scope may be recorded.
 fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
     std::iter::once(Place::In(scope)).chain((!scope.is_personal()).then_some(Place::SomeProject))
 }
 
-/// The places in which a text of a scope is looked up: its names, and what is personal.
+/// The places in which a text of a scope is looked up: the present and former names of its project, and the personal scope.
 pub(super) fn places_among<'a>(names: &'a [Scope], scope: &Scope) -> impl Iterator<Item = Place<'a>> {
     let personal = (!scope.is_personal()).then_some(Place::In(&Scope::Personal));
     names.iter().map(Place::In).chain(personal)
@@ -75,7 +75,7 @@ impl KeyMaker {
         TextKey(self.digest(&keyed(place, title, form)))
     }
 
-    /// All keys under which a memory's text may be noted.
+    /// All keys under which a memory's text may be recorded.
     pub fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
         let read = ReadText::of(&memory.title, &memory.content);
         let keys = places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>());
@@ -101,7 +101,7 @@ impl KeyMaker {
         (!memory.scope.is_personal()).then(|| self.key(Place::SomeProject, title, form))
     }
 
-    /// The key recorded for a text whose content says nothing by itself, with both in one text.
+    /// The key recorded for a text whose content is too short by itself: of title and content in one text.
     pub fn noted_with_title(&self, memory: &Memory) -> Option<TextKey> {
         let form = sameness::noted_with_title(&memory.title, &memory.content)?;
         let is_short = !sameness::is_self_contained(&memory.title, &memory.content);
@@ -118,8 +118,8 @@ impl KeyMaker {
     }
 }
 
-/// Which keys the tombstones of a store have, so that nothing is read for a text that has none, as nearly all: a superset, by
-/// their first eight bytes; none until they are read.
+/// The keys of a store's tombstones, by their first eight bytes: a superset. Nearly all texts have no tombstone, so nothing
+/// need be read for them. Empty until the keys are read.
 #[derive(Default)]
 pub(super) struct HeldKeys(Mutex<Option<HashSet<u64>>>);
 
@@ -129,7 +129,7 @@ impl HeldKeys {
         lock(&self.0).is_some()
     }
 
-    /// Holds the keys that were read while nobody wrote.
+    /// Holds keys that were read while nobody wrote.
     pub fn hold<'k>(&self, keys: impl Iterator<Item = &'k str>) {
         *lock(&self.0) = Some(keys.map(short).collect());
     }
@@ -152,7 +152,7 @@ impl HeldKeys {
     }
 }
 
-/// The first eight bytes of a key, which is hex. Any other key gets the number of all such.
+/// The first eight bytes of a key, which is hex. All keys that are not hex get the same number.
 fn short(key: &str) -> u64 {
     key.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(u64::MAX)
 }

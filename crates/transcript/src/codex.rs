@@ -81,7 +81,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     Line::Known
 }
 
-/// The first head is the session's own; in a copy, those of its parent and of the parent's own parents follow it.
+/// The head of a session. The first one is the session's own; in a copy, the heads of its ancestors follow.
 fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     let state = &mut assembler.live;
     let id = meta.text(&["id", "session_id"]);
@@ -287,7 +287,7 @@ fn user_message(
     prompt(assembler, &words, recorded_in, at);
 }
 
-/// A command that the person ran stands in the user's role, with its output.
+/// Reads a command that the person ran, with its output. Codex records it as a message of the user.
 fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) -> bool {
     let Some((line, result)) = shell_of_person(text) else { return false };
     let line = tool::name(line);

@@ -80,7 +80,7 @@ pub const HOST_ELEMENTS_AT_EDGES: [&str; 11] = [
     "tick",
 ];
 
-/// Elements with names in the style of hosts around a person's words.
+/// Elements around a person's words whose names look like those of hosts.
 const PERSONS_ELEMENTS: [&str; 2] = ["user_query", "user-memory-input"];
 
 /// Beginnings of texts that no person wrote.
@@ -97,7 +97,7 @@ const INJECTED_STARTS: [&str; 17] = [
     "Unknown slash command: ",
     "Unknown skill: ",
     "[Image: source: ",
-    // Behind a notification of a task.
+    // After a notification of a task.
     "Read the output file to retrieve the result: ",
     "Full transcript available at: ",
     "Warning: The maximum number of unified exec processes you can keep open is",
@@ -159,8 +159,8 @@ pub(crate) fn classify(text: &str) -> UserText<'_> {
     }
 }
 
-/// Whether a text is one element with a name in the style of hosts, small words joined by `-` or `_`, and nothing beside
-/// it. Hosts add such elements with each version; what a person pastes has words beside it, or is markup of other names.
+/// Whether a text is one element and nothing else, with a name as hosts use: words in small letters, joined by `-` or `_`.
+/// Hosts add such elements with each version. A text that a person pastes has other words too, or elements with other names.
 fn is_host_element(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('<') else { return false };
     let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_')));
@@ -251,7 +251,7 @@ fn after_instructions(text: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// A command that the person ran in Codex, and what came of it as its host reports it.
+/// A command that the person ran in Codex, and its result as Codex reports it.
 pub(crate) fn shell_of_person(text: &str) -> Option<(&str, &str)> {
     let inside = whole_element(text.trim(), "user_shell_command")?;
     Some((element(inside, "command")?.trim(), element(inside, "result")?.trim()))

@@ -20,7 +20,7 @@ impl History {
 
     /// Removes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
     /// turns. The original becomes the parent of the copy, and of those forks of the copy that copied only these exchanges.
-    /// Returns whether it did so: it does not if a candidate cites one of the exchanges.
+    /// Returns whether it did so: it does not if the copy has candidates, because these cite its exchanges.
     pub(crate) async fn hand_over(
         &self,
         copy: &SessionId,
