@@ -167,15 +167,15 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
     if is_end {
         close(call, &caller, &actor).await?;
-        // Nobody is at work in it any more.
+        // No agent works in the session any more.
         call.context.presence().forget_hooks(&call.session);
     }
     let recorded = Some(appended.recorded as u64);
     Ok(Reply::saying("noted").answering(Recorded { recorded }))
 }
 
-/// Closes the work of a session that ended properly and left nothing open: no turn that failed either. A later request
-/// reopens it.
+/// Closes the work of a session that ended properly and left nothing open, not even a failed turn. A later request reopens
+/// it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
     let Some((own, state)) = call.service.journal.of_session(actor).await? else { return Ok(()) };
     let is_open = state.turn_failed.is_some()

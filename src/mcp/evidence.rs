@@ -68,7 +68,7 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The marks of hits: which passages of documents repeat what a memory no longer says.
+/// The marks of hits: passages of documents that repeat what a memory no longer says.
 pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
     if of != Evidence::Documents {
         return Ok(vec![Vec::new(); found.hits.len()]);

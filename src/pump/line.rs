@@ -26,7 +26,7 @@ pub enum Line {
     },
 }
 
-/// Reads lines. It holds at most one line, and at most `max` bytes of it, and a few of a longer one.
+/// Reads lines. It holds at most one line of up to `max` bytes; of a longer line it holds only the id.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,

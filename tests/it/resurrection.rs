@@ -433,7 +433,7 @@ fn a_deleted_memory_names_its_copies_in_the_archive() {
     let deleted = home.run(&["delete", stays.str("id")]);
     let said = format!("{copy} still says so, in the archive");
     assert!(format!("{}{}", deleted.stdout, deleted.stderr).contains(&said), "{deleted:?}");
-    // Who deletes both need not be told.
+    // If both are deleted, neither is named.
     let both = home.run(&["delete", "caaaaaaaaaaa", &copy]);
     assert!(!both.stderr.contains("still says so"), "{both:?}");
 }

@@ -109,7 +109,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Backup(String),
     /// Work on a thread of its own panicked.
-    #[error("{work} broke off; the daemon's log says why")]
+    #[error("{work} ended with an internal error; the daemon's log says why")]
     BrokeOff {
         /// What it was.
         work: &'static str,

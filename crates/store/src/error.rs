@@ -38,7 +38,7 @@ pub enum StoreError {
     },
     /// A backup defines more than this program does.
     #[error(
-        "it defines what a memory of Cerebro does not, or otherwise: {0}. Somebody changed the file; restore only one \
+        "it defines something that no memory of Cerebro has, or defines it differently: {0}. Somebody changed the file; restore only one \
          that `cerebro backup` made and nobody else could write to"
     )]
     Foreign(String),

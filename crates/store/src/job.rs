@@ -28,11 +28,11 @@ named! {
     pub enum JobKind {
         /// Computes a memory's vectors and its relations by likeness and mentions.
         Embed = "embed",
-        /// Asks a language model how a memory relates to others.
+        /// Asks a chat model how a memory relates to others.
         InferRelations = "claim",
-        /// Asks a language model what is worth keeping of a past session.
+        /// Asks a chat model what is worth keeping of a past session.
         Distil = "distil",
-        /// Asks a language model for insights, for a plan of consolidation.
+        /// Asks a chat model for insights, for a plan of consolidation.
         Derive = "derive",
     }
 }

@@ -104,7 +104,7 @@ fn count_missed(home: &Home, agent: Agent, event: &Event) {
     }
 }
 
-/// Whether the session's transcript can be read, so that it makes up for what hooks could not report.
+/// Whether the session's transcript can be read. It contains what hooks could not report.
 fn has_transcript(agent: Agent, event: &Event) -> bool {
     let file = event.transcript.as_ref().filter(|_| agent.journal_reads_transcripts());
     file.is_some_and(|path| std::fs::File::open(path).is_ok())
@@ -229,8 +229,8 @@ async fn input() -> Option<Value> {
 
 /// Connects like the agent's own server, so that both get the same project and session.
 ///
-/// A daemon is started at the beginning of a session only, because the agent is about to start one anyway, and without
-/// it there is no context; and with a prompt, if the last daemon died.
+/// A daemon is started at the beginning of a session, because there is no context without it, and the agent is about to
+/// start one anyway. With a prompt, one is started if the last daemon was killed.
 async fn reach(home: &Home, agent: Agent, event: &Event) -> Option<Client> {
     let own = Hello::of_this_process(Role::Operator);
     let hello = Hello {
@@ -256,7 +256,7 @@ fn is_prompt(event: &Event) -> bool {
     matches!(event.task, Some(Task::Prompt(_)))
 }
 
-/// Whether the home's last daemon was killed. One that leaves in order removes its socket, and is not wanted back.
+/// Whether the home's last daemon was killed. A daemon that ends properly removes its socket, and is not started again.
 fn has_died(home: &Home) -> bool {
     home.socket_path().exists() && !lock::is_held(home)
 }

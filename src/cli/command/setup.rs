@@ -413,7 +413,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         context.output.note(if is_missing {
             "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
         } else {
-            "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
+            "`cerebro setup AGENT` sets one up; with `--check` it says whether the agent connects"
         });
     }
     Ok(Outcome::Done)

@@ -146,7 +146,7 @@ pub enum BackupError {
     #[error("{0} does not answer")]
     Silent(PathBuf),
     /// What was forgotten since the backup could not be taken out of it.
-    #[error("what was forgotten since the backup could not be taken out of it again: {0}")]
+    #[error("what was forgotten after the backup could not be removed from the restored memory: {0}")]
     NotForgotten(String),
     /// A part of the work ended without an answer.
     #[error("the backup broke off: {0}")]
@@ -481,7 +481,7 @@ fn sweep(dir: &Path) {
 
 /// The error for a panic. It leaves out the panic's message, which may quote what was copied.
 fn broke_off(_: tokio::task::JoinError) -> BackupError {
-    BackupError::Broken("the work broke off".to_owned())
+    BackupError::Broken("an internal error; the daemon's log has more".to_owned())
 }
 
 async fn blocking<T: Send + 'static>(

@@ -1,4 +1,4 @@
-//! The job that asks a language model what is worth keeping of a past session that has been over for a while; and how to
+//! The job that asks a chat model what is worth keeping of a past session that has been over for a while; and how to
 //! arrange a handbook.
 
 use std::{

@@ -344,5 +344,5 @@ where
 /// The error for a panic during work on an index, whose state is then unknown. It leaves out the panic's message, which may
 /// quote a text.
 pub(super) fn broke_off(_: tokio::task::JoinError) -> ServiceError {
-    LexicalError::Damaged("work on it broke off".to_owned()).into()
+    LexicalError::Damaged("work on it ended with an internal error".to_owned()).into()
 }

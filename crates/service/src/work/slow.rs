@@ -183,7 +183,7 @@ impl Journal {
             }
             Ok(Err(_)) => Ok(None),
             Err(_) => {
-                tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");
+                tracing::warn!("the journal did not answer in time; for a minute, callers do not wait for it");
                 lock(&self.held.slow).until = Some(lease_end(self.base.now(), DEGRADED));
                 Ok(None)
             }

@@ -213,7 +213,7 @@ impl Journal {
                 slow.degraded_until.map_or("", |_| "; it answers too slowly or cannot be written at present");
             let missed = match slow.missed {
                 0 => String::new(),
-                missed => format!("; {} missing, which a gap will tell", text::counted(missed, "event")),
+                missed => format!("; {} missing, which a gap will record", text::counted(missed, "event")),
             };
             let counts = [(events, "event"), (works, "work"), (seals, "seal")];
             let [events, works, seals] = counts.map(|(count, noun)| text::counted(count, noun));

@@ -156,7 +156,7 @@ const ERRORS: &[(&str, Layout)] = &[
     ("id", Layout::Fixed),
     ("session", Layout::Fixed),
     ("error", Layout::Flexible),
-    ("went away with", Layout::Flexible),
+    ("fixed by", Layout::Flexible),
     ("after a change of", Layout::Flexible),
 ];
 
@@ -289,7 +289,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
 fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     for failure in &proven.failures {
-        let fix = failure.fix.as_ref().map(|fix| format!(" · went away with {}", fix.command.raw()));
+        let fix = failure.fix.as_ref().map(|fix| format!(" · fixed by {}", fix.command.raw()));
         let (command, error) = (failure.command.raw(), failure.error.raw());
         rows.push(("failed", format!("{command}: {error}{}", fix.unwrap_or_default())));
     }
@@ -363,7 +363,7 @@ async fn print_facts(
 }
 
 /// What is said where nothing like a command is found and the command itself would not be recorded.
-const UNRECORDED: &str = "no recorded command has these words: commands that only look or move files (`ls`, `git diff`), \
+const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
                           and those of several lines or of more than 240 bytes, are not recorded";
 
 /// Where a file was changed.
