@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn one_session_and_a_list_are_read_as_what_they_are() {
+    fn a_session_and_a_list_of_sessions_are_told_apart() {
         let one: History = serde_json::from_value(json!({
             "exchanges": [{
                 "id": "x1", "seq": 0, "part": 0, "at": "t", "title": "Go on", "files": [], "commands": [],

@@ -71,7 +71,7 @@ fn the_task_of_a_dead_session_and_its_open_effect_are_handed_over_first() {
 }
 
 #[test]
-fn a_takeover_answers_with_what_is_so_after_it_and_a_refused_end_is_not_written() {
+fn a_takeover_answers_with_the_state_after_it_and_a_refused_end_is_not_written() {
     let home = Home::with_config(TOOLS);
     let (mut one, mut two) = (home.agent(), home.agent());
     let work = begun(&mut one);

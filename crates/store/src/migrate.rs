@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_a_store_that_found_them_by_indexes_are_found_by_their_ids() {
+    fn events_of_an_older_store_are_found_by_their_ids() {
         let dir = tempfile::tempdir().unwrap();
         let work = WorkId::random();
         let [named, purged] = ["a", "b"].map(|digit| digit.repeat(64));

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_with_a_name_of_a_host_is_no_words() {
+    fn one_element_of_a_host_is_no_text_of_a_person() {
         for text in [
             "<brand-new-notice>x</brand-new-notice>",
             "<brand_new_notice id=\"1\">\n<b>x</b>\n</brand_new_notice>",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_of_tasks_and_hooks_are_no_words() {
+    fn notices_of_tasks_and_hooks_are_no_text_of_a_person() {
         for text in [
             "<task-notification>\n<status>completed</status>\n</task-notification>\nRead the output file to \
                  retrieve the result: /tmp/a.output",

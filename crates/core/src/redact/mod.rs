@@ -3,9 +3,9 @@
 //!
 //! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
 //! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). The search
-//! ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The
-//! text between `<private>` blocks and earlier marks is searched piece by piece, so that no match spans a mark: a
-//! second redaction finds nothing new. All work is linear in the text.
+//! ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The text between `<private>`
+//! blocks and earlier marks is searched piece by piece, so that no match spans a mark: a second redaction finds nothing
+//! new. All work is linear in the text.
 
 mod anchors;
 mod command;

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_stands_for_its_sub_agents() {
+    fn the_sub_agents_of_a_listed_session_are_left_out() {
         let left = |ids: &[&str]| {
             let ids = ids.iter().map(|id| SessionId::parse(id).unwrap()).collect();
             let left = without_sub_agents(ids);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_bound_what_is_included() {
+    fn agents_limit_what_is_included() {
         let include = vec![Choice::of(None, Some("acme/app")), Choice::of(Some("codex"), Some("acme/two"))];
         let settings = HistorySettings { agents: vec!["claude-code".into()], include, ..Default::default() };
         assert_eq!(wanted_of(&settings), [("claude-code", "acme/app")]);

@@ -51,7 +51,7 @@ pub struct ShowArgs {
     /// List only sessions of this project [default: of all projects]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "all_projects"])]
     project: Option<String>,
-    /// List sessions of all projects, as without it
+    /// List sessions of all projects, which is the default
     #[arg(long, conflicts_with = "session")]
     all_projects: bool,
 }
