@@ -29,7 +29,7 @@ fn clock() -> Timestamp {
 /// What is known of each memory that is there: its revision, title and content.
 type Present = BTreeMap<MemoryId, (u32, String, String)>;
 
-/// One project with its history, told twice: to the service, and as copies of everything.
+/// One project with its history, kept twice: in the service, and as copies of everything.
 struct Twice<'a> {
     service: &'a Service,
     caller: Caller,

@@ -153,7 +153,7 @@ pub struct ListedJob {
     pub subject: Subject,
     /// The subject's title; empty where it has none.
     pub title: String,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
     /// How often it was attempted.
     pub attempts: u32,

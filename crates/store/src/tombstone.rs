@@ -39,7 +39,7 @@ named! {
 }
 
 impl Why {
-    /// Whether something else holds in its place, of which a caller who says the text again must be told.
+    /// Whether something else holds in its place. A caller that saves the text again must learn of it.
     pub fn is_correction(self) -> bool {
         matches!(self, Self::Corrected | Self::Superseded)
     }

@@ -50,7 +50,7 @@ pub struct HookArgs {
 }
 
 pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
-    // In a task of its own, so that a file system that hangs does not hold up the deadline.
+    // In a task of its own, so that a file system that does not answer cannot delay the deadline.
     let work = tokio::spawn(answer(context.home.clone(), args.words));
     if let Ok(Ok(Some(said))) = tokio::time::timeout(HOOK_TIME_MAX, work).await {
         // An agent that has gone needs no answer.

@@ -155,7 +155,7 @@ fn what_was_changed_since_is_left_alone() {
         let outcomes = (applied.count(StepOutcome::Done), applied.count(StepOutcome::Skipped));
         assert_eq!(outcomes, (2, 1), "one was written since the plan");
 
-        // Who writes an archived one anew has it back, and undoing does not touch it.
+        // An archived memory that is revised leaves the archive, and undoing the plan does not change it.
         let updated = service
             .memories
             .update(&caller(), &session(), &episodes[1], patch("Nobody knows."))

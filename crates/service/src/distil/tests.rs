@@ -216,7 +216,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
                 service.distilling.accept_candidate(&caller(), &session("now"), &candidate.id).await;
             assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");
         }
-        // What a forgotten text is told by goes, wherever it stands.
+        // Every claim that contains the forgotten text goes, whichever exchange it cites.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
         service.history.forget(&forget, false).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);

@@ -81,7 +81,7 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
             match &call.action {
                 Action::Edit { paths, .. } => {
                     for path in paths {
-                        // On one line: a name with a line end could look like a line of ours.
+                        // On one line, because a name with a line end could look like a line of this text.
                         let path = text::one_line(&below(path, exchange.cwd.as_deref()));
                         add(&mut files, path, FILES_MAX);
                     }

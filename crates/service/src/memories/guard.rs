@@ -1,4 +1,4 @@
-//! The guard: a text that no longer holds does not come back by itself, and whoever saves it again gets a notice.
+//! The guard: a text that no longer holds does not come back by itself, and a caller that saves it again gets a notice.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -56,7 +56,7 @@ impl Door {
 pub(crate) struct Admitted {
     /// The tombstones that [`Self::settle`] removes.
     lifted: Vec<Tombstone>,
-    /// The notice for whoever saves the text.
+    /// The notice for the caller that saves the text.
     pub noted: Option<Tombstone>,
 }
 

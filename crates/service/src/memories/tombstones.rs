@@ -1,5 +1,5 @@
-//! Looking after tombstones: they are made anew where the home has another secret, bounded in number, and shown to people,
-//! who may forget them.
+//! Maintaining tombstones: they are made again if the home has another secret, bounded in number, and shown to people, who
+//! may remove them.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ impl Memories {
     /// deleted memories. Purged texts are in no row, so they stay unknown.
     ///
     /// # Errors
-    /// A failing store. What was begun is begun anew at the next opening.
+    /// A failing store. The next opening does all of it again.
     pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
         let (is_known, any_is_known) = self.base.store.tombstones().knows_secret().await?;
         if !is_known {

@@ -255,7 +255,7 @@ impl Memories {
         Ok(())
     }
 
-    /// The prompts that contain what a memory says: a purge leaves them, so whoever purges it is told.
+    /// The prompts that contain what a memory says. A purge leaves them, so its answer names them.
     ///
     /// # Errors
     /// A failing store.
@@ -382,7 +382,7 @@ impl Memories {
         topic_is_free(write, &wanted).await?;
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
         self.sessions.ensure_session(write, session, &caller.project, caller).await?;
-        // Whoever changes only the title or tags is not responsible for the text.
+        // A change of only the title or tags does not make its author responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
         let origin = if is_kept { old.taint.origin } else { patch.door.origin(caller) };
@@ -627,7 +627,7 @@ fn pin(
         return Ok((memory, false));
     }
     memory.pinned = pinned;
-    // Whoever pins a memory wants it read, so it leaves the archive.
+    // A pinned memory is to be read first, so it leaves the archive.
     memory.archived_at = memory.archived_at.filter(|_| !pinned);
     write.pin_memory(&memory, session);
     Ok((memory, true))

@@ -65,7 +65,7 @@ enum Taken {
 #[derive(Default)]
 pub(crate) struct CensusCache {
     taken: Mutex<Taken>,
-    /// Held by whoever reads, so that the store is walked once for all who wait.
+    /// Held by the caller that reads, so that the store is walked once for all that wait.
     reading: tokio::sync::Mutex<()>,
 }
 

@@ -47,7 +47,7 @@ impl Journal {
             Ok(Changed::Work((me.clone(), true)))
         };
         let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
-        // Whoever holds it, there is a lease.
+        // There is a lease, of the caller or of another holder.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
         Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
     }

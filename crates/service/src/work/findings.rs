@@ -141,7 +141,7 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         valid: Validity::default(),
         nature: None,
         trigger: None,
-        // The origin is an agent, whoever closes the work.
+        // The origin is an agent, even if a person closes the work.
         door: Door::Brought(Origin::Agent),
     }
 }
