@@ -19,7 +19,7 @@ pub enum Line {
     Whole(Vec<u8>),
     /// A line longer than the bound, which was skipped.
     TooLong {
-        /// In bytes.
+        /// Its length in bytes.
         length: u64,
         /// The id of the request in it; null if there is none.
         id: Value,

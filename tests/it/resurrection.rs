@@ -373,7 +373,7 @@ fn whoever_takes_a_copy_of_a_corrected_text_out_of_the_archive_is_told() {
             "{told}"
         );
         assert!(!is_archived(&home, &copy), "somebody wants it");
-        // It is said once, and not when the memory was not in the archive.
+        // The notice comes once, and not for a memory that was not in the archive.
         assert_eq!(home.json(&[command, &copy])["noted"], Value::Null);
         home.json(&[back, &copy]);
         home.run(&["archive", &copy]).success();

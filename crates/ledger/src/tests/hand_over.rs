@@ -1,4 +1,4 @@
-//! What a hint says first, and what it says of other pieces of work, whatever the texts are.
+//! The order of a hint, and what it says of other pieces of work, with any texts.
 
 use super::{Piece, at};
 use crate::{Ending, Repeat, SeenFile, Step, Tests, Unfinished, World, claim, fold::fold_all, hint, limits};

@@ -145,7 +145,7 @@ pub enum BackupError {
     /// The folder may be on a mount whose server is gone.
     #[error("{0} does not answer")]
     Silent(PathBuf),
-    /// What was forgotten since the backup could not be taken out of it.
+    /// What was forgotten after the backup could not be removed from the restored memory.
     #[error("what was forgotten after the backup could not be removed from the restored memory: {0}")]
     NotForgotten(String),
     /// A part of the work ended without an answer.

@@ -363,7 +363,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         service.memories.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
         let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
-        // Of all projects, what has no topic there is shown, and not saved for all to find.
+        // In the handbook of all projects, items without a topic are shown, and not saved for every project to find.
         assert_eq!(service.memories.handbook(None).await.unwrap().1.len(), 2);
         assert_eq!(service.memories.render_handbook(None).await.unwrap(), []);
         let topic = redact_text("Anywhere").value;

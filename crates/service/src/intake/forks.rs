@@ -224,7 +224,7 @@ mod tests {
         text
     }
 
-    /// What former readers gave: ids that are not bound to a session, and of a fork only what is its own.
+    /// The batch of an earlier reader: ids that are not bound to a session, and of a fork only its own exchanges.
     fn formerly(id: &str, text: &str, own_from: usize) -> HistoryBatch {
         let mut found = read(text.as_bytes(), &State::new(Agent::Codex, id));
         for exchange in &mut found.exchanges {

@@ -1,4 +1,4 @@
-//! What the next session is given of tasks whose session is dead.
+//! The tasks of a session whose agent was killed, as the next session is shown them.
 
 use cerebro_ledger::Unfinished;
 
