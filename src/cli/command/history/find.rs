@@ -156,7 +156,7 @@ const ERRORS: &[(&str, Layout)] = &[
     ("id", Layout::Fixed),
     ("session", Layout::Fixed),
     ("error", Layout::Flexible),
-    ("fixed by", Layout::Flexible),
+    ("then succeeded", Layout::Flexible),
     ("after a change of", Layout::Flexible),
 ];
 
@@ -289,7 +289,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
 fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     for failure in &proven.failures {
-        let fix = failure.fix.as_ref().map(|fix| format!(" · fixed by {}", fix.command.raw()));
+        let fix = failure.fix.as_ref().map(|fix| format!(" · then succeeded: {}", fix.command.raw()));
         let (command, error) = (failure.command.raw(), failure.error.raw());
         rows.push(("failed", format!("{command}: {error}{}", fix.unwrap_or_default())));
     }
