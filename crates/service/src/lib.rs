@@ -216,7 +216,7 @@ impl Followers {
             self.vectors.follow(committed);
         }));
         if others.is_err() {
-            tracing::error!("vectors or claims in memory missed a commit after an internal error; run `cerebro daemon restart`");
+            tracing::error!("vectors or claims in memory missed a commit; run `cerebro daemon restart`");
             self.claims.forget();
             self.succession.forget();
             self.census.forget();

@@ -183,7 +183,7 @@ impl Journal {
             }
             Ok(Err(_)) => Ok(None),
             Err(_) => {
-                tracing::warn!("the journal did not answer in time; for a minute, callers do not wait for it");
+                tracing::warn!("the journal did not answer in time; callers do not wait for a minute");
                 lock(&self.held.slow).until = Some(lease_end(self.base.now(), DEGRADED));
                 Ok(None)
             }

@@ -89,7 +89,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         ));
     }
     for skill in &skills {
-        context.output.note(&format!("the installed skill {skill} stays; it has words of what was forgotten"));
+        context.output.note(&format!("the installed skill {skill} stays; it contains forgotten text"));
     }
     Ok(Outcome::Done)
 }
