@@ -44,7 +44,7 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
 /// The message of a panic if it is a fixed text of the program. A composed one may quote stored text, for example if a text
 /// was cut inside a character.
 fn words_of(payload: &(dyn Any + Send)) -> &'static str {
-    payload.downcast_ref::<&'static str>().copied().unwrap_or("its message may quote stored text and is left out")
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("left out, because it may quote stored text")
 }
 
 /// The filter, and why the requested one is invalid.
